@@ -81,10 +81,7 @@ def attempt(answer: Callable, *arguments: object) -> Any:
 
 def raised(error: BaseException) -> Finding:
     """Return the Finding of an exception, with the learner's own line that led to it."""
-    line = ""
-    for frame in traceback.extract_tb(error.__traceback__):
-        if not any(part in frame.filename for part in ("flashlib", "site-packages", STDLIB)):
-            line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
+    line = line_of(error)
     try:
         kind, said = type(error).__name__, str(error).strip().splitlines()
     except BaseException:  # an exception of the learner's own whose text raises
@@ -95,6 +92,15 @@ def raised(error: BaseException) -> Finding:
         return Finding("device_error", error=said[0])
     text = said[-1] if "Compilation" in kind else said[0]  # Triton's text starts with code
     return Raised(kind, f"{kind}: {text}", line)
+
+
+def line_of(error: BaseException) -> str:
+    """Return the learner's own line that led to an exception, or ""."""
+    line = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if not any(part in frame.filename for part in ("flashlib", "site-packages", STDLIB)):
+            line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
+    return line
 
 
 def noted(answer: Callable, look: Callable[..., Finding | None]) -> Callable:

@@ -14,12 +14,13 @@ import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
+from flashlib.checks.engine.cases import line_of
 from flashlib.checks.harness import roles
 from flashlib.checks.harness.gluon_causes import cause, in_vain, without_need
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper.interpreter import launched
-from flashlib.kernels.hopper.interpreter.tile import Wrong
+from flashlib.kernels.hopper.interpreter.wrong import Wrong
 from flashlib.pipeline import Fault, Product, Program, Report, check
 
 SEARCH = {"states": 1500, "schedules": 60}
@@ -47,6 +48,7 @@ class Harness:
         self.wrong: Run | None = None
         self.cause = ""  # the id of what is said of it
         self.arguments: tuple = ()
+        self.line = ""  # which the compiler or the hardware would not take
         self.rows: set[int] = set()  # of tiles
         self.__signature__ = inspect.signature(call).replace(
             parameters=list(inspect.signature(call).parameters.values())[1:]
@@ -58,6 +60,7 @@ class Harness:
             with launched.taken(self._see, ran):
                 result, found = self.call(self.answer, *arguments)
         except Wrong as wrong:
+            self.line = self.line or line_of(wrong)
             raise Finding(wrong.id, **wrong.fields) from wrong
         for one in ran:
             if one.fault:
@@ -159,6 +162,8 @@ def examine_gluon(
     model = lambda function: _numbers(Harness(call, function, search=False))  # noqa: E731
     known = replace(known, model=model, variants=Variants(harness, variants or {}))
     verdict = examine(harness, stages, known, outputs=outputs, nan="nan, or never stored")
+    if verdict.outcome == Outcome.WRONG and harness.line:
+        return replace(verdict, details=(("line", harness.line), *verdict.details))
     if verdict.outcome != Outcome.WRONG or harness.wrong is None or harness.cause not in verdict.mistakes:
         return verdict
     run = harness.wrong

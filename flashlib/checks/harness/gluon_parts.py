@@ -1,5 +1,6 @@
 """Kernels in Gluon around a role or a step of a learner's, and what launches them in a check."""
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -187,8 +188,12 @@ def stepped(
 def attended(
     answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool, dtype: str, order: str
 ) -> tuple:
-    """Launch an answer; return O and lse, and what is found of their kinds. order: of the axes in memory."""
-    made, tensors = Made(), [placed(X, dtype, order) for X in (Q, K, V)]
+    """Launch an answer; return O and lse, and what is found of their kinds.
+
+    order: of the axes in memory, one for all or one for each of Q, K and V, with spaces between.
+    """
+    orders = itertools.cycle(order.split())
+    made, tensors = Made(), [placed(X, dtype, one) for X, one in zip((Q, K, V), orders, strict=False)]
     before = [X.clone() for X in tensors]
     with made:
         result = answer(*tensors, causal)

@@ -109,21 +109,40 @@ def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
         assert {barrier.name: barrier.count for barrier in one.barriers}["k_empty[0]"] == 2
 
 
-def test_what_a_helper_of_the_course_allocates_is_called_as_the_kernel_calls_it():
-    made = "tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)"
-    lines = "\\n    ".join(
-        [
-            "k_slots = tiles.slots(k_desc, STAGES)",
-            "k_full = tiles.barriers(STAGES, 1)",
-            "k_empty = tiles.barriers(STAGES, 2)",
-        ]
-    )
-    answer, ran = edited("hopper_attention", f"k_slots, k_full, k_empty = {made} -> {lines}"), []
+MADE = "tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)"
+PASSED = "q, k, v = (q_slots, q_full), (k_slots, k_full, k_empty), "
+
+
+@pytest.mark.parametrize("lines, passed", [
+    (("k_slots = tiles.slots(k_desc, STAGES)", "k_full = tiles.barriers(STAGES, 1)",
+      "k_empty = tiles.barriers(STAGES, 2)"), PASSED),
+    ((f"k = {MADE}",), "q, v = (q_slots, q_full), "),
+    (("k = (", *(f"    tiles.{one}," for one in MADE.split(", tiles.")), ")"), "q, v = (q_slots, q_full), "),
+    ((f"k, other = ({MADE}), None",), "q, v = (q_slots, q_full), "),
+])  # fmt: skip
+def test_what_a_helper_of_the_course_allocates_is_called_as_the_kernel_calls_it(lines, passed):
+    lines = "\\n    ".join(lines).replace("    tiles.tiles.", "    tiles.")
+    ways = f"k_slots, k_full, k_empty = {MADE} -> {lines}", f"`{PASSED}` -> `{passed}`"
+    answer, ran = edited("hopper_attention", *ways), []
     Q = np.ones((1, 1, 64, 64), np.float32)
     with launched.taken(lambda *launch: None, ran):
         gluon_parts.attended(answer, Q, Q, Q, False, "float16", "BHNd")
     names = {barrier.name for barrier in ran[0].barriers} | {slot.name for slot in ran[0].slots}
     assert {f"{x}_{part}[0]" for x in "kv" for part in ("slots", "full", "empty")} <= names
+
+
+@pytest.mark.parametrize("name, way, line", [
+    ("consumer_step", "deps=(O_begun,) -> deps=O_begun", "O_acc = warpgroup_mma_wait(0, deps=O_begun)"),
+    ("hopper_attention", "gl.full([64], N_k, gl.int32, BY_ROW) -> N_k", "seen = cols[None, :] < limits[:, None]"),
+])  # fmt: skip
+def test_what_the_hardware_would_not_take_is_told_with_the_learners_line(name, way, line, here):
+    verdict = getattr(checks, name)(edited(name, way), seed=1)
+    assert verdict.details[0] == ("line", line)
+
+
+def test_a_store_past_the_end_says_which_program_of_which_grid(here):
+    answer = edited("hopper_attention", "(triton.cdiv(N_q, 128), B * H) -> (B * H, triton.cdiv(N_q, 128))")
+    assert "program (0, 1) of the grid (1, 2) stores 64 numbers" in checks.hopper_attention(answer).sentence
 
 
 def test_a_program_that_multiplies_and_stores_nothing_works_in_vain():

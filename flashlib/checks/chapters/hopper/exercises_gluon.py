@@ -128,7 +128,7 @@ def _any_stepped(rng):
 
 
 @exercise(
-    title="FlashAttention for Hopper", minutes=60, difficulty="hard",
+    title="FlashAttention for Hopper", minutes=65, difficulty="hard",
     program=solutions.program("hopper_attention"), limit=30.0,
 )  # fmt: skip
 def hopper_attention(answer: Callable, known: Known) -> Verdict:
@@ -154,6 +154,7 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
         [
             _attended("two sequences stored as (B, N, H, d)", (2, 2, 70, 90, 64), order="BNHd"),
             _attended("tensors stored as (B, H, d, N)", (1, 2, 80, 96, 64), order="BHdN"),
+            _attended("K and V alone stored as (B, H, d, N)", (1, 1, 70, 90, 64), order="BHNd BHdN BHdN"),
         ],
         [_attended("scores of thousands", (1, 1, 100, 150, 64), size=64)],
         [_attended("V of 0, so that lse alone counts", (1, 1, 100, 150, 64), True, V_size=0, tolerance=EXACT)],

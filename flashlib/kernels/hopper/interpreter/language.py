@@ -5,11 +5,7 @@ and barriers make of the commands is the model's, in `flashlib.pipeline`, which 
 """
 
 import math
-import re
-import sys
 from collections.abc import Callable, Sequence
-from linecache import getline
-from pathlib import Path
 from types import CodeType, SimpleNamespace
 from typing import Any
 
@@ -17,19 +13,18 @@ import torch
 from triton.experimental.gluon import language as real
 from triton.experimental.gluon.language.nvidia import hopper
 
-from flashlib import kernels
 from flashlib.kernels.hopper.interpreter import gluon
+from flashlib.kernels.hopper.interpreter.names import Names
 from flashlib.kernels.hopper.interpreter.shared import TMA, MBarrier, Memory, View, check_warps
 from flashlib.kernels.hopper.interpreter.threads import Role, current, say
-from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, Wrong, applied, common, told
+from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, applied, common, told
 from flashlib.kernels.hopper.interpreter.whole import Whole, whole
+from flashlib.kernels.hopper.interpreter.wrong import Wrong
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Kind
 
 ROWS = 64  # of a product, for four warps
 REGISTERS = 512  # of a multiprocessor, for each thread of four warps
-OURS = str(Path(kernels.__file__).parent)  # what these allocate has the name that the kernel gives it
-TARGETS = re.compile(r"\s*([\w., ()]+?)\s*=[^=]")
 DTYPES = {
     "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "int1": torch.bool,
     "int32": torch.int32, "int64": torch.int64, "float64": torch.float64,
@@ -61,7 +56,7 @@ def warpgroup_mma(
 
 
 def _sign(x):
-    return x.memory.name + "".join(f"[{n}]" for n in x.at) if isinstance(x, View) else "registers"
+    return str(x) if isinstance(x, View) else "registers"
 
 
 def _check_product(a, b, acc):
@@ -80,8 +75,11 @@ def _check_product(a, b, acc):
             raise Wrong("operand", layout=told(a.layout), wanted=told(wanted))
     if a.dtype != b.dtype:
         raise Wrong("operand_dtypes", one=a.dtype, other=b.dtype)
+    for one in (a, b):
+        if len(one.shape) != 2:
+            raise Wrong("no_matrix", name=_sign(one), shape=one.shape, n=len(one.shape))
     shapes = a.shape, b.shape, list(acc.type.shape)
-    if len(a.shape) != 2 or len(b.shape) != 2 or a.shape[1] != b.shape[0] or shapes[2] != [a.shape[0], b.shape[1]]:
+    if a.shape[1] != b.shape[0] or shapes[2] != [a.shape[0], b.shape[1]]:
         raise Wrong("shapes", one=shapes[0], other=shapes[1], sum=shapes[2])
     if layout.instr_shape[1] > shapes[2][1]:
         raise Wrong("instruction", given=layout.instr_shape[1], columns=shapes[2][1])
@@ -89,6 +87,8 @@ def _check_product(a, b, acc):
 
 def warpgroup_mma_wait(num_outstanding: int = 0, deps: Sequence = ()) -> Any:
     """Wait until at most so many products are not done; return the tiles of deps."""
+    if isinstance(deps, Begun | Tile):
+        raise Wrong("deps")
     say(c.Finish(int(num_outstanding)))
     thread = current()
     may_run = thread.products[max(0, len(thread.products) - num_outstanding) :] if num_outstanding else []
@@ -110,12 +110,13 @@ def _pointer_load(pointer, mask=None, other=0.0, **options):  # noqa: ARG001
 def _pointer_store(pointer, x, mask=None, **options):  # noqa: ARG001
     common(pointer.at, x, mask)
     at, values, mask = (one.data if isinstance(one, Tile) else one for one in (pointer.at, x, mask))
+    masked = mask is not None
     at, values = torch.broadcast_tensors(torch.as_tensor(at), torch.as_tensor(values))
     mask = torch.ones_like(at, dtype=torch.bool) if mask is None else torch.as_tensor(mask).broadcast_to(at.shape)
     flat = pointer.X.view(-1)
     outside = (at[mask] < 0) | (at[mask] >= len(flat))
     if outside.any():
-        raise Wrong("stored_outside", name=pointer.name, n=int(outside.sum()))
+        raise Wrong("stored_past" if masked else "stored_outside", name=pointer.name, n=int(outside.sum()))
     current().stored += int(mask.sum())
     flat[at[mask].long()] = values[mask].to(flat.dtype)
 
@@ -154,10 +155,10 @@ class Language:
     minimum, maximum = staticmethod(_both(torch.minimum, min)), staticmethod(_both(torch.maximum, max))
 
     def __init__(self, number: tuple, grid: tuple, code: CodeType, warps: int) -> None:
-        self.number, self.grid, self.code, self.warps = number, grid, code, warps
+        self.number, self.grid, self.warps = number, grid, warps
         self.barriers, self.slots, self.roles, self.said = [], [], [], {}
         self.registers: dict[str, int] = {}
-        self.unfenced, self.names = "", dict.fromkeys(c.UNITS, 0)
+        self.unfenced, self.names = "", Names(code)
         self.mbarrier, self.functions = MBarrier(self), {}
         for name in ("exp2", "exp", "log2", "log", "abs", "sqrt", "rsqrt"):
             function = getattr(torch, name)
@@ -186,7 +187,7 @@ class Language:
     def allocate_shared_memory(self, dtype: torch.dtype, shape: Sequence[int], layout: Any) -> View:
         is_barrier = dtype == torch.int64
         made = self.barriers if is_barrier else self.slots
-        memory = Memory(self._name(), dtype.itemsize, is_barrier, made)
+        memory = Memory(self.names.next(), dtype.itemsize, is_barrier, made)
         if is_barrier:  # all are the program's, whoever uses them
             view = View(memory, torch.empty(tuple(shape), device="cpu"), layout)
             for s in range(shape[0] if len(shape) > 1 else 0):
@@ -194,23 +195,6 @@ class Language:
             return view
         data = torch.full(tuple(shape), gluon.poison(dtype), dtype=dtype, device="cpu")
         return View(memory, data, layout)
-
-    def _name(self):
-        """Return the name that the kernel's line gives to what is allocated."""
-        frame: Any = sys._getframe(2)
-        inner = ""
-        while frame and frame.f_code is not self.code:
-            inner = inner or ("" if frame.f_code.co_filename.startswith(OURS) else _targets(frame))
-            frame = frame.f_back
-        names = [one.strip(" ()") for one in (_targets(frame) if frame else "").split(",")]
-        key = frame.f_lineno if frame else 0
-        nth = self.names[key] = self.names.get(key, -1) + 1
-        own = f"{names[0]}_{inner}".strip("_") if inner else names[0]
-        name = names[nth] if nth < len(names) and len(names) > 1 else own
-        name = name.replace(".", "_") or "shared"
-        taken = sum(one == name or one.startswith(f"{name}#") for one in self.names if isinstance(one, str))
-        self.names[f"{name}#{taken}" if taken else name] = 0
-        return f"{name}#{taken}" if taken else name
 
     def arange(self, start: int, end: int, layout: Any = None) -> Tile:
         check_warps(layout)
@@ -298,11 +282,6 @@ class Language:
         self.unfenced = ""
         if current().state:  # else the program sets up its barriers, and nothing runs yet
             say(c.Fence())
-
-
-def _targets(frame):
-    found = TARGETS.match(getline(frame.f_code.co_filename, frame.f_lineno))
-    return found[1] if found else ""
 
 
 def _where(condition, x, y):

@@ -7,6 +7,7 @@ looks at the other orders: what a role says must not depend on them.
 
 import functools
 import itertools
+import re
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,8 +22,11 @@ from flashlib.kernels.hopper.interpreter.run import played
 from flashlib.kernels.hopper.interpreter.shared import Described
 from flashlib.kernels.hopper.interpreter.threads import Role
 from flashlib.kernels.hopper.interpreter.whole import numbers, whole
+from flashlib.kernels.hopper.interpreter.wrong import Wrong
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Flight
+
+NUMBER_INDEXED = re.compile("'(Whole|int|float)' object is not subscriptable")
 
 
 class Ran(NamedTuple):
@@ -64,7 +68,16 @@ def launch(kernel: JITFunction, arguments: tuple, grid: Any, options: dict) -> l
     sizes = (*sizes, 1, 1)[:3]
     found = []
     for number in itertools.product(*(range(n) for n in reversed(sizes))):
-        found.append(_longer(*(_run(kernel, given, number[::-1], sizes, warps, last) for last in (False, True))))
+        number = number[::-1]
+        try:
+            found.append(_longer(*(_run(kernel, given, number, sizes, warps, last) for last in (False, True))))
+        except Wrong as wrong:
+            wrong.fields.update(program=number[:2], grid=sizes[:2])
+            raise
+        except TypeError as error:
+            if NUMBER_INDEXED.search(str(error)):
+                raise Wrong("number_indexed").with_traceback(error.__traceback__) from error
+            raise
         if found[-1].fault:
             break
     return found
@@ -92,6 +105,7 @@ def _run(kernel, given, number, grid, warps, last_first):
     fixed = {one.name for one in kernel.params if one.is_constexpr}
     arguments = {name: world.argument(name, x, name in fixed) for name, x in given.items()}
     alike = Role("warps", functools.partial(world.plain(kernel.fn), **arguments), ())
+    gl.names.learn(world.made)
     alike.warps = warps
     fault = None
     try:

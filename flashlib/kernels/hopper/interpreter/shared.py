@@ -5,17 +5,23 @@ A copy fills its slot when it completes, with NaN before. What becomes of the co
 """
 
 import math
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from triton.experimental.gluon.language.nvidia import hopper
 
+from flashlib.kernels.hopper import interpreter
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.threads import current, say
-from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, Type, Wrong, common
+from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, Type, common
+from flashlib.kernels.hopper.interpreter.wrong import Wrong
 from flashlib.pipeline import commands as c
+
+LADDER = str(Path(interpreter.__file__).parents[1] / "ladder" / "tiles.py")
 
 
 class Memory:
@@ -54,7 +60,7 @@ class View:
 
     @property
     def type(self) -> Type:
-        return Type(tuple(self.data.shape), self.layout)
+        return Type(Axes(self), self.layout)
 
     @property
     def shape(self) -> list[int]:
@@ -64,15 +70,23 @@ class View:
     def dtype(self) -> torch.dtype:
         return self.data.dtype
 
+    def __str__(self) -> str:
+        return self.memory.name + "".join(f"[{n}]" for n in self.at)
+
     def index(self, s: int) -> "View":
         if isinstance(s, Tile | Begun) or not 0 <= s < len(self.data):
-            raise Wrong("no_slot", name=self.memory.name, n=len(self.data), given=s)
+            alone = self.memory.is_barrier and len(self.data) == 1
+            raise Wrong("one_barrier" if alone else "no_slot", name=self.memory.name, n=len(self.data), given=s)
         return View(self.memory, self.data[s], self.layout, (*self.at, int(s)))
 
     def reshape(self, shape: Sequence[int]) -> "View":
+        if math.prod(shape) != self.data.numel():
+            raise Wrong("reshaped", name=str(self), shape=self.shape, given=list(shape))
         return self._like(self.data.view(*shape))
 
     def permute(self, axes: Sequence[int]) -> "View":
+        if sorted(axes) != list(range(self.data.ndim)):
+            raise Wrong("permuted", name=str(self), shape=self.shape, n=self.data.ndim, given=tuple(axes))
         return self._like(self.data.permute(*axes))
 
     def slice(self, start: int, n: int, dim: int = 0) -> "View":
@@ -93,6 +107,33 @@ class View:
             raise Wrong("stored", given=f"{x.dtype} {x.shape}", slot=f"{self.dtype} {self.shape}")
         say(c.Write(gluon.WRITTEN, self.part))
         self.data.copy_(x.data)
+
+
+class Axes(tuple):
+    """The sizes of a view. Who asks for one that it has not is told which axes there are."""
+
+    def __new__(cls, view: View) -> "Axes":
+        return super().__new__(cls, view.data.shape)
+
+    def __init__(self, view: View) -> None:
+        self.name = str(view)
+
+    def __getitem__(self, axis: Any) -> Any:
+        if isinstance(axis, int) and axis >= len(self):
+            helper = helper_of_ladder()
+            fields = {"name": self.name, "shape": list(self), "n": len(self), "axis": axis}
+            raise Wrong("ladder_slot", helper=helper, **fields) if helper else Wrong("no_axis", **fields)
+        return super().__getitem__(axis)
+
+
+def helper_of_ladder() -> str:
+    """Return which helper of the ladder's `tiles` runs, as the learner's line calls it, or ""."""
+    frame, found = sys._getframe(1), ""
+    while frame:
+        if frame.f_code.co_filename == LADDER:
+            found = frame.f_code.co_name
+        frame = frame.f_back
+    return found
 
 
 class Described:

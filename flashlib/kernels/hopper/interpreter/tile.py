@@ -11,14 +11,7 @@ import torch
 from triton.experimental.gluon import language as gl
 
 from flashlib.kernels.hopper.interpreter.whole import quotient, rest
-
-
-class Wrong(Exception):
-    """What the compiler or the hardware would not take. id: which kind; fields: of its sentence."""
-
-    def __init__(self, id: str, **fields: object) -> None:
-        super().__init__(f"{id} {fields}")
-        self.id, self.fields = id, fields
+from flashlib.kernels.hopper.interpreter.wrong import Wrong
 
 
 class Begun:

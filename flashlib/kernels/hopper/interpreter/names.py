@@ -1,0 +1,93 @@
+"""Names of what a kernel allocates: those that its own lines give it, such as `k_full`."""
+
+import ast
+import functools
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterable
+from linecache import getlines
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+from flashlib import kernels
+from flashlib.pipeline import commands as c
+
+OURS = str(Path(kernels.__file__).parent)  # what these allocate has the name that the kernel gives it
+
+
+class Names:
+    """Names for one program. code: of the kernel."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code, self.counts = code, dict.fromkeys(c.UNITS, 0)
+        self.parts: dict[str, list[str]] = {}
+
+    def learn(self, functions: Iterable[FunctionType]) -> None:
+        """Read off how functions take tuples apart: `k_slots, k_full, k_empty = k` names the parts of k."""
+        for code in (function.__code__ for function in functions if _is_learners(function.__code__)):
+            for _, target, value in _assignments(code):
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Name):
+                    self.parts.setdefault(value.id, [ast.unparse(one) for one in target.elts])
+
+    def next(self) -> str:
+        """Return a name for what is allocated now, a line of the kernel or of a helper that it calls."""
+        frame: Any = sys._getframe(2)
+        inner = ""
+        while frame and frame.f_code is not self.code:
+            if not inner and _is_learners(frame.f_code):
+                line, names = self._line(frame)
+                inner = names[self._nth(line) % len(names)] if names else ""
+            frame = frame.f_back
+        line, names = self._line(frame) if frame else (0, [])
+        nth = self._nth(line)
+        if len(names) > 1 and nth < len(names):
+            return self._once(names[nth])
+        return self._once("_".join(filter(None, (*names[:1], inner))) or "shared")
+
+    def _once(self, name):
+        name = name.replace(".", "_")
+        taken = sum(one == name or one.startswith(f"{name}#") for one in self.counts if isinstance(one, str))
+        name = f"{name}#{taken}" if taken else name
+        self.counts[name] = 0
+        return name
+
+    def _nth(self, line):
+        """Return how many names a line has given before."""
+        nth = self.counts[line] = self.counts.get(line, -1) + 1
+        return nth
+
+    def _line(self, frame):
+        """Return what a frame's statement is known by, and the names that it gives."""
+        for node, target, value in _assignments(frame.f_code):
+            if node.lineno <= frame.f_lineno <= node.end_lineno:
+                return (frame.f_code.co_name, node.lineno), self._of(target, value)
+        return (frame.f_code.co_name, frame.f_lineno), []
+
+    def _of(self, target, value):
+        if isinstance(target, ast.Tuple):
+            inside = isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)
+            values = value.elts if inside else [None] * len(target.elts)
+            return [name for one, x in zip(target.elts, values, strict=True) for name in self._of(one, x)]
+        name = ast.unparse(target)
+        if not isinstance(value, ast.Tuple):
+            return [name]
+        parts = self.parts.get(name, [])
+        return parts if len(parts) == len(value.elts) else [name] * len(value.elts)
+
+
+def _is_learners(code):
+    return not code.co_filename.startswith(OURS)
+
+
+@functools.lru_cache(maxsize=256)
+def _assignments(code):
+    """Return the assignments of a function: the node, with its lines as in the file, target and value."""
+    lines = getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    try:
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines)))) if lines else ast.parse("")
+    except SyntaxError:
+        return ()
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    return tuple((one, one.targets[0], one.value) for one in ast.walk(tree) if isinstance(one, ast.Assign))
