@@ -21,7 +21,11 @@ function pipeTitle({ axis, programs }) {
   if (axis === "actions") return ["How a pipeline goes wrong", "One action after the other; a row stands for a unit, a role, a slot or a barrier."];
   const how = "Time goes to the right. A bar: it works. A gap: it does nothing.";
   if (programs.length === 1) return ["A kernel at work on one multiprocessor", how];
-  return [`The same work by ${programs.length} kernels`, how];
+  const clocks = programs.map(({ end }) => String(Math.round(end)));
+  const last = clocks.pop();
+  const whole = programs.every(({ rows }) => rows.length); // none of them stopped on its way
+  const verdict = whole ? `: ${clocks.join(", ")} and ${last} clocks` : "";
+  return [`The same work in ${programs.length} ways${verdict}`, how];
 }
 
 /** @extends {Widget<Traits>} */

@@ -1,5 +1,5 @@
 /** @import { Result, State } from "./types.js" */
-import { div, h, note, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { div, h, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { exact, inBrackets, number } from "../shared/numbers.js";
 
 const vector = (values) => `(${Array.from(values, number).join(", ")})`;
