@@ -51,8 +51,15 @@ def test_a_question_takes_what_says_of_what_it_is_and_a_long_one_does_not():
     assert asked.question(above.replace("A score", "where a score")) == "What is m?", "it goes on after a formula"
     assert asked.question(above.replace("A score comes", "So it comes")) == "It is 4. What is m?"
     assert asked.question("## A row\n\n**Predict.** What is $m$?") == "What is m?"
-    long = f"**Predict.** First a fact. {'And a question that is long ' * 12}enough by itself? Then an instruction."
+    long = (
+        f"**Predict.** First a fact. {'And a question that is long ' * 12}enough by itself? Then an instruction."
+    )
     assert asked.question(long).startswith("And a question") and asked.question(long).endswith("itself?")
+    taken = (
+        f"{'It is long. ' * 40}Take $n = 3$ ranks.\n\n**Predict.** How many copies are there in all, and how long?"
+    )
+    assert asked.question(taken) == "Take n = 3 ranks. How many copies are there in all, and how long?"
+    assert asked.question(taken.replace("Take", "Let")).startswith("How many copies")
     fits = long.replace("And a question that is long " * 8, "")
     assert asked.question(fits).startswith("First a fact. And a question"), "its paragraph fits"
     items = (

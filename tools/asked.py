@@ -16,7 +16,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 HEAD = "# Written by python -m tools.tables, from the notebook: what its cards ask.\n"
 MARK = "**Predict.**"
 CARD = re.compile(r'^checks\.predict\("(\w+)"\)$')
-MOST = 360  # characters: up to so many, a card has the question's paragraph from its beginning, which says of what
+MOST = 360  # characters: up to so many, a card has a paragraph from its beginning, which says of what is asked
 LEAST = 100  # characters: a question of less is understood with the sentences before it only
 ALONE = 30  # characters: one of less needs even a part of that
 BLANK = re.compile(r"\n\s*\n")
@@ -49,12 +49,14 @@ def write() -> None:
 
 def of_chapter(nb) -> dict[str, str]:
     """Return what each card of a notebook asks: {name of the question: text}."""
-    found, text = {}, ""
+    found, text, before = {}, "", ""
     for cell in nb.cells:
         if cell.cell_type == "markdown":
-            text = cell.source
+            text = before = f"{before}\n\n{cell.source}"  # of cells that nothing stands between
         elif card := CARD.match(cell.source):
-            found[card[1]] = question(text)
+            found[card[1]], before = question(text), ""
+        else:
+            before = ""
     return found
 
 
@@ -78,16 +80,17 @@ def question(text: str) -> str:
 
 
 def _before(text, asks):
-    """Return the last paragraph of prose, if a card has room for it, or what the shortest question needs of it.
+    """Return the last paragraph of prose; its last sentence if a card has no room for more.
 
-    That is "" if a formula, a list or a heading stands there, or a sentence that goes on after one. A paragraph that
-    asks something itself, or begins with "It", is not understood alone.
+    That sentence only for the shortest question, or where it says what to take. "" if a formula, a list or a
+    heading stands there, or what goes on after one. A paragraph that asks, or begins with "It", is not understood alone.
     """
     block = BLANK.split(text.strip())[-1]
     if not re.match(r"[A-Z0-9`*$](?!\$)", block):
         return ""
     prose = plain(block)
-    last = END.split(prose)[-1] if len(asks) < ALONE else ""
+    last = END.split(prose)[-1]
+    last = last if len(asks) < ALONE or last.startswith("Take ") else ""
     alone = not set(prose) & set("\\{}?") and not re.match(r"(It|They|That|So)\b", prose)
     return prose if alone and len(prose) + len(asks) < MOST else last
 
