@@ -83,7 +83,7 @@ def _before(text, asks):
     """Return the last paragraph of prose; its last sentence if a card has no room for more.
 
     That sentence only for the shortest question, or where it says what to take. "" if a formula, a list or a
-    heading stands there, or what goes on after one. A paragraph that asks, or begins with "It", is not understood alone.
+    heading stands there, or what goes on after one. What asks, or begins with "It", is not understood alone.
     """
     block = BLANK.split(text.strip())[-1]
     if not re.match(r"[A-Z0-9`*$](?!\$)", block):
