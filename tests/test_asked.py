@@ -42,15 +42,26 @@ def test_a_formula_becomes_a_line(tex, text):
     assert asked.formula(tex) == text
 
 
-def test_a_short_question_takes_what_stands_before_it_and_a_long_one_does_not():
+def test_a_question_takes_what_says_of_what_it_is_and_a_long_one_does_not():
     short = "Once.\n\n**Predict.** A row has $n$ scores, all of them\nequal. What is $l$? Answer with a number."
     assert asked.question(short) == "A row has n scores, all of them equal. What is l?"
-    assert (
-        asked.question("A row.\n\nA score comes. It is 4.\n\n**Predict.** What is $m$?") == "It is 4. What is m?"
-    )
+    above = "A row.\n\nA score comes. It is 4.\n\n**Predict.** What is $m$?"
+    assert asked.question(above) == "A score comes. It is 4. What is m?"
+    assert asked.question(above.replace("A score", "A score of many " * 30)) == "It is 4. What is m?"
+    assert asked.question(above.replace("A score", "where a score")) == "What is m?", "it goes on after a formula"
+    assert asked.question(above.replace("A score comes", "So it comes")) == "It is 4. What is m?"
     assert asked.question("## A row\n\n**Predict.** What is $m$?") == "What is m?"
-    long = f"**Predict.** First a fact. {'And a question that is long ' * 5}enough by itself? Then an instruction."
+    long = (
+        f"**Predict.** First a fact. {'And a question that is long ' * 12}enough by itself? Then an instruction."
+    )
     assert asked.question(long).startswith("And a question") and asked.question(long).endswith("itself?")
+    taken = (
+        f"{'It is long. ' * 40}Take $n = 3$ ranks.\n\n**Predict.** How many copies are there in all, and how long?"
+    )
+    assert asked.question(taken) == "Take n = 3 ranks. How many copies are there in all, and how long?"
+    assert asked.question(taken.replace("Take", "Let")).startswith("How many copies")
+    fits = long.replace("And a question that is long " * 8, "")
+    assert asked.question(fits).startswith("First a fact. And a question"), "its paragraph fits"
     items = (
         "**Predict.** Make guesses.\n\n- `one`: the **first**. Is it so?\n- `two`: the\n  second.\n\nLater text."
     )

@@ -16,8 +16,9 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 HEAD = "# Written by python -m tools.tables, from the notebook: what its cards ask.\n"
 MARK = "**Predict.**"
 CARD = re.compile(r'^checks\.predict\("(\w+)"\)$')
+MOST = 360  # characters: up to so many, a card has a paragraph from its beginning, which says of what is asked
 LEAST = 100  # characters: a question of less is understood with the sentences before it only
-ALONE = 30  # characters: one of less needs even what stands in the paragraph before it
+ALONE = 30  # characters: one of less needs even a part of that
 BLANK = re.compile(r"\n\s*\n")
 END = re.compile(r"(?<=[.?!])\s+(?=[A-Z`$\"(*])")
 FORMULA = re.compile(r"\$([^$]+)\$")
@@ -48,17 +49,19 @@ def write() -> None:
 
 def of_chapter(nb) -> dict[str, str]:
     """Return what each card of a notebook asks: {name of the question: text}."""
-    found, text = {}, ""
+    found, text, before = {}, "", ""
     for cell in nb.cells:
         if cell.cell_type == "markdown":
-            text = cell.source
+            text = before = f"{before}\n\n{cell.source}"  # of cells that nothing stands between
         elif card := CARD.match(cell.source):
-            found[card[1]] = question(text)
+            found[card[1]], before = question(text), ""
+        else:
+            before = ""
     return found
 
 
 def question(text: str) -> str:
-    """Return the sentences that ask, and those before them that a short question needs."""
+    """Return the sentences that ask, with those before them that say of what: a card may be read alone."""
     above, _, below = text.rpartition(MARK)
     first, *others = BLANK.split(below.strip())
     items = re.findall(r"^- (.*(?:\n  .*)*)", others[0], re.MULTILINE) if others else []
@@ -67,16 +70,29 @@ def question(text: str) -> str:
     begin, end = asking[0], asking[-1] + 1
     if items:
         begin, end = 0, len(sentences)
+    if len(" ".join(sentences[:end])) <= MOST:
+        begin = 0
     while begin and len(" ".join(sentences[begin:end])) < LEAST:
         begin -= 1
     asks = " ".join(sentences[begin:end])
-    return asks if len(asks) >= ALONE else f"{_last(above)} {asks}".strip()
+    bare = asking[0] == 0 and not items  # no sentence before it says of what
+    return f"{_before(above, asks)} {asks}".strip() if bare or len(asks) < ALONE else asks
 
 
-def _last(text):
-    """Return the last sentence of prose; "" if a formula, a list or a heading stands there."""
+def _before(text, asks):
+    """Return the last paragraph of prose; its last sentence if a card has no room for more.
+
+    That sentence only for the shortest question, or where it says what to take. "" if a formula, a list or a
+    heading stands there, or what goes on after one. What asks, or begins with "It", is not understood alone.
+    """
     block = BLANK.split(text.strip())[-1]
-    return END.split(plain(block))[-1] if re.match(r"[\w`*$](?!\$)", block) else ""
+    if not re.match(r"[A-Z0-9`*$](?!\$)", block):
+        return ""
+    prose = plain(block)
+    last = END.split(prose)[-1]
+    last = last if len(asks) < ALONE or last.startswith("Take ") else ""
+    alone = not set(prose) & set("\\{}?") and not re.match(r"(It|They|That|So)\b", prose)
+    return prose if alone and len(prose) + len(asks) < MOST else last
 
 
 def plain(text: str) -> str:

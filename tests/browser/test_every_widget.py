@@ -54,7 +54,8 @@ WRONG = {  # for each class, one argument that is wrong for it
     "TilingLab": {"N": 0},
 }
 
-HEADED = {"EightBitsLab", "PipelinePlayer", "SplitLab", "TilingLab"}  # begin with a line that says what they are
+# These begin with a line that says what they are.
+HEADED = {"EightBitsLab", "PipelinePlayer", "RingPlayer", "SplitLab", "TilingLab"}
 CARD = """import os
 os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
 from flashlib import checks

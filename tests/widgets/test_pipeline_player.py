@@ -268,6 +268,8 @@ def test_a_recorded_timeline_is_shown_as_it_is_beside_the_model():
     of_roles = [span for role in program.roles for span in timeline.lane(role) if span.end > span.start]
     shown = [span for row in real["rows"] if row["group"] == "roles" for span in row["spans"]]
     assert len(shown) == len(of_roles) and real["words"].startswith("Recorded: ")
+    busy = sum(span.end - span.start for span in timeline.lane("tensor cores"))  # as at full speed
+    assert f"the tensor cores need {busy:.0f} of them, {100 * busy / timeline.clocks:.1f}%." in real["words"]
     assert all(row["spans"] or row["ticks"] for row in real["rows"]), "what no mark knows is not shown as idle"
     assert "copy unit" not in [row["name"] for row in real["rows"]]
 

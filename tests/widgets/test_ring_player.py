@@ -221,6 +221,19 @@ def test_it_opens_on_copies_that_hide_under_tiles_in_the_midst_of_the_run():
     assert r["sums"]["hidden"] == 1
 
 
+def test_it_opens_on_a_row_whose_sums_were_rescaled():
+    """So an alpha is seen that is neither 0 nor 1; the page takes the last such row."""
+    r, player = RingPlayer().result, RingPlayer()
+    time, found = r["times"][r["opens"]], []
+    for rank in range(r["setting"]["ranks"]):
+        events = [e for e in player.run.events if e.kind == "compute" and e.rank == rank and e.stop <= time]
+        m = np.array([np.ravel(e.state[0]) for e in events])
+        assert len(m) > 1, "a second hop is merged"
+        alpha = np.exp(m[:-1] - m[1:])
+        found += [r["tokens"][rank][k] for k in np.flatnonzero(((alpha > 0) & (alpha < 1)).any(0))]
+    assert found and max(found) > r["setting"]["N"] // 2
+
+
 def test_no_other_position_has_more_copies_under_tiles(player):
     r = player.result
 
@@ -450,20 +463,23 @@ def test_words():
     r = RingPlayer().result
     assert r["words"][:2] == [
         "It takes 34. Ranks are idle for 0% of it and send 12288 bytes; every copy is hidden under tiles.",
-        "With the keys of one rank, 8 to 10 tiles take 8 to 10, a tile being 4 rows by 4 keys; to copy its 16 "
-        "tokens takes 6.4.",
+        "A hop is 8 to 10 tiles of 4 rows by 4 keys; at a time of 1 a tile, it takes 8 to 10. To copy the 16 "
+        "tokens of a rank takes 6.4.",
     ]
-    assert r["moments"][0] == [0.0, "Time 0: all ranks begin hop 0, own keys; copies to all ranks begin."]
-    assert r["moments"][-1] == [34.0, "Time 34: all ranks merged hop 3; all is done."]
+    assert r["moments"][0] == [0.0, "all ranks begin hop 0, own keys; copies to all ranks begin."]
+    assert r["moments"][-1] == [34.0, "all ranks merged hop 3; all is done."]
     contiguous = dict(RingPlayer(layout="contiguous").result["moments"])
     assert contiguous[10.0].startswith(
-        "Time 10: all ranks merged hop 0; ranks 1, 2 and 3 begin hop 1, keys of the rank before; copies to "
+        "all ranks merged hop 0; ranks 1, 2 and 3 begin hop 1, keys of the rank before; copies to "
     )
     assert contiguous[10.0].endswith("rank 0 has nothing to compute.")
     assert "copies take no time" in RingPlayer(token=0).result["words"][0]
     assert "; 98.4% of copying is hidden" in RingPlayer(8, layout="contiguous").result["words"][0]
     assert "0% of copying is hidden" in RingPlayer(way="all-gather").result["words"][0]
-    assert "1 tile takes 1, " in RingPlayer(2, 8, token=1).result["words"][1]
+    assert (
+        "A hop is 1 tile of 4 rows by 4 keys; at a time of 1 a tile, it takes 1. "
+        in RingPlayer(2, 8, token=1).result["words"][1]
+    )
     assert words.ranks([3, 1, 1], 4) == "ranks 1 and 3" and words.ranks([2], 4) == "rank 2"
     assert words.about({"N": 37, "ranks": 5}) == "7 to 8"
     assert "takes 0" not in words.equal(None) and words.equal(0.0).endswith("to the last bit.")

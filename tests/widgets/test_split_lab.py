@@ -260,7 +260,8 @@ def test_words():
     assert r["words"] == [
         "8192 keys are 128 tiles of 64, in 8 parts of 16.",
         "64 programs on the 132 multiprocessors of the H200: 68 of these have nothing to do, 51.52%.",
-        "By the model 18\u00a0µs, 5.356 times as fast as one part; 13 parts would take 13.79\u00a0µs, the least.",
+        "By the model 18\u00a0µs, 5.356 times as fast as one part. 13 parts are fastest: 13.79\u00a0µs; "
+        "decode's 16 take as long.",
     ]
     assert r["merges"] == (
         "In a row: 7 merges, all one after another. So does the kernel, with up to 128 States at a time."
@@ -275,6 +276,20 @@ def test_words():
     assert one["merges"] == "There is one State, and nothing to merge."
     assert "all are busy, in one wave." in SplitLab(parts=32).result["words"][1]
     assert SplitLab(B=64).result["words"][1].endswith("264 at a time: 16 waves, 136 in the last.")
+
+
+@pytest.mark.parametrize("order", ["row", "tree"])
+def test_what_a_part_counts_is_the_product_of_the_factors_below_it(order):
+    """The headline says so."""
+    nodes = numbers.merged(numbers.states(1000, 7), order)
+    counts = {len(nodes.states) - 1: 1.0}
+    for k in reversed(range(len(nodes.children))):
+        node = len(nodes.states) - len(nodes.children) + k
+        for child, alpha in zip(nodes.children[k], nodes.alphas[node], strict=True):
+            counts[child] = counts[node] * alpha
+    m = np.array([state.m for state in nodes.states]).ravel()
+    expected = np.exp(m - m[-1])
+    np.testing.assert_allclose([counts[k] for k in range(7)], expected[:7], rtol=1e-12)
 
 
 def test_the_page_can_be_sent_it():

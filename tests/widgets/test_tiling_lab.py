@@ -182,7 +182,7 @@ def test_words(lab):
     assert len(words) == 3
     assert ("does not fit" in words[0]) == (not lab.result["sram"]["fits"])
     least = min(lab.result["traffic"].values(), key=lambda traffic: traffic["total"])
-    assert f"moves least: {least['text']['total']} {least['text']['unit']}." in words[0]
+    assert f"moves least of the three: {least['text']['total']} {least['text']['unit']}." in words[0]
     for name, sentence in zip(("FA1", "FA2"), words[1:], strict=True):
         ratio = lab.result["traffic"][name]["ratio"]
         assert sentence.startswith(f"{name} moves ") and f" {number(ratio)} " in sentence
@@ -192,7 +192,8 @@ def test_words(lab):
 def test_words_of_each_kind():
     words = TilingLab(B_r=16, B_c=16).result["words"]
     assert words == [
-        "A tile of 16 × 16 holds 11.12 KB and fits into 99 KB. With it standard attention moves least: 136.3 MB.",
+        "A tile of 16 × 16 holds 11.12 KB and fits into 99 KB. With it standard attention moves least "
+        "of the three: 136.3 MB.",
         "FA1 moves more than standard attention, 3.089 times as much; from B_c = 50 on it does not.",
         "FA2 moves more than standard attention, 1.977 times as much; from B_r = 32 on it does not.",
     ]

@@ -35,12 +35,12 @@ export class GradientChip {
       return div("flash-marker", this.marks.at(-1));
     };
     const arrow = (text) => h("span", { class: "flash-sign", "aria-hidden": "true" }, text);
-    const row = (of, less) => [
+    const row = (of, less, then) => [
       marker(),
       tile(of),
       arrow("−"),
       tile(less),
-      arrow("→"),
+      arrow(then),
       tile(of === "S_ij" ? "P_ij" : "dS_ij"),
     ];
     const sum = (name) => [
@@ -60,7 +60,7 @@ export class GradientChip {
     const parts = div(
       "flash-parts",
       group(pass.loaded, inputs),
-      group("the tile, recomputed", [row("S_ij", "lse_i"), row("dP_ij", "delta_i")]),
+      group("the tile, recomputed", [row("S_ij", "lse_i", "exp →"), row("dP_ij", "delta_i", "· P →")]),
       group(this.summed, gradients.map(sum)),
     );
     for (const name of ["Q_i", "dO_i", "S_ij", "P_ij", "dP_ij", "dS_ij", "lse_i", "delta_i"])

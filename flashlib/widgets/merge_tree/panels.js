@@ -117,8 +117,8 @@ export function legend() {
   return div(
     "flash-legend flash-note",
     key("negative positive", "negative, positive"),
-    key("joined", "cut here"),
-    key("cut", "join here"),
+    key("joined", "press to cut"),
+    key("cut", "press to join"),
     key("strip", "its scores"),
     key("free", "can be picked"),
     key("newest", "the last move"),

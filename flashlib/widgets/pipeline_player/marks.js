@@ -21,7 +21,7 @@ const PIPE_NAMES = /** @type {const} */ ([
   [/^S\d/, "S0: scores of key tile 0, a product"],
   [/^PV\d/, "PV0: its weights times V, a product"],
   [/^[KV]\d/, "K0, V0: the first tiles of keys and of values"],
-  [/^rescale/, "rescale: O_acc times alpha"],
+  [/^rescale/, "rescale: O_acc times alpha = exp(m_old − m)"],
   [/_empty\[/, "k_empty[0]: the slot k[0] is free again"],
 ]);
 const PIPE_UNITS = { exp: "exponentials", fma: "multiply-adds (fma)" };
@@ -45,7 +45,7 @@ export function pipePath(kind, x, y, wide, high) {
   const [middle, arm] = [y + high / 2, 4];
   switch (kind) {
     case "wait":
-      return `M${x} ${y + high - 2.5}h${wide}`;
+      return `M${x} ${y + high - 1}h${wide}`; // below its name
     case "fma":
       return pipeBox(x, y + 4.5, wide, high - 9);
     case "read":
@@ -95,7 +95,7 @@ export function pipeLegend(drawn) {
   const kinds = Object.entries(PIPE_KINDS).flatMap(([kind, text]) => {
     if (!there.has(kind)) return [];
     const name = PIPE_FILLED.has(kind) ? "flash-pipelining-any" : pipeClass(kind, 0);
-    return h("span", {}, picture(path(name, pipePath(kind, kind === "tick" ? 10 : 1, 0, 18, 16))), text);
+    return h("span", {}, picture(path(name, pipePath(kind, kind === "tick" ? 10 : 1, 0, 18, kind === "wait" ? 9 : 16))), text);
   });
   const whose = pipeRoles(drawn).map((role, k) => {
     const paths = [path(pipeClass("product", k), pipePath("product", 1, 0, 18, 16))];

@@ -8,21 +8,10 @@ import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { pipeLegend } from "./marks.js";
 import { PipeRows } from "./rows.js";
-import { playedAt, playedTimes } from "./view.js";
+import { pipeTitle, playedAt, playedTimes } from "./view.js";
 import { PipeZoom } from "./zoom.js";
 
 const PIPE_FITS = 24; // rows: with more, slots and barriers are shown on demand
-
-/**
- * What is shown, in a newcomer's words: its title, and how to read it.
- * @param {Result} result
- */
-function pipeTitle({ axis, programs }) {
-  if (axis === "actions") return ["How a pipeline goes wrong", "One action after the other; a row stands for a unit, a role, a slot or a barrier."];
-  const how = "Time goes to the right. A bar: it works. A gap: it does nothing.";
-  if (programs.length === 1) return ["A kernel at work on one multiprocessor", how];
-  return [`The same work by ${programs.length} kernels`, how];
-}
 
 /** @extends {Widget<Traits>} */
 class PipelinePlayer extends Widget {

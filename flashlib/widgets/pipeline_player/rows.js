@@ -243,7 +243,7 @@ export class PipeRows {
       add(pipeClass(kind, role), pipePath(kind, x, y, wide, tall));
       if (PIPE_FILLED.has(kind)) add("flash-pipelining-edge", pipeEdge(role, x, y, wide, tall));
       if (PIPE_NAMED.has(kind) && wide > name.length * PIPE_DIGIT + 5)
-        texts.push(this.#text(x + wide / 2, pipeFoot(row, y) - 0.5, name, "middle"));
+        texts.push(this.#text(x + wide / 2, pipeFoot(row, y) - 1, name, "middle"));
     }
   }
 

@@ -74,8 +74,8 @@ def total(timeline: Timeline) -> str:
 
 
 def recorded(timeline: Timeline) -> str:
-    peak = f"{100 * timeline.use():.1f}% of them"
-    return f"Recorded: {clocks(timeline.clocks)} clocks; its products would take {peak} at the tensor cores' peak."
+    need = f"{clocks(timeline.use() * timeline.clocks)} of them, {100 * timeline.use():.1f}%"
+    return f"Recorded: {clocks(timeline.clocks)} clocks. At full speed the tensor cores need {need}."
 
 
 def clocks(x: float) -> str:

@@ -3,7 +3,7 @@
 import { note, panel, svg } from "../shared/elements.js";
 import { ringPlaces, ringPoint, ringWay } from "./ways.js";
 
-const CIRCLE = { wide: 300, ry: 102, node: 58, chip: 13, flying: 16, edge: 12 };
+const CIRCLE = { wide: 300, ry: 102, node: 64, chip: 13, flying: 16, edge: 12 };
 
 /** The ranks on a circle, whose keys each has, and those on their way. */
 export class RingCircle {

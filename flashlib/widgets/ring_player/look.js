@@ -1,6 +1,6 @@
 // How ranks and hops look. A rank has a colour, and its number beside it; a later hop is paler, in the dark greyer.
 
-const RANK_PALEST = 0.5; // of the colour of a rank, in the last hop
+const RANK_PALEST = 0.6; // of the colour of a rank, in the last hop
 
 /**
  * The fill of what a rank computes in a hop.

@@ -20,6 +20,7 @@ AT_THE_END = (
 )  # found when nothing can happen any more
 GRID = 96  # positions of a run, beside those at which something happens
 NOBODY = -1
+AT_FIRST = 0.6  # of the axis: a second hop is then merged, so that alpha is more than 0
 
 
 class Record(NamedTuple):
@@ -165,7 +166,7 @@ def times(found: Record) -> list[float]:
 
 
 def opens(found: Record, shown: list[float], at_fault: bool) -> int:
-    """Return the position that says most: copies hide under tiles, near the middle; or it goes wrong."""
+    """Return the position that says most: copies hide under tiles, past the middle; or it goes wrong."""
     if at_fault:
         return len(shown) - 1
 
@@ -173,7 +174,7 @@ def opens(found: Record, shown: list[float], at_fault: bool) -> int:
     for _, to, _, begin, stop, _ in found.copies:
         busy = [(at >= start) & (at < end) for _, _, start, end, _ in found.computes[to]]
         hiding += (begin < at) & (at < stop) & np.any(busy, axis=0)
-    return int(np.lexsort((np.abs(at - 0.45 * found.end), -hiding))[0])
+    return int(np.lexsort((np.abs(at - AT_FIRST * found.end), -hiding))[0])
 
 
 # Who and what ----------------------------------------------------------------------------------------------------

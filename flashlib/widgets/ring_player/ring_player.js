@@ -1,7 +1,7 @@
 // RingPlayer: plays what ranks did. Python ran them and kept every event; this draws them.
 
 /** @import { Result, Traits } from "./types.js" */
-import { div, h, setSentence, setText } from "../shared/elements.js";
+import { div, h, headline, setSentence, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
 import { between, float64 } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
@@ -14,7 +14,7 @@ import { ringTime } from "./look.js";
 import { RingRow } from "./row.js";
 import { RingScores } from "./scores.js";
 import { RingSettings } from "./settings.js";
-import { holders, positionAt, standing } from "./standing.js";
+import { holders, positionAt, rowAtFirst, standing } from "./standing.js";
 
 /** @extends {Widget<Traits>} */
 class RingPlayer extends Widget {
@@ -43,6 +43,8 @@ class RingPlayer extends Widget {
     this.sentence = h("p", {});
     this.longest = h("p", { "aria-hidden": "true" }); // not seen: nothing must jump
     this.fault = div("flash-ring-fault");
+    this.head = headline("Attention over ranks: rows stay, keys travel");
+    setText(this.head.now, "Each rank merges what its rows of Q see in the keys that come by.");
     this.circle = new RingCircle();
     this.scores = new RingScores((row) => this.choose(row));
     this.lanes = new RingLanes((time) => this.transport.seek(positionAt(this.result.times, time)));
@@ -76,6 +78,7 @@ class RingPlayer extends Widget {
       h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: () => this.#jump(by) }, sign);
     const { buttons, bar, speed } = this.transport;
     this.root.append(
+      this.head.element,
       div(
         "flash-panel flash-header",
         this.settings(this.controls.elements),
@@ -104,7 +107,7 @@ class RingPlayer extends Widget {
     this.numbers = float64(result.buffer);
     this.of = holders(result.tokens);
     this.#show();
-    if (this.row === undefined || before?.N !== result.setting.N) this.row = result.setting.N - 1; // sees most keys
+    if (this.row === undefined || before?.N !== result.setting.N) this.row = rowAtFirst(result, this.numbers, this.of);
     this.circle.take(result);
     this.scores.take(result, this.of.rank);
     this.lanes.take(result);
@@ -113,7 +116,7 @@ class RingPlayer extends Widget {
     const said = result.fault?.said ?? [];
     this.fault.replaceChildren(...said.map((one, k) => h("p", {}, h("b", {}, k ? "" : "×"), one)));
     this.fault.hidden = !said.length;
-    setSentence(this.longest, result.moments.reduce((a, [, b]) => (a.length >= b.length ? a : b), ""));
+    setSentence(this.longest, `Before: ${result.moments.reduce((a, [, b]) => (a.length >= b.length ? a : b), "")}`);
     this.#take();
     this.transport.reset(result.times.length - 1, result.opens);
     this.transport.mark(result.moments.map(([time]) => result.times.indexOf(time)));
@@ -158,7 +161,8 @@ class RingPlayer extends Widget {
     this.scores.draw(at);
     this.lanes.draw(time, this.motion);
     this.merges.draw(at);
-    const sentence = (moments.findLast(([from]) => from <= time) ?? moments[0])[1];
+    const [since, said] = moments.findLast(([from]) => from <= time) ?? moments[0];
+    const sentence = `${since < time ? "Before" : "Now"}: ${said}`; // without its time: the clock beside it shows another
     setSentence(this.sentence, sentence);
     const forEver = time === end && end > sums.total; // ranks wait, and the axis shows a piece of it
     const where = `time ${ringTime(time)} ${forEver ? "and for ever" : `of ${ringTime(end)}`}`;

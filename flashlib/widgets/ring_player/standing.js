@@ -76,6 +76,22 @@ export function statesOf({ computes, tokens, D }, numbers, r, place) {
 }
 
 /**
+ * The row that is shown at first, from the last, which sees most keys: one whose sums have been rescaled by then, so
+ * that an alpha between 0 and 1 is seen, if there is one.
+ * @param {Result} result
+ * @param {Float64Array} numbers
+ * @param {{ rank: number[], place: number[] }} of who has each token
+ */
+export function rowAtFirst(result, numbers, { rank, place }) {
+  const { done } = standing(result, result.times[result.opens]);
+  const rescaled = rank.findLastIndex((r, row) => {
+    const ms = statesOf(result, numbers, r, place[row]).slice(0, done[r]).map(({ m }) => m);
+    return ms.some((m, k) => k > 0 && Number.isFinite(ms[k - 1]) && ms[k - 1] < m);
+  });
+  return rescaled < 0 ? rank.length - 1 : rescaled;
+}
+
+/**
  * O and lse of a row: the last of the numbers.
  * @param {Result} result
  * @param {Float64Array} numbers

@@ -49,10 +49,10 @@ def why(setting: dict, found: Record) -> str:
     work = " to ".join(dict.fromkeys(time(n * setting["tile"]) for n in (tiles[0], tiles[-1])))
     copy = " to ".join(dict.fromkeys((takes[0], takes[-1])))
     sizes = " to ".join(dict.fromkeys(str(n) for n in (tiles[0], tiles[-1])))
-    take = "tile takes" if sizes == "1" else "tiles take"
+    tiles_of = "tile" if sizes == "1" else "tiles"
     return (
-        f"With the keys of one rank, {sizes} {take} {work}, a tile being {B} rows by {B} keys; to copy its "
-        f"{about(setting)} tokens takes {copy}."
+        f"A hop is {sizes} {tiles_of} of {B} rows by {B} keys; at a time of {time(setting['tile'])} a tile, "
+        f"it takes {work}. To copy the {about(setting)} tokens of a rank takes {copy}."
     )
 
 
@@ -87,7 +87,7 @@ def said(found: Record, fault: Fault | None) -> list[list]:
             parts = [f"{fault.kind}, {KINDS[fault.kind]}"]
         elif at == found.total and not fault:
             parts.append("all is done")
-        sentences.append([at, f"Time {time(at)}: {'; '.join(parts) or 'nothing has begun yet'}."])
+        sentences.append([at, f"{'; '.join(parts) or 'nothing has begun yet'}."])
     return sentences
 
 

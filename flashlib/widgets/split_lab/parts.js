@@ -5,7 +5,7 @@ import { short } from "../shared/numbers.js";
 import { watchRoom } from "./axes.js";
 import { drawMerges, factorsOf, placesOf } from "./merges.js";
 
-const GUTTER = 82; // px, of the names at the left
+const GUTTER = 92; // px, of the names at the left
 const RIGHT = 14; // px, at the right
 const READABLE = 46; // px, of a part in which numbers can be read
 const SCORES = 38; // px, the height of the scores
@@ -206,7 +206,7 @@ export class Parts {
       name("weight", -3, symbol("alpha_s"), " ="),
       name("weight", 11, "exp(", m_s(), " − ", symbol("m"), ")"),
       name("O_acc", 18, symbol("O_acc")),
-      ...(n > 1 ? [name("end", 4, "merged,"), name("end", 19, "× ", symbol("alpha"))] : []),
+      ...(n > 1 ? [name("end", 4, "merged,"), name("end", 19, "× factors")] : []),
     );
   }
 

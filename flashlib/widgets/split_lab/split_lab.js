@@ -126,7 +126,7 @@ class SplitLab extends Widget {
   draw(kept = false) {
     if (!this.result) return;
     const { words, equal, merges, model, n } = this.result;
-    const many = `${n} programs read a part each; alpha is what each counts in the end.`;
+    const many = `${n} programs read a part each. What it counts, alpha, is the product of the factors below it.`;
     setSentence(this.head.now, n > 1 ? many : "One program reads all keys: there is nothing to merge.");
     setSentence(this.words, `${words[0]} ${merges}`);
     setSentence(this.model_words, model.join(" "));

@@ -46,7 +46,7 @@ def busy(call: Call, n: int) -> str:
 
 
 def time(call: Call, n: int, curve: list[tuple[int, Time]]) -> str:
-    """Return what the model says, against one part and against the best number of parts."""
+    """Return what the model says, against one part, the best number of parts, and as many as decode chooses."""
     now, one = call.time(n).total, call.time(1).total
     best, least = fastest(curve)
     sentence = f"By the model {microseconds(now)}"
@@ -56,7 +56,11 @@ def time(call: Call, n: int, curve: list[tuple[int, Time]]) -> str:
         sentence += f", {number(now / one)} times as long as one part"
     if now <= least * (1 + 1e-9):
         return f"{sentence}; no other number of parts is faster."
-    return f"{sentence}; {counted(best, 'part')} would take {microseconds(least)}, the least."
+    sentence += f". {counted(best, 'part')} {'is' if best == 1 else 'are'} fastest: {microseconds(least)}"
+    if call.default in (n, best):
+        return f"{sentence}."
+    own = microseconds(dict(curve)[call.default].total)
+    return f"{sentence}; decode's {call.default} take {'as long' if own == microseconds(least) else own}."
 
 
 def equal(difference: float) -> str:

@@ -161,7 +161,7 @@ def _words(result, N, d, B_r, B_c, capacity, dtype, causal):
     held, excess = sram["text"]["held"], sram["text"]["excess"]
     fits = f"fits into {capacity} KB" if sram["fits"] else f"does not fit into {capacity} KB: {excess} KB too much"
     least = min(traffic, key=lambda name: traffic[name]["total"])
-    least_words = f"With it {'standard attention' if least == 'standard' else least} moves least"
+    least_words = f"With it {'standard attention' if least == 'standard' else least} moves least of the three"
     words = [
         f"A tile of {B_r} × {B_c} holds {held} KB and {fits}. {least_words}: {megabytes(traffic[least]['total'])}."
     ]

@@ -13,7 +13,7 @@ def check(one):
     """The card of the question first_overflow is answered by keyboard: wrong, wrong again, shown, then right."""
     keyboard = one.page.keyboard
     asks = one.locator(".flash-card-asks").inner_text()
-    assert asks.startswith("What is the smallest whole number x for which e") and asks.endswith("?")
+    assert "What is the smallest whole number x for which e" in asks and asks.endswith("?")
     assert "hint" in one.locator(".flash-card-check").inner_text(), "what comes is said"
     assert outcome(one) == "open" and one.locator(".flash-card-verdict").inner_text() == ""
     one.get_by_label("fp16").focus()

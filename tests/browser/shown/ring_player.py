@@ -158,7 +158,8 @@ def check_time(now, r, position, x):
         assert of[2] == "and for ever"
     else:
         assert float(of[3]) == pytest.approx(end, rel=6e-4)
-    assert plain(now["sentence"]) == plain(next(said for at, said in reversed(r["moments"]) if at <= time))
+    since, said = next(moment for moment in reversed(r["moments"]) if moment[0] <= time)
+    assert plain(now["sentence"]) == plain(f"{'Before' if since < time else 'Now'}: {said}")
     assert now["cursor"] == pytest.approx(x(time), abs=0.5) == now["cover"]
     for rank, own in enumerate(r["computes"]):
         with_ = [source for source, _, start, stop, _ in own if start <= time < stop]

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ringPlaces, ringPoint, ringWay } from "../../../flashlib/widgets/ring_player/ways.js";
 import { ringTicks } from "../../../flashlib/widgets/ring_player/look.js";
-import { holders, outputOf, positionAt, scoreRuns, standing, statesOf } from "../../../flashlib/widgets/ring_player/standing.js";
+import { holders, outputOf, positionAt, rowAtFirst, scoreRuns, standing, statesOf } from "../../../flashlib/widgets/ring_player/standing.js";
 
 const RUN = {
   computes: [[[0, 0, 0, 3, 3], [1, 1, 5, 6, 1]], [[1, 0, 0, 2, 2]]],
@@ -107,4 +107,13 @@ test("ticks are round, evenly apart, from 0 to the end, and not too many", () =>
   }
   assert.deepEqual(ringTicks(0, 6), [0]);
   assert.deepEqual(ringTicks(34, 11), [0, 5, 10, 15, 20, 25, 30]);
+});
+
+test("the row that is shown at first is the last whose sums were rescaled by then", () => {
+  const run = { ...RUN, times: [0, 6], opens: 1, tokens: [[0, 1, 2], [3]], D: 1 };
+  const of = { rank: [0, 0, 0, 1], place: [0, 1, 2, 0] };
+  const ms = [[1, -Infinity, 4], [2, 5, 4], [7]]; // of rank 0 after each of its two turns, and of rank 1
+  const numbers = Float64Array.from(ms.flat().flatMap((m) => [m, 1, 0]));
+  assert.equal(rowAtFirst(run, numbers, of), 0, "row 1 saw nothing before, row 2 no larger score");
+  assert.equal(rowAtFirst({ ...run, opens: 0 }, numbers, of), 3, "before a second turn: the last row");
 });

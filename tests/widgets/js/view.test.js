@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { moved, playedAt, playedTimes, zoomed } from "../../../flashlib/widgets/pipeline_player/view.js";
+import { moved, pipeTitle, playedAt, playedTimes, zoomed } from "../../../flashlib/widgets/pipeline_player/view.js";
 
 const END = 1234;
 const TIMES = [0, 1, 37, 600, 1200, END];
@@ -45,4 +45,13 @@ test("clocks are played evenly, from the first to the last; actions and nothing 
 test("all is played in half a minute, and no faster than that needs", () => {
   const speeds = [0.5, 1, 2, 5, 10];
   assert.deepEqual([1, 60, 61, 121, 150, 151, 999].map((count) => playedAt(count, speeds)), [2, 2, 5, 5, 5, 10, 10]);
+});
+
+test("the title of several programs says how long each took, if all came to their end", () => {
+  const program = (end, rows = [{}]) => ({ end, rows });
+  const title = (...programs) => pipeTitle({ axis: "clocks", programs })[0];
+  assert.equal(title(program(41892.4), program(27420.6)), "The same work in 2 ways: 41892 and 27421 clocks");
+  assert.ok(title(program(1), program(2), program(3)).endsWith("in 3 ways: 1, 2 and 3 clocks"));
+  assert.equal(title(program(41892), program(0, [])), "The same work in 2 ways");
+  assert.ok(!/\d/.test(title(program(5))));
 });
