@@ -93,6 +93,8 @@ class _Pickler(cloudpickle.CloudPickler):
             return _jit, (obj.fn,)
         elif type(obj).__name__ == "GluonJITFunction":
             return _gluon_jit, (obj.fn,)
+        elif type(obj).__name__ == "dtype" and type(obj).__module__.startswith("triton."):
+            return _dtype, (obj.name,)  # the interpreter keeps things in it
         elif isinstance(obj, functools._lru_cache_wrapper):
             return _cached, (obj.__wrapped__, obj.cache_parameters())
         elif isinstance(obj, functools.cached_property):
@@ -118,6 +120,10 @@ def _gluon_jit(fn):
     gluon = importlib.import_module("triton.experimental.gluon")
     fn.__globals__.setdefault("gl", gluon.language)  # the compiler reads annotations, which do not count as use
     return gluon.jit(fn)
+
+
+def _dtype(name):
+    return importlib.import_module("triton").language.dtype(name)
 
 
 def _cached(f, parameters):

@@ -20,7 +20,7 @@ from flashlib.checks.harness.gluon_causes import cause, in_vain, without_need
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper.interpreter import launched
-from flashlib.kernels.hopper.interpreter.wrong import Wrong
+from flashlib.kernels.hopper.interpreter.refused import Wrong
 from flashlib.pipeline import Fault, Product, Program, Report, check
 
 SEARCH = {"states": 1500, "schedules": 60}

@@ -33,6 +33,16 @@ def test_a_function_is_sent_with_the_globals_it_uses():
     assert process.call(f, np.ones(4), limit=LIMIT) == (16.0, "")
 
 
+def test_a_type_of_triton_is_sent_by_its_name(monkeypatch):
+    """A kernel that was interpreted leaves values of Triton's in it, which cannot be sent."""
+    pytest.importorskip("flashlib.kernels")
+    import triton.language as tl
+
+    monkeypatch.setattr(tl.float16, "of_tensors", tl.tuple([tl.constexpr(16)]), raising=False)
+    f = learner("def f(): return kinds[0] == kinds[1]", kinds=[tl.float16, tl.dtype("fp16"), np.dtype("float16")])
+    assert pickling.loads(pickling.dumps(f))()
+
+
 def test_code_keeps_the_file_it_comes_from(monkeypatch):
     """Also under a cloudpickle that leaves it out: Triton reads a kernel's source there."""
     code = types.CodeType

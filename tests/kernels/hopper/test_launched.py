@@ -9,8 +9,8 @@ from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared,
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.kernels.hopper.interpreter import launched
+from flashlib.kernels.hopper.interpreter.refused import Wrong
 from flashlib.kernels.hopper.interpreter.tile import Tile, common
-from flashlib.kernels.hopper.interpreter.wrong import Wrong
 
 ROW = gl.constexpr(gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0]))
 

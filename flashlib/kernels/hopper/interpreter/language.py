@@ -15,11 +15,11 @@ from triton.experimental.gluon.language.nvidia import hopper
 
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.names import Names
+from flashlib.kernels.hopper.interpreter.refused import Wrong
 from flashlib.kernels.hopper.interpreter.shared import TMA, MBarrier, Memory, View, check_warps
 from flashlib.kernels.hopper.interpreter.threads import Role, current, say
 from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, applied, common, told
 from flashlib.kernels.hopper.interpreter.whole import Whole, whole
-from flashlib.kernels.hopper.interpreter.wrong import Wrong
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Kind
 

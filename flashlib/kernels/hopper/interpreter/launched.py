@@ -18,11 +18,11 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.kernels import private_apis
 from flashlib.kernels.hopper.interpreter.language import Language, Pointer, stubs
+from flashlib.kernels.hopper.interpreter.refused import Wrong
 from flashlib.kernels.hopper.interpreter.run import played
 from flashlib.kernels.hopper.interpreter.shared import Described
 from flashlib.kernels.hopper.interpreter.threads import Role
 from flashlib.kernels.hopper.interpreter.whole import numbers, whole
-from flashlib.kernels.hopper.interpreter.wrong import Wrong
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Flight
 

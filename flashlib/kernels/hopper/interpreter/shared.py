@@ -16,9 +16,9 @@ from triton.experimental.gluon.language.nvidia import hopper
 
 from flashlib.kernels.hopper import interpreter
 from flashlib.kernels.hopper.interpreter import gluon
+from flashlib.kernels.hopper.interpreter.refused import Wrong
 from flashlib.kernels.hopper.interpreter.threads import current, say
 from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, Type, common
-from flashlib.kernels.hopper.interpreter.wrong import Wrong
 from flashlib.pipeline import commands as c
 
 LADDER = str(Path(interpreter.__file__).parents[1] / "ladder" / "tiles.py")

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from triton.experimental.gluon import language as gl
 
+from flashlib.kernels.hopper.interpreter.refused import Wrong
 from flashlib.kernels.hopper.interpreter.whole import quotient, rest
-from flashlib.kernels.hopper.interpreter.wrong import Wrong
 
 
 class Begun:
