@@ -90,7 +90,7 @@ def shared(
     (H, N_q, d), (H_k, N_k) = Q.shape[1:], K.shape[1:3]
     B_R = launch_backward.ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * launch_backward.KEYS))
-    lse2, delta = _numbers(O, lse, dO, dlse, T_r * B_R, delta)
+    lse2, delta = numbers(O, lse, dO, dlse, T_r * B_R, delta)
     dK, dV = (torch.full(X.shape, math.nan, dtype=out_dtype or X.dtype) for X in (K, V))
     described = (
         ("q_desc", Q, B_R), ("k_desc", K, keys), ("v_desc", V, keys), ("do_desc", dO, B_R),
@@ -107,7 +107,10 @@ def _play(gl, module, name, given):
     play(gl, functions(gl, module)[name], {one: given[one] for one in vars(module)[name].arg_names})
 
 
-def _numbers(O, lse, dO, dlse, N_padded, delta):
+def numbers(
+    O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, N_padded: int,
+    delta: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """Return lse in base 2, inf for rows that see nothing or are past N_q, and delta: what `_prepare` writes."""
     delta = (O.float() * dO.float()).sum(-1) if delta is None else delta
     delta = delta - (0 if dlse is None else dlse)
