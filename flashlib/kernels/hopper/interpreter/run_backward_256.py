@@ -7,19 +7,16 @@ import torch
 
 from flashlib.kernels.hopper import dkv_256, dq_256, launch_256
 from flashlib.kernels.hopper.interpreter import gluon
+from flashlib.kernels.hopper.interpreter.prepared import numbers
 from flashlib.kernels.hopper.interpreter.run import functions, play
-from flashlib.kernels.hopper.interpreter.run_backward import numbers
 from flashlib.types import Grads
 
-RINGS = "q_full", "do_full", "p_full", "q_empty", "do_empty"
+TWICE = ("q_full", "do_full", "p_full", "q_empty", "do_empty"), ("rows_full", "k_full"), ("k_empty",)
+OF_TWO = [[f"{name}[{s}]" for name in names for s in range(2)] for names in TWICE]
 NAMES = {  # as the kernels allocate
-    "_dkv": ("kv", "q", "do", "rows", "p", ["k_full", "v_full", *(f"{name}[{s}]" for name in RINGS for s in (0, 1))]),
-    "_dq": (
-        "rows", "keys",
-        [*(f"{name}[{s}]" for name in ("rows_full", "k_full") for s in (0, 1)), "v_full", "k_empty[0]", "k_empty[1]",
-         "v_empty"],
-    ),
-}  # fmt: skip
+    "_dkv": ("kv", "q", "do", "rows", "p", ["k_full", "v_full", *OF_TWO[0]]),
+    "_dq": ("rows", "keys", [*OF_TWO[1], "v_full", *OF_TWO[2], "v_empty"]),
+}
 
 
 def run(
@@ -39,8 +36,8 @@ def run(
               for name, X in (("dq", dQ), ("dk", dK), ("dv", dV))}  # fmt: skip
     given |= {
         "lse_ptr": gluon.Pointer(lse2), "delta_ptr": gluon.Pointer(delta),
-        "scale_log2e": scale * math.log2(math.e), "scale": scale, "H": H, "H_k": H_k, "group": H // H_k, "N_q": N_q, "N_k": N_k,
-        "N_padded": lse2.shape[1], "CAUSAL": causal, "WIDE": wide, "OVER": over,
+        "scale_log2e": scale * math.log2(math.e), "scale": scale, "H": H, "H_k": H_k, "group": H // H_k,
+        "N_q": N_q, "N_k": N_k, "N_padded": lse2.shape[1], "CAUSAL": causal, "WIDE": wide, "OVER": over,
     }  # fmt: skip
     chance = random.Random(seed)
     of_keys = _play(dkv_256, "_dkv", {**given, "T_r": T_r, "T_c": T_c}, B * H_k * T_c, chance)
