@@ -140,6 +140,28 @@ def test_the_loop_of_the_backward_hardly_spills_and_waits_as_its_protocol_says(d
     assert len(re.findall(r"UTMAREDG\S+ADD", made.sass)) == 2
 
 
+@pytest.mark.compiles
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", ["dkv", "dq"])
+def test_the_passes_at_d_256_spill_nothing(name, causal, dtype):
+    """In the loop over whole tiles: two products of each consumer, or three of one, and what their tables say."""
+    made = compiled.report(kernel=f"hopper_{name}_256", d=256, causal=causal, dtype=dtype)
+    assert made.shared <= GPUS["H200"].block_sram and not made.notes and made.spilled == 0
+    given = sorted((role.name, role.given) for role in made.roles)
+    assert given == [("consumer", 240)] * 2 + [("producer", 24)]
+    assert all(role.used <= role.given for role in made.roles)
+    for kind in ("ptx", "sass"):
+        loop = made.counts(kind, loop=True)
+        print(name, causal, kind, loop)
+
+
+@pytest.mark.parametrize("kernel, d", [("hopper_backward", 256), ("hopper_dkv_256", 128), ("hopper_dq_256", 64)])
+def test_the_backward_at_d_256_has_other_kernels(kernel, d):
+    with pytest.raises(ValueError, match="two passes, 'hopper_dkv_256' and 'hopper_dq_256'"):
+        compiled.report(kernel=kernel, d=d)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_results_in_fp32_spill_nothing_in_a_loop(amount):
