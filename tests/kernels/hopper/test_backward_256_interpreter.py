@@ -6,9 +6,10 @@ import torch
 from flashlib import torch_ref
 from flashlib.kernels.hopper import dkv_256, dq_256
 from flashlib.kernels.hopper.interpreter import run_backward, run_backward_256
-from flashlib.pipeline import Fault
+from flashlib.pipeline import Fault, commands
+from flashlib.pipeline import backward_256_protocol as protocol
 from tests.kernels import gradients
-from tests.kernels.hopper.spoken import spoil
+from tests.kernels.hopper.spoken import spoil, spoken
 from tests.kernels.hopper.test_backward_interpreter import inputs
 
 # B, H, H_k, N_q, N_k, d, causal
@@ -98,3 +99,25 @@ def test_a_spoilt_kernel_is_found(name, monkeypatch):
     with pytest.raises((Fault, AssertionError)):
         for seed in range(20):
             gradients.hold(run(problem, seed)[0], Q, K, V, dO, dlse)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_each_role_of_the_kernels_says_what_the_protocol_says(problem):
+    _, H, H_k, N_q, N_k, _, causal = problem
+    _, of_keys, of_rows = run(problem)
+    for number, program in enumerate(of_keys):
+        first_key = number % -(-N_k // 64) * 64
+        unseen = max(first_key - (N_k - N_q), 0) // 64 if causal else 0
+        hold(program, protocol.dkv(H // H_k * (-(-N_q // 64) - unseen)))
+    for number, program in enumerate(of_rows):
+        blocks = -(-N_q // 128)
+        last = (blocks - number % blocks) * 128
+        end = min(last + N_k - N_q, N_k) if causal else N_k
+        hold(program, protocol.dq(max(-(-end // 64), 1)))
+
+
+def hold(program, model):
+    model = commands.expanded(model)
+    assert model.keys() == program.keys()
+    for role in model:
+        assert spoken(program[role]) == spoken(model[role]), role
