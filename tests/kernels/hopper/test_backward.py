@@ -152,7 +152,9 @@ assert torch.equal(first.dK, last.dK) and torch.equal(first.dV, last.dV)
 """
 
 
-@pytest.mark.parametrize("d, causal", [(64, False), (64, True), (128, False), (128, True), (256, False), (256, True)])
+@pytest.mark.parametrize(
+    "d, causal", [(64, False), (64, True), (128, False), (128, True), (256, False), (256, True)]
+)
 def test_ten_thousand_launches_end(d, causal):
     done = subprocess.run(
         [sys.executable, "-c", MANY.format(d=d, causal=causal)], timeout=120, capture_output=True

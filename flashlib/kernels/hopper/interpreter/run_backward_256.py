@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import torch
 
@@ -30,7 +31,7 @@ def run(
     lse2, delta = numbers(O, lse, dO, dlse, blocks * 2 * tile, delta)
     dQ, dK, dV = (torch.full(X.shape, math.nan, dtype=out_dtype or X.dtype) for X in (Q, K, V))
     read = ("q", Q), ("k", K), ("v", V), ("do", dO), ("lse", lse2), ("delta", delta)
-    given = {f"{name}_desc": gluon.Descriptor(f"{name}_desc", X, tile) for name, X in read}
+    given: dict[str, Any] = {f"{name}_desc": gluon.Descriptor(f"{name}_desc", X, tile) for name, X in read}
     wide = out_dtype == torch.float32
     given |= {f"{name}_to": gluon.Pointer(X) if wide else gluon.Descriptor(f"{name}_desc", X, tile)
               for name, X in (("dq", dQ), ("dk", dK), ("dv", dV))}  # fmt: skip
