@@ -1,7 +1,7 @@
 """How the Hopper backward is launched: what it takes, its tiles, and the three kernels of a call."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from triton import JITFunction
