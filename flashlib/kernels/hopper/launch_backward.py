@@ -80,7 +80,7 @@ def backward(
     return Grads(dQ, dK, dV)
 
 
-def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:
+def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[Any, torch.Tensor]:
     """Return O and dO as kernels take them. O is None where delta is given: it is not read then."""
     dO = dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
     return dO if O is None else kernel_input(O), dO
