@@ -4,9 +4,9 @@
     python -m flashlib.bench.hopper_backward --wide --out notebooks/data/h200_hopper_backward_256.json
 
 dQ, dK and dV, all kernels of a backward pass together. A record has `rows` and `more`, the sizes of `bench.hopper`
-without d = 256; with --wide it has `rows` alone, those of d = 256, for which there are other kernels. Each table is timed `--runs` times, and a row has the TFLOP/s of
-each run in `runs` and their medians in `tflops`. `error` is the largest error of a gradient against fp64. A run
-that is ended early leaves the tables that it had ended.
+without d = 256; with --wide it has `rows` alone, those of d = 256, for which there are other kernels. Each table
+is timed `--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is
+the largest error of a gradient against fp64. A run that is ended early leaves the tables that it had ended.
 """
 
 import argparse
