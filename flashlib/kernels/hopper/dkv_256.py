@@ -19,9 +19,12 @@ goes from one to the other through shared memory. Phases as in `forward`.
     do_empty[s]   2       0: its dV(g) done; 1: its dP(g)     producer        round & 1 ^1  dO(g - 2) is read
 
 A sum's product with one tile is begun together with the next tile's first product: the tensor cores have work
-while a consumer learns that a product is done. No barrier says that P(g - 2) is read before P(g) takes its slot:
-P(g) needs Q(g), which came when consumer 1 was done with Q(g - 2), and it was done with P(g - 2) before. dV goes
-to where K lay, which only consumer 0 reads, dK to V's place. WIDE, both are wanted in fp32: threads write them.
+while a consumer learns that a product is done. OVER, P or dS is computed under the sum's product, by consumer 0
+if its bit 0 is set, by consumer 1 if bit 1 is; which is fastest was not measured yet.
+
+No barrier says that P(g - 2) is read before P(g) takes its slot: P(g) needs Q(g), which came when consumer 1 was
+done with Q(g - 2), and it was done with P(g - 2) before. dV goes to where K lay, which only consumer 0 reads, dK
+to V's place. WIDE, both are wanted in fp32: threads write them.
 Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.
 """
 

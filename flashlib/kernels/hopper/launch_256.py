@@ -14,7 +14,7 @@ from flashlib.kernels.launch.inputs import check_no_gradient, on_device_of, reso
 from flashlib.types import Grads
 
 TILE = 64  # rows, and keys
-OVER = 0
+OVER = 0  # a variant of `dkv_256`, 0 to 3: which is fastest was not measured yet
 
 
 class Plan(NamedTuple):
