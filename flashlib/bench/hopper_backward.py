@@ -1,11 +1,12 @@
 """Time the Hopper backward beside the portable passes, SDPA's and, where it is installed, FlashAttention-4.
 
     python -m flashlib.bench.hopper_backward --out notebooks/data/h200_hopper_backward.json
+    python -m flashlib.bench.hopper_backward --wide --out notebooks/data/h200_hopper_backward_256.json
 
 dQ, dK and dV, all kernels of a backward pass together. A record has `rows` and `more`, the sizes of `bench.hopper`
-without d = 256, which the kernel does not take; each table is timed `--runs` times, and a row has the TFLOP/s of
-each run in `runs` and their medians in `tflops`. `error` is the largest error of a gradient against fp64. A run
-that is ended early leaves the tables that it had ended.
+without d = 256; with --wide it has `rows` alone, those of d = 256, for which there are other kernels. Each table
+is timed `--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is
+the largest error of a gradient against fp64. A run that is ended early leaves the tables that it had ended.
 """
 
 import argparse
@@ -15,10 +16,12 @@ from collections.abc import Callable
 import torch
 
 from flashlib.bench import hopper
-from flashlib.bench.__main__ import SIZES
+from flashlib.bench.__main__ import LENGTHS, SIZES, usual
 from flashlib.bench.common import harness, peers, records
 
 MORE = [(size, dtype) for size, dtype in hopper.MORE if size.d < 256]
+WIDE = [usual(256, causal, N) for causal in (False, True) for N in LENGTHS]
+KERNELS = {256: ("hopper_dkv_256", "hopper_dq_256")}  # others: one
 OTHERS = ("ours", "ours_fused", "sdpa_flash", "sdpa_cudnn", "fa4")
 PEERS: dict[str, Callable] = {
     "hopper": functools.partial(peers.with_backward, "hopper.backward"),
@@ -30,7 +33,8 @@ def table(sizes: list, runs: int, notes: records.Notes) -> list[dict]:
     """Return the rows of all runs, merged, with notes of what was compiled. sizes: pairs of a Size and a dtype."""
     rows = hopper.merged([hopper.timed(sizes, PEERS, gradients=True) for _ in range(runs)])
     for (size, _), row in zip(sizes, rows, strict=True):
-        notes.add(row, size.compiled, {"hopper_backward": {"dtype": row["dtype"]}})
+        compiled = KERNELS.get(size.d, ("hopper_backward",))
+        notes.add(row, size.compiled, {name: {"dtype": row["dtype"]} for name in compiled})
     return rows
 
 
@@ -38,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.bench.hopper_backward", description=__doc__)
     parser.add_argument("--out", help="a JSON file to record the runs in")
     parser.add_argument("--runs", type=int, default=5, help="how often each table is timed (%(default)s)")
+    parser.add_argument("--wide", action="store_true", help="time d = 256, and nothing else")
     args = parser.parse_args()
     if args.runs < 1:
         parser.error(f"--runs is {args.runs}; it must be at least 1")
@@ -47,7 +52,8 @@ def main() -> None:
     record = harness.environment()
     harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
     save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
-    tables = {"rows": [(size, torch.bfloat16) for size in SIZES], "more": MORE}
+    rows = [(size, torch.bfloat16) for size in (WIDE if args.wide else SIZES)]
+    tables = {"rows": rows, "more": [] if args.wide else MORE}
     for name, sizes in tables.items():
         if sizes:
             with records.Notes() as notes, harness.stopwatch(name):

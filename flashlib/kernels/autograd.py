@@ -74,8 +74,7 @@ def hopper_attention(
     """Return what `attention` returns, by kernels for Hopper: `kernels.hopper.attention` is this function.
 
     Q, K, V, causal, mask, scale, O, lse, errors: as in `hopper.forward.attention`. deterministic: as in
-    `attention`, but False by default. At d = 256, and wherever they are faster, the portable kernels compute the
-    gradients.
+    `attention`, but False by default. Wherever they are faster, the portable kernels compute the gradients.
     """
     from flashlib.kernels.hopper import forward  # only here: with it comes all of Gluon
 
@@ -158,11 +157,11 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None, d_bias=None):
     check_deterministic(deterministic)
-    if not deterministic and mask is None and not INTERPRETED:
+    if mask is None and not INTERPRETED and (not deterministic or Q.shape[-1] == 256):
         from flashlib.kernels.hopper import backward as hopper  # only here, too
         from flashlib.kernels.hopper import launch_backward
 
-        if launch_backward.suits(Q, K, V, causal):
+        if launch_backward.suits(Q, K, V, causal, deterministic):
             return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
     plan = backward.plan_of(
         Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, wanted=d_bias is not None

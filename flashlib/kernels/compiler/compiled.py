@@ -129,8 +129,9 @@ def report(
     kernel: one of `registry.all_kernels()`: "forward"; "backward_dkv" and "backward_dq", the two passes that
     `backward` makes by default, or "backward_fused", the one in their place if deterministic=False; "softmax";
     "merge", whose result is of the dtype; a rung of `ladder`; for 89 and 90 "eight_bits" and "eight_bits_int8";
-    for capability 90 only "hopper_forward", "hopper_fp8", "hopper_int8", "hopper_backward" and the rungs of
-    `hopper.ladder` and `hopper.backward_ladder`, as "hopper_r1_alike" and "hopper_backward_r1_alike".
+    for capability 90 only "hopper_forward", "hopper_fp8", "hopper_int8", "hopper_backward", which at d = 256 is
+    "hopper_dkv_256" and "hopper_dq_256", and the rungs of `hopper.ladder` and `hopper.backward_ladder`, as
+    "hopper_r1_alike" and "hopper_backward_r1_alike".
     d: its head size, for "softmax" the length of a row. dtype: "float16", "bfloat16" or "float32". B_r, B_c: rows
     and keys of a tile; num_warps, num_stages, descriptors: as in the kernel's `attention` or `backward`; None, the
     default, lets the kernel choose. capability: of the GPU, ten times NVIDIA's number: 75, 80, 89 or 90; or AMD's

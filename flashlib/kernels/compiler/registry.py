@@ -62,8 +62,10 @@ def kernels() -> dict[str, Kernel]:
 
 @functools.cache
 def all_kernels() -> dict[str, Kernel]:
-    """Return `kernels` and those in eight bits, which no list offers: only some GPUs and dtypes have them."""
+    """Return `kernels` and those that no list offers: only some GPUs, dtypes or head dimensions have them."""
     return kernels() | {
+        "hopper_dkv_256": Kernel(hopper_backward.backward, "_dkv"),
+        "hopper_dq_256": Kernel(hopper_backward.backward, "_dq"),
         "eight_bits": Kernel(eight_bits.attention, "_attention"),
         "eight_bits_int8": Kernel(eight_bits.attention, "_attention", {"qk": "int8", "pv": None}),
         "hopper_fp8": Kernel(hopper_fp8.attention, "_attention"),
@@ -113,6 +115,11 @@ def check(
             f"capability is {capability!r}, and {kernel} is for Hopper, a GPU of NVIDIA's: pass 90, or 'forward'"
         )
     check_counts(at_least=1, d=d)
+    if kernel == "hopper_backward" and d == 256 or kernel.endswith("_256") and d != 256:
+        raise ValueError(
+            f"d is {d} and kernel {kernel!r}; at d = 256 the Hopper backward has two passes, 'hopper_dkv_256' and "
+            "'hopper_dq_256', at others one, 'hopper_backward'"
+        )
     check_causal(causal)
     taken = options_of(kernel)
     for name in options:

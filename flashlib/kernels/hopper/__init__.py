@@ -3,8 +3,10 @@
 attention     both passes as one operation of PyTorch, with gradients
 forward       the forward pass: the kernel and `attention`
 backward      its gradients: the kernel and `backward`; sums: of dQ, and what makes dQ of them
+dkv_256       the same at d = 256, in two passes: dK and dV; dq_256: dQ; tiles_256: what both do with tiles
 fp8           the forward pass in eight bits; fp8_tiles: what it does in registers; launch_fp8: how it is launched
 launch        which tensors the forward takes, and its tiles, grid and descriptors; launch_backward: the backward's
+launch_256    the grids of the passes at d = 256
 ladder        numbered, frozen teaching versions, one idea more in each; backward_ladder: the backward's
 instrumented  the same kernels with marks, which write when what happened
 interpreter   a kernel's own code on a CPU: run, under random schedules; gluon, a stub of Gluon; threads, its roles

@@ -41,7 +41,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from flashlib.kernels.hopper import launch_backward, sums
+from flashlib.kernels.hopper import dkv_256, dq_256, launch_256, launch_backward, sums
 from flashlib.kernels.launch.inputs import uncompiled
 from flashlib.kernels.private_apis import async_add_shared_to_global
 from flashlib.types import Grads
@@ -62,11 +62,14 @@ def backward(
 ) -> Grads:  # fmt: skip
     """Return what `flashlib.kernels.backward.backward` returns, on a Hopper GPU, for some of its inputs.
 
-    Q, K and V: float16 or bfloat16, d = d_v 64 or 128; the last axis contiguous, start and other strides multiples
-    of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. Sums of dQ come in any order.
+    Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
+    multiples of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. Sums of dQ come in any
+    order; at d = 256, for which there are two passes, `dkv_256` and `dq_256`, always in the same.
     Parts of rows and keys, delta and out_dtype: as there.
     """
     options = dlse, causal, mask, scale, delta, out_dtype
+    if isinstance(Q, torch.Tensor) and Q.shape[-1:] == (256,):
+        return launch_256.backward(dkv_256._dkv, dq_256._dq, Q, K, V, O, lse, dO, *options)
     return launch_backward.backward(_backward, sums.finish, Q, K, V, O, lse, dO, *options)
 
 

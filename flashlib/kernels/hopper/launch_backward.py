@@ -1,7 +1,7 @@
 """How the Hopper backward is launched: what it takes, its tiles, and the three kernels of a call."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from triton import JITFunction
@@ -25,8 +25,10 @@ from flashlib.types import Grads
 PORTABLE = "flashlib.kernels.backward.backward"
 KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
+HEAD_DIMS = *ROWS, 256  # for which `launch_256` has two passes
 LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write it
 SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
+SEEN_256: int | None = None  # the same at d = 256; None: not measured, so never
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 _Descriptor = private_apis.unchecked(TensorDescriptor)
@@ -62,7 +64,7 @@ def backward(
     contiguous: dict = {"memory_format": torch.contiguous_format, "dtype": out_dtype or Q.dtype}
     if plan is None:  # no rows, or no keys that they could see
         return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
-    O, dO = _of_rows(O, dO)
+    O, dO = of_rows(O, dO)
     dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
     with on_device_of(Q):
         lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows, delta)
@@ -70,7 +72,7 @@ def backward(
         sums, counts = zeros[: plan.sums], zeros[plan.sums :].view(torch.int32)
         tiles = (Q, plan.B_R), (K, KEYS), (V, KEYS), (dO, plan.B_R)
         descs = [launch.describe(X, rows) for X, rows in tiles]
-        descs += [_numbers(X, plan.B_R) for X in (lse2, delta)]
+        descs += [numbers(X, plan.B_R) for X in (lse2, delta)]
         descs += (dK, dV) if plan.main.constants["WIDE"] else [launch.describe(X, KEYS) for X in (dK, dV)]
         descs.append(_Descriptor(sums, [plan.sums // 32, 32], [32, 1], [128, 32], LINES))
         plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale)
@@ -78,13 +80,14 @@ def backward(
     return Grads(dQ, dK, dV)
 
 
-def _of_rows(O, dO):
+def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[Any, torch.Tensor]:
     """Return O and dO as kernels take them. O is None where delta is given: it is not read then."""
     dO = dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
     return dO if O is None else kernel_input(O), dO
 
 
-def _numbers(X, B_R):
+def numbers(X: torch.Tensor, B_R: int) -> TensorDescriptor:
+    """Return the descriptor of lse2 or delta, (B, H, N), for tiles of B_R rows."""
     heads, N = X.shape[0] * X.shape[1], X.shape[2]
     return _Descriptor(X, [heads, N], [N, 1], [1, B_R], NUMBERS)
 
@@ -99,7 +102,7 @@ def plan_of(
     key = PLANS.key(tensors, main.__name__, causal, out_dtype) if mask is None else None
     if key is not None and key in PLANS:
         return PLANS[key]
-    check(Q, K, V, O, lse, dO, dlse, causal, mask, delta)
+    check(Q, K, V, O, lse, dO, dlse, causal, mask, delta, HEAD_DIMS)
     wide = resolve_out_dtype(out_dtype, Q.dtype) == torch.float32
     return PLANS.keep(key, _plan(main, finish, Q, K, O, dO, bool(causal), wide))
 
@@ -107,17 +110,22 @@ def plan_of(
 def check(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, mask: object, delta: torch.Tensor | None = None,
+    head_dims: tuple[int, ...] = tuple(ROWS),
 ) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernel does not take; the sentence names the module that does."""
-    launch.check(Q, K, V, causal, mask, head_dims=tuple(ROWS), portable=PORTABLE)
+    launch.check(Q, K, V, causal, mask, head_dims=head_dims, portable=PORTABLE)
     portable.check_saved(Q, V, O, dO, lse, dlse, delta)
     check_readable(O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
 
 
-def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bool:
-    """Return whether the kernel takes these and is faster than the portable passes."""
-    N_q, N_k = Q.shape[2], K.shape[2]
-    if Q.shape[-1] not in ROWS or (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
+def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, deterministic: bool = False) -> bool:
+    """Return whether the kernel takes these and is faster than the portable passes.
+
+    deterministic: whether the same bits must come every time, as they do at d = 256.
+    """
+    N_q, N_k, d = Q.shape[2], K.shape[2], Q.shape[-1]
+    least = SEEN_256 if d == 256 else None if deterministic else SEEN
+    if d not in HEAD_DIMS or least is None or (N_k - min(N_q, N_k) / 2 if causal else N_k) < least:
         return False
     return launch.suits(Q, K, V)
 
@@ -144,7 +152,7 @@ def _plan(main, finish, Q, K, O, dO, causal, wide):
     sizes = H_k, H // H_k, N_q, N_k, T_r, T_c, lag, ring
     constants, last = {"B_R": B_R, "D": d, "CAUSAL": causal, "WIDE": wide}, min(lag, units)
     return Plan(
-        portable.prepare_launch(*_of_rows(O, dO), problem),
+        portable.prepare_launch(*of_rows(O, dO), problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
         planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
         (B, H, problem.N_padded),

@@ -18,7 +18,9 @@ CASES = [("_backward", 128, True), ("_forward", 128, False)]  # kernel, d, causa
 CASES += [
     (kernel, d, causal) for kernel in ("_forward", "_backward") for d in (64, 128) for causal in (False, True)
 ]
-CASES += [("finish", 128, False)]
+CASES += [("finish", 128, False)] + [
+    (kernel, 256, causal) for kernel in ("_dkv", "_dq") for causal in (False, True)
+]
 
 
 def compiled(launches, amount):

@@ -36,7 +36,7 @@ def check(Q, K, V, dO, dlse=None, **options):
 @pytest.mark.parametrize("N_q, N_k", SIZES)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("d", [64, 128, 256])
 def test_equals_fp64(d, dtype, causal, N_q, N_k, poisoned):
     *given, dlse = problem(N_q, N_k, d, dtype)
     check(*given, causal=causal)
@@ -45,7 +45,7 @@ def test_equals_fp64(d, dtype, causal, N_q, N_k, poisoned):
 
 @pytest.mark.parametrize("heads", [(1, 8, 2), (3, 6, 1), (2, 16, 16), (5, 16, 4)])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("d", [64, 128, 256])
 def test_grouped_heads(d, heads, causal, poisoned):
     check(*problem(517, 771, d, torch.bfloat16, heads)[:4], causal=causal)
 
@@ -63,10 +63,11 @@ def test_few_buffers_of_sums(d, causal, turns, monkeypatch, poisoned):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_strides_inside_nan(causal, poisoned):
+@pytest.mark.parametrize("d", [64, 256])
+def test_strides_inside_nan(d, causal, poisoned):
     """Tensors lie in larger ones, (B, N, H, d), whose other elements are NaN: nothing there is read."""
     given = []
-    for X in problem(131, 197, 64, torch.float16)[:4]:
+    for X in problem(131, 197, d, torch.float16)[:4]:
         B, H, N, d = X.shape
         wide = torch.full((B, N + 5, H + 1, 2 * d), torch.nan, device="cuda", dtype=X.dtype)
         inner = wide[:, 2 : N + 2, :H, d:].transpose(1, 2)
@@ -76,15 +77,17 @@ def test_strides_inside_nan(causal, poisoned):
 
 
 @pytest.mark.parametrize("dO", [lambda X: X[..., :1, :1].expand(X.shape), lambda X: X.mT.contiguous().mT])
-def test_any_gradient_is_taken(dO, poisoned):
-    Q, K, V, X, _ = problem(131, 197, 128, torch.bfloat16)
+@pytest.mark.parametrize("d", [128, 256])
+def test_any_gradient_is_taken(d, dO, poisoned):
+    Q, K, V, X, _ = problem(131, 197, d, torch.bfloat16)
     check(Q, K, V, dO(X), causal=True)
 
 
-def test_keys_past_the_end_stay_out_of_low_scores(poisoned):
+@pytest.mark.parametrize("d", [64, 256])
+def test_keys_past_the_end_stay_out_of_low_scores(d, poisoned):
     """Scores of all real keys are below -1e4: those of zeros past the end would weigh 2^1e4 times as much."""
-    Q, K, V, dO, _ = problem(200, 197, 64, torch.bfloat16)
-    Q[..., 0], K[..., 0] = 300, -300
+    Q, K, V, dO, _ = problem(200, 197, d, torch.bfloat16)
+    Q[..., 0], K[..., 0] = 450, -450
     O, lse = forward.attention(Q, K, V)
     assert (lse < -1e4).all()
     pairs = zip(backward.backward(Q, K, V, O, lse, dO), portable.backward(Q, K, V, O, lse, dO), strict=True)
@@ -104,8 +107,18 @@ def test_dK_and_dV_repeat_to_the_bit_and_dQ_almost(d, causal):
         assert (first.dQ - again.dQ).abs().max() <= torch.finfo(Q.dtype).eps * first.dQ.abs().max()
 
 
-def test_nothing_to_sum_gives_zeros():
-    Q, K, V, dO, _ = problem(33, 40, 64, torch.bfloat16)
+@pytest.mark.parametrize("causal", [False, True])
+def test_all_repeats_to_the_bit_at_d_256(causal):
+    Q, K, V, dO, _ = problem(1500, 1700, 256, torch.bfloat16, (2, 16, 8))
+    O, lse = forward.attention(Q, K, V, causal=causal)
+    first, *others = (backward.backward(Q, K, V, O, lse, dO, causal=causal) for _ in range(20))
+    for other in others:
+        assert all(torch.equal(one, same) for one, same in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize("d", [64, 256])
+def test_nothing_to_sum_gives_zeros(d):
+    Q, K, V, dO, _ = problem(33, 40, d, torch.bfloat16)
     O, lse = forward.attention(Q, K[:, :, :0], V[:, :, :0])
     dQ, dK, _ = backward.backward(Q, K[:, :, :0], V[:, :, :0], O, lse, dO)
     assert not dQ.any() and dQ.shape == Q.shape and not dK.numel()
@@ -139,7 +152,9 @@ assert torch.equal(first.dK, last.dK) and torch.equal(first.dV, last.dV)
 """
 
 
-@pytest.mark.parametrize("d, causal", [(64, False), (64, True), (128, False), (128, True)])
+@pytest.mark.parametrize(
+    "d, causal", [(64, False), (64, True), (128, False), (128, True), (256, False), (256, True)]
+)
 def test_ten_thousand_launches_end(d, causal):
     done = subprocess.run(
         [sys.executable, "-c", MANY.format(d=d, causal=causal)], timeout=120, capture_output=True

@@ -162,6 +162,7 @@ def on_hopper(monkeypatch):
     monkeypatch.setattr(backward, "backward", by_interpreter)
     monkeypatch.setattr(launch, "is_hopper", lambda device: True)
     monkeypatch.setattr(launch_backward, "SEEN", 70)
+    monkeypatch.setattr(launch_backward, "SEEN_256", 70)
     return calls
 
 
@@ -174,6 +175,9 @@ def on_hopper(monkeypatch):
         (False, 64, 10, 74, True, False),
         (False, 32, 10, 75, False, False),
         (True, 64, 10, 75, True, False),
+        (False, 256, 10, 75, True, True),
+        (True, 256, 10, 75, True, True),
+        (True, 256, 10, 69, False, False),
     ],
 )
 def test_autograd_picks_it_where_it_is_faster(deterministic, d, N_q, N_k, causal, mine, on_hopper):

@@ -140,6 +140,34 @@ def test_the_loop_of_the_backward_hardly_spills_and_waits_as_its_protocol_says(d
     assert len(re.findall(r"UTMAREDG\S+ADD", made.sass)) == 2
 
 
+@pytest.mark.compiles
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", ["dkv", "dq"])
+def test_the_passes_at_d_256_spill_nothing(name, causal, dtype):
+    """In the loop over whole tiles: two products of each consumer, or three of each, and what their tables say."""
+    made = compiled.report(kernel=f"hopper_{name}_256", d=256, causal=causal, dtype=dtype)
+    assert made.shared <= GPUS["H200"].block_sram and not made.notes and made.spilled == 0
+    given = sorted((role.name, role.given) for role in made.roles)
+    assert given == [("consumer", 240)] * 2 + [("producer", 24)]
+    assert all(role.used <= role.given for role in made.roles)
+    scores = 256 // 16  # each product of a tile sums 16 of d, rows or keys
+    for kind in ("ptx", "sass"):
+        loop = made.counts(kind, loop=True)
+        at_barriers = loop["mbarrier wait"], loop["mbarrier arrive"]
+        if name == "dq":  # K and V are there; dQ and dP are done
+            assert (loop["wgmma"], loop["wgmma wait"], *at_barriers) == (2 * scores + 64 // 16, 3, 2, 2)
+        else:  # of one of the consumers, who share five: full, of Q, dO and P; empty, of Q and dO
+            assert (loop["wgmma"], loop["wgmma wait"]) == (scores + 64 // 16, 2)
+            assert at_barriers in ((2, 3), (3, 2))
+
+
+@pytest.mark.parametrize("kernel, d", [("hopper_backward", 256), ("hopper_dkv_256", 128), ("hopper_dq_256", 64)])
+def test_the_backward_at_d_256_has_other_kernels(kernel, d):
+    with pytest.raises(ValueError, match="two passes, 'hopper_dkv_256' and 'hopper_dq_256'"):
+        compiled.report(kernel=kernel, d=d)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_results_in_fp32_spill_nothing_in_a_loop(amount):

@@ -86,9 +86,9 @@ BACKWARD = "call flashlib.kernels.backward.backward"
     [
         ({"mask": masks.Window(4, 4)}, ValueError, f"takes only causal: {BACKWARD}"),
         (
-            {name: torch.zeros(1, 2, 32, 256).half() for name in "QKVO"},
+            {name: torch.zeros(1, 2, 32, 96).half() for name in "QKVO"},
             ValueError,
-            f"takes 64 or 128 .*: {BACKWARD}",
+            f"takes 64, 128 or 256 .*: {BACKWARD}",
         ),
         ({name: X.float() for name in "QKVO"}, ValueError, f"Q is torch.float32; .*: {BACKWARD}"),
         ({"K": X.mT.contiguous().mT}, ValueError, f"K has strides .*, or {BACKWARD}"),

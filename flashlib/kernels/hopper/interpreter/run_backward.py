@@ -11,7 +11,8 @@ from flashlib.kernels.backward import check_saved
 from flashlib.kernels.hopper import backward as kernel
 from flashlib.kernels.hopper import launch, launch_backward
 from flashlib.kernels.hopper import sums as sums_module
-from flashlib.kernels.hopper.interpreter import gluon
+from flashlib.kernels.hopper.interpreter import gluon, run_backward_256
+from flashlib.kernels.hopper.interpreter.prepared import numbers
 from flashlib.kernels.hopper.interpreter.run import functions, play
 from flashlib.kernels.launch.inputs import check_no_gradient, check_readable, resolve_out_dtype
 from flashlib.pipeline import backward_protocol as protocol
@@ -37,13 +38,16 @@ def backward(
     check_no_gradient(Q=Q, K=K, V=V)
     check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
     check_causal(causal)
-    if Q.shape[-1] not in launch_backward.ROWS or not Q.numel() or not K.numel():
+    if Q.shape[-1] not in launch_backward.HEAD_DIMS or not Q.numel() or not K.numel():
         raise ValueError(
-            f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {tuple(launch_backward.ROWS)}, "
+            f"Q is {tuple(Q.shape)} and K {tuple(K.shape)}; d is one of {launch_backward.HEAD_DIMS}, "
             "and no size is 0"
         )
+    given = Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed
     parts = delta, resolve_out_dtype(out_dtype, Q.dtype)
-    return run(Q, K, V, O, lse, dO, dlse, causal, resolve_scale(scale, Q.shape[-1]), seed, TURNS, *parts)[0]
+    if Q.shape[-1] not in launch_backward.ROWS:
+        return run_backward_256.run(*given, *parts)[0]
+    return run(*given, TURNS, *parts)[0]
 
 
 def run(
@@ -90,7 +94,7 @@ def shared(
     (H, N_q, d), (H_k, N_k) = Q.shape[1:], K.shape[1:3]
     B_R = launch_backward.ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * launch_backward.KEYS))
-    lse2, delta = _numbers(O, lse, dO, dlse, T_r * B_R, delta)
+    lse2, delta = numbers(O, lse, dO, dlse, T_r * B_R, delta)
     dK, dV = (torch.full(X.shape, math.nan, dtype=out_dtype or X.dtype) for X in (K, V))
     described = (
         ("q_desc", Q, B_R), ("k_desc", K, keys), ("v_desc", V, keys), ("do_desc", dO, B_R),
@@ -105,13 +109,3 @@ def shared(
 
 def _play(gl, module, name, given):
     play(gl, functions(gl, module)[name], {one: given[one] for one in vars(module)[name].arg_names})
-
-
-def _numbers(O, lse, dO, dlse, N_padded, delta):
-    """Return lse in base 2, inf for rows that see nothing or are past N_q, and delta: what `_prepare` writes."""
-    delta = (O.float() * dO.float()).sum(-1) if delta is None else delta
-    delta = delta - (0 if dlse is None else dlse)
-    lse2 = torch.where(lse.isneginf(), torch.inf, lse * math.log2(math.e))
-    pad = 0, N_padded - dO.shape[2]
-    one = (torch.nn.functional.pad(X.flatten(0, 1), pad, value=x) for X, x in ((lse2, math.inf), (delta, 0.0)))
-    return tuple(one)
