@@ -149,7 +149,7 @@ def resolve_scale(scale: float | None, d: int) -> float:
     """Return `scale` as a float, 1 / sqrt(d) for None; raise unless it is a positive number within SCALES."""
     if scale is None:
         return 1 / math.sqrt(d)
-    if isinstance(scale, bool) or not isinstance(scale, Real):
+    if isinstance(scale, bool) or not isinstance(scale, float | Real):  # a float is known at once
         raise TypeError(f"scale is {scale!r}; pass a positive number, or None for 1 / sqrt(d)")
     if not SCALES[0] <= scale <= SCALES[1]:  # false for nan too
         raise ValueError(

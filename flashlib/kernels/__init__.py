@@ -83,7 +83,8 @@ __all__ = ["DEVICE", "INTERPRETED", "append", "attention", "decode", "varlen"]
 
 def __getattr__(name):
     if name == "attention":
-        return importlib.import_module("flashlib.kernels.autograd").attention
+        found = importlib.import_module("flashlib.kernels.autograd").attention
+        return globals().setdefault(name, found)  # the next call finds it at once
     if name in __all__:
         return importlib.import_module(f"flashlib.kernels.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

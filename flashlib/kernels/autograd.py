@@ -14,6 +14,7 @@ import torch
 from flashlib import masks
 from flashlib.inputs import resolve_scale
 from flashlib.kernels import INTERPRETED, backward, forward
+from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -25,7 +26,7 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.masking import biases, host_side
-from flashlib.kernels.private_apis import in_forward_mode, is_dispatched, is_transformed
+from flashlib.kernels.private_apis import in_forward_mode, is_dispatched, is_transformed, untransformed
 from flashlib.masks import Mask
 from flashlib.sink import add as add_sink
 from flashlib.sink import gradient as sink_gradient
@@ -97,8 +98,7 @@ def _by_ours(Q, K, V, causal, mask, scale, deterministic):
         return Attention(*run(Q, K, V, *options, *(() if run is _attention else (mask,))))
     plan = forward.plan_of(Q, K, V, causal, mask)  # checks them, too
     scale = resolve_scale(scale, Q.shape[-1])
-    run = functools.partial(forward.run, scale=scale, plan=plan)
-    return _differentiable(run, Q, K, V, causal, scale, deterministic, mask)
+    return _differentiable(forward.run, Q, K, V, plan, causal, scale, deterministic, mask)
 
 
 def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
@@ -106,15 +106,24 @@ def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
         raise TypeError(
             f"forward is {module!r}; pass a module with attention, as flashlib.kernels.hopper.forward is"
         )
-    _checked(Q, K, V, causal, mask)
+    key = None if mask is not None or torch.compiler.is_compiling() else CHECKED.key((Q, K, V), causal)
+    if key not in CHECKED:
+        CHECKED.keep(key, _checked(Q, K, V, causal, mask))
     if in_forward_mode() or not _unwatched(Q, K, V):
         raise RuntimeError(
             "forward is given, and torch.func, torch.compile and forward mode know only kernels.forward: "
             "leave it out, or put torch.compiler.disable around flashlib's attention"
         )
     scale = resolve_scale(scale, Q.shape[-1])
-    run = functools.partial(module.attention, causal=causal, mask=mask, scale=scale)
-    return _differentiable(run, Q, K, V, causal, scale, deterministic, mask)
+    return _differentiable(_run_another, Q, K, V, (module, causal, mask), causal, scale, deterministic, mask)
+
+
+CHECKED = planning.Plans()  # what `_checked` returned of calls without a mask
+
+
+def _run_another(Q, K, V, scale, plan):
+    module, causal, mask = plan
+    return module.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
 
 
 @uncompiled
@@ -137,11 +146,11 @@ def _checked(Q, K, V, causal, mask):
     return host_side.checked(mask, bool(causal), Q, K)
 
 
-def _differentiable(run, Q, K, V, causal, scale, deterministic, mask):
-    """Return run(Q, K, V), watched by autograd where a gradient is needed."""
+def _differentiable(run, Q, K, V, plan, causal, scale, deterministic, mask):
+    """Return run(Q, K, V, scale, plan), watched by autograd where a gradient is needed."""
     if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_Attention.apply(Q, K, V, (run, bool(causal), scale, deterministic, mask)))
-    return run(Q, K, V)
+        return Attention(*_watched(Q, K, V, (run, plan, bool(causal), scale, deterministic, mask)))
+    return run(Q, K, V, scale, plan)
 
 
 def _unwatched(*tensors) -> bool:
@@ -158,15 +167,20 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None, d_bias=None):
     check_deterministic(deterministic)
     if mask is None and not INTERPRETED and (not deterministic or Q.shape[-1] == 256):
-        from flashlib.kernels.hopper import backward as hopper  # only here, too
-        from flashlib.kernels.hopper import launch_backward
-
+        hopper, launch_backward = _of_hopper()
         if launch_backward.suits(Q, K, V, causal, deterministic):
             return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
     plan = backward.plan_of(
         Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, wanted=d_bias is not None
     )  # fmt: skip
     return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan, mask=mask, d_bias=d_bias)
+
+
+@functools.cache
+def _of_hopper():
+    from flashlib.kernels.hopper import backward, launch_backward  # only here, too
+
+    return backward, launch_backward
 
 
 def _keep(ctx, inputs, output):
@@ -180,7 +194,7 @@ def _gradients(ctx, dO, dlse):
     if dO is None and dlse is None:
         return (None,) * (3 + len(ctx.options))
     dO = torch.zeros_like(O) if dO is None else dO
-    options = (*ctx.options, None)[:4]  # the operation's options have no mask
+    options = ctx.options if len(ctx.options) == 4 else (*ctx.options, None)  # the operation's have no mask
     if torch.compiler.is_compiling():
         run, options = _attention_backward, options[:3]
     elif torch.is_grad_enabled() or in_forward_mode() or not _unwatched(O, dO, dlse):
@@ -202,14 +216,18 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, Q, K, V, call):
-        run, *options = call
-        output = run(Q, K, V)
-        _keep(ctx, (Q, K, V, *options), output)
-        return tuple(output)
+        run, plan, *ctx.options = call
+        O, lse = run(Q, K, V, ctx.options[1], plan)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(Q, K, V, O, lse)
+        return O, lse
 
     @staticmethod
     def backward(ctx, dO, dlse):
         return *_gradients(ctx, dO, dlse)[:3], None
+
+
+_watched = untransformed(_Attention)
 
 
 class _WithMore(torch.autograd.Function):

@@ -133,7 +133,7 @@ class Plan(NamedTuple):
 
     dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
     kernels take the tensors as they are. out_dtype: of the gradients. hidden: whether no row sees a key.
-    dbias: None unless gradients of the mask's biases are wanted.
+    dbias: None unless gradients of the mask's biases are wanted. alike: whether Q, K and V lie as the gradients.
     """
 
     prepare: Launch | None
@@ -146,6 +146,7 @@ class Plan(NamedTuple):
     ready: bool
     hidden: bool = False
     dbias: bias_gradients.Pass | None = None
+    alike: bool = False
 
 
 PLANS = planning.PlansOfMasks()
@@ -236,6 +237,7 @@ def plan(
         out_dtype,
         ready(Q, K, V, O, dO),
         dbias=dbias,
+        alike=out_dtype == Q.dtype and planning.lie_plainly(q, k, v),
     )
 
 
@@ -355,18 +357,24 @@ def run(
     tensors = Q, K, V, dO if O is None else O, dO
     q, k, v, o, do = tensors if plan.ready else map(kernel_input, tensors)
     dtype = kernel_dtype(plan.out_dtype)
-    dq, dk, dv = (torch.empty_like(X, dtype=dtype, **contiguous) for X in (q, k, v))
+    if plan.alike:
+        dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+    else:
+        dq, dk, dv = (torch.empty_like(X, dtype=dtype, **contiguous) for X in (q, k, v))
     with on_device_of(q):
-        rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows, delta)
+        stream = planning.stream_of(q)
+        rows = prepared(plan.prepare, o, do, lse, dlse, plan.rows, delta, stream)
         sums = None
         if not plan.deterministic:
             sums = dq.zero_() if dtype == torch.float32 else torch.zeros_like(q, dtype=torch.float32, **contiguous)
         if tensors_read:
             mask_args = _with_biases(plan, tensors_read)
         if plan.dkv:
-            plan.dkv(*described(plan.dkv, q, k, v, do, sums), *rows, dk, dv, scale, mask_args=mask_args[0])
+            given = *described(plan.dkv, q, k, v, do, sums), *rows, dk, dv, scale
+            plan.dkv(*given, mask_args=mask_args[0], stream=stream)
         if plan.dq:
-            plan.dq(*described(plan.dq, q, k, v, do)[:4], *rows, dq, scale, mask_args=mask_args[1])
+            given = *described(plan.dq, q, k, v, do)[:4], *rows, dq, scale
+            plan.dq(*given, mask_args=mask_args[1], stream=stream)
         if sums is not None:
             torch.mul(sums, scale, out=dq)
         if plan.dbias and d_bias is not None:
@@ -385,13 +393,14 @@ def _with_biases(plan, tensors):
 
 def prepared(
     launch: Launch | None, o: torch.Tensor, do: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None,
-    shape: tuple[int, ...], sums: torch.Tensor | None = None,
+    shape: tuple[int, ...], sums: torch.Tensor | None = None, stream: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Return lse2 and delta. sums: what `delta_of` returned; o and do are not read then."""
-    lse2 = o.new_empty(shape, dtype=torch.float32)
+    """Return lse2 and delta. sums: what `delta_of` returned; o and do are not read then. stream: see `Launch`."""
+    lse2 = lse.new_empty(shape)
     delta = torch.empty_like(lse2)
     if launch:
-        o, do = (o, do) if sums is None else (None, None)
-        lse, dlse, sums = (X if X is None else X.contiguous() for X in (lse, dlse, sums))
-        launch(o, do, sums, lse, dlse, lse2, delta)
+        if sums is not None:
+            o, do, sums = None, None, sums.contiguous()
+        dlse = dlse if dlse is None else dlse.contiguous()
+        launch(o, do, sums, lse.contiguous(), dlse, lse2, delta, stream=stream)
     return lse2, delta

@@ -33,6 +33,9 @@ USED = {
         "triton.backends.nvidia.driver": {
             "CudaLauncher.__call__": "self, gridX, gridY, gridZ, stream, function, kernel_metadata, "
             "launch_metadata, launch_enter_hook, launch_exit_hook, args",
+            "CudaLauncher.launch": "set",
+            "CudaLauncher.global_scratch_size": "set",
+            "CudaLauncher.profile_scratch_size": "set",
             "CudaDriver.get_current_device": "set",
             "CudaDriver.get_current_stream": "set",
             "CudaUtils.get_device_properties": "set",
@@ -145,7 +148,9 @@ USED_OF_TORCH = {
     "torch._C": {
         "_are_functorch_transforms_active": "builtin_function_or_method",
         "_len_torch_dispatch_stack": "builtin_function_or_method",
+        "_FunctionBase.apply": "builtin_function_or_method",
     },
+    "torch.autograd": {"Function.apply": "args, kwargs"},
     "torch.autograd.forward_ad": {"_current_level": "int"},
     "torch.distributed._symmetric_memory": {"empty": "size, dtype, device", "rendezvous": "tensor, group"},
     "torch.distributed.tensor.experimental._attention": {"set_rotate_method": "rotate_method"},

@@ -14,7 +14,7 @@ import torch
 
 from flashlib import masks
 from flashlib.inputs import check_causal, resolve_scale
-from flashlib.kernels import backward, forward
+from flashlib.kernels import backward, forward, private_apis
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
     as_autocast,
@@ -61,17 +61,19 @@ def attention(
     Q, K, V = as_autocast(Q, K, V)
     check_dropout(dropout)
     plan = plan_of(Q, K, V, cu_seqlens_q, cu_seqlens_k, causal, mask, slopes, dropout)
-    cu_q, cu_k = _offsets(cu_seqlens_q, cu_seqlens_k, Q, K)
+    cu_q, cu_k = cu_seqlens_q, cu_seqlens_k
+    if not plan.offsets_as_given:
+        cu_q, cu_k = _offsets(cu_q, cu_k, Q, K)
     scale = resolve_scale(scale, Q.shape[-1])
     differentiated = torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad)
-    found = packed.run(plan.of_both if differentiated else plan.of_forward, cu_q, cu_k)
     numbers = plan.numbers
     if slopes is not None:
         numbers = (*numbers, packed.slopes(slopes.detach().contiguous(), cu_q, cu_k, len(Q), len(K)))
     dropped = drop.of(dropout, _seed(seed, Q)) if dropout else None
-    args = {name: args._replace(scores=numbers, dropout=dropped) for name, args in found.items()}
+    args = packed.run(plan.of_both if differentiated else plan.of_forward, cu_q, cu_k, numbers, dropped)
     if differentiated:
-        return Attention(*_Packed.apply(Q, K, V, (args, plan, scale)))
+        watched = _Packed.apply if private_apis.is_transformed() else _watched
+        return Attention(*watched(Q, K, V, (args, plan, scale)))
     return forward.run(Q, K, V, scale, plan.kernels, args.get("forward"))
 
 
@@ -126,10 +128,13 @@ class Asked(NamedTuple):
     caps: tuple[masks.Softcap, ...]
 
 
+ALL = Asked((FAR, FAR), ())
+
+
 def _asked(mask) -> Asked:
     """Return what a mask asks for; raise TypeError or ValueError for one that is not of windows and soft caps."""
     if mask is None:
-        return Asked((FAR, FAR), ())
+        return ALL
     hide, change = host_side.parts(masks.check_mask(mask))
     for part in (*hide, *change):
         if not isinstance(part, masks.Window | masks.Softcap):
@@ -162,7 +167,7 @@ def _check_slopes(Q, cu_q, slopes):
 
 def check_dropout(dropout: float) -> None:
     """Raise TypeError or ValueError unless it is a probability below 1."""
-    if isinstance(dropout, bool) or not isinstance(dropout, Real):
+    if isinstance(dropout, bool) or not isinstance(dropout, float | Real):
         raise TypeError(f"dropout is {dropout!r}; pass a probability")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout}; pass a probability from 0 to below 1")
@@ -221,7 +226,8 @@ class Plan(NamedTuple):
 
     of_forward, of_both: what is found in the offsets for the forward pass, and for the backward pass too.
     descriptors: whether the backward pass takes its tiles through descriptors. code: what its kernels are compiled
-    for, under its name; numbers: of soft caps.
+    for, under its name; numbers: of soft caps. offsets_as_given: whether they lie where the kernel reads them, and
+    so cannot be checked.
     """
 
     kernels: forward.Plan
@@ -231,6 +237,7 @@ class Plan(NamedTuple):
     code: Masking
     numbers: tuple
     name: str
+    offsets_as_given: bool
 
 
 PLANS, BACKWARD_PLANS = planning.Plans(), planning.Plans()
@@ -262,7 +269,8 @@ def plan_of(
     after = backward.plan(q, k, v, o, o, False, masking, True, tokens_first=True, drops=bool(dropout))
     of_both = packed.plan(B, causal, tiles, window)
     kernels = kernels._replace(ready=ready(Q, K, V), out_dtype=Q.dtype)  # the plan saw what kernels take
-    return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors, code, numbers, name))
+    as_given = cu_q.is_cuda and all(cu.device == Q.device and cu.is_contiguous() for cu in (cu_q, cu_k))
+    return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors, code, numbers, name, as_given))
 
 
 def _noting(code, tiles, *names):
@@ -298,6 +306,9 @@ class _Packed(torch.autograd.Function):
         return *gradients(ctx, dO, dlse), None
 
 
+_watched = private_apis.untransformed(_Packed)
+
+
 def _gradients(ctx, dO, dlse):
     Q, K, V, O, lse = ctx.saved_tensors
     call, scale, args = ctx.call
@@ -327,4 +338,5 @@ def _backward_plan_of(Q, K, V, O, lse, dO, dlse, call):
     tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting(call.code, {}, "dq", "dkv")
     options = {"descriptors": call.descriptors, "tokens_first": True, "drops": call.code.drops.value}
     plan = backward.plan(*tensors, False, masking, True, **options)
-    return BACKWARD_PLANS.keep(key, plan._replace(ready=ready(Q, K, V, O, dO), out_dtype=Q.dtype))
+    seen = {"ready": ready(Q, K, V, O, dO), "out_dtype": Q.dtype, "alike": planning.lie_plainly(Q, K, V)}
+    return BACKWARD_PLANS.keep(key, plan._replace(**seen))

@@ -1,6 +1,7 @@
 """What is used of the insides of Triton and torch is as it was when it was tried, and stands in one file."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
+import contextvars
 import importlib
 import inspect
 import json
@@ -96,6 +97,32 @@ def test_a_change_is_said_in_a_sentence(monkeypatch):
     assert f"in torch {private_apis_tried.TORCH} and (missing)" in change(
         "torch._C", name, "int", found("torch._C", name)
     )
+
+
+@pytest.mark.parametrize("scratch", [0, 128])
+@pytest.mark.parametrize("kind", ["CudaLauncher", "another", "older"])
+def test_a_launch_hands_to_the_driver_what_tritons_launcher_does(kind, scratch):
+    """Where there is no scratch memory it is not asked; what it would hand on is the same."""
+    older = {"__call__": lambda own, *given: own.launch(*given)}  # arguments one by one, as in old versions
+    from triton.backends.nvidia.driver import CudaLauncher
+
+    def launched():
+        triton.set_allocator(lambda size, align, stream: ("memory", size, align, stream))
+        private_apis.relaunch(compiled, (5, 6, 7), ("last",))(("a", "b"), (8, None), stream=3)
+        run(5, 6, 7, 3, "function", "packed", None, None, None, "a", "b", 8, None, "last")
+
+    handed = []
+    name, methods = ("CudaLauncher", older) if kind == "older" else (kind, {})
+    run = object.__new__(type(name, (CudaLauncher,), methods))
+    names = "num_ctas launch_cooperative_grid launch_pdl arg_annotations kernel_signature global_scratch_align"
+    vars(run).update(
+        {name: name for name in names.split()}, launch=lambda *given: handed.append(given), num_ctas=2
+    )
+    vars(run).update(global_scratch_size=scratch, profile_scratch_size=0, profile_scratch_align=1)
+    compiled = types.SimpleNamespace(run=run, function="function", packed_metadata="packed")
+    contextvars.copy_context().run(launched)
+    ours, own = handed
+    assert ours == own and own[-1] == ("last" if kind == "older" else ("a", "b", 8, None, "last"))
 
 
 PRIVATE = re.compile(

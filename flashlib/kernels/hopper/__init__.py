@@ -23,5 +23,6 @@ __all__ = ["attention"]
 
 def __getattr__(name):
     if name == "attention":
-        return importlib.import_module("flashlib.kernels.autograd").hopper_attention
+        found = importlib.import_module("flashlib.kernels.autograd").hopper_attention
+        return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -55,17 +55,10 @@ LAYOUTS = {
 
 
 class Plan(NamedTuple):
-    """A launch, and the tiles of its descriptors."""
+    """A launch, and for Q, K, V and O what their descriptors have besides them."""
 
     launch: planning.Launch
-    tiles: Tiles
-
-    def described(
-        self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor
-    ) -> list[TensorDescriptor]:
-        """Return the descriptors of Q, K, V and O."""
-        rows = ROWS, self.tiles.B_C, self.tiles.B_C, ROWS
-        return [describe(X, n) for X, n in zip((Q, K, V, O), rows, strict=True)]
+    lain: tuple
 
 
 PLANS = planning.Plans()
@@ -80,13 +73,13 @@ def attention(
     plan = plan_of(kernel, Q, K, V, causal, mask, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V)
     scale_log2e = resolve_scale(scale, Q.shape[-1]) * math.log2(math.e)
-    O = torch.empty(Q.shape, dtype=out_dtype or Q.dtype, device=Q.device)
-    lse = torch.empty(Q.shape[:3], dtype=torch.float32, device=Q.device)
+    shape = Q.shape
+    O, lse = Q.new_empty(shape, dtype=out_dtype), Q.new_empty(shape[:3], dtype=torch.float32)
     if plan is None:  # no rows, or no keys that they could see
         return Attention(O.zero_(), lse.fill_(-math.inf))
     above = 2.0 ** math.ceil(math.log2(scale_log2e))
     with on_device_of(Q):
-        plan.launch(*plan.described(Q, K, V, O), lse, scale_log2e, above)
+        plan.launch(*map(described, (Q, K, V, O), plan.lain), lse, scale_log2e, above)
     return Attention(O, lse)
 
 
@@ -100,7 +93,7 @@ def plan_of(
         return PLANS[key]
     check(Q, K, V, causal, mask)
     dtype_of_O(out_dtype, Q)
-    return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal)))
+    return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal), out_dtype))
 
 
 def check(
@@ -162,12 +155,13 @@ def is_hopper(device: torch.device) -> bool:
 
 def describable(X: torch.Tensor) -> bool:
     """Return whether the copy unit can address X, (B, H, N, d)."""
-    strides = [X.stride(axis) * X.element_size() for axis in range(3) if X.shape[axis] > 1]
-    aligned = X.data_ptr() % 16 == 0 and all(stride > 0 and stride % 16 == 0 for stride in strides)
-    return aligned and X.stride(3) == 1 and not X.is_neg()
+    *strides, last = X.stride()
+    unit = 16 // X.element_size()
+    aligned = all(n < 2 or stride > 0 and not stride % unit for stride, n in zip(strides, X.shape, strict=False))
+    return aligned and last == 1 and X.data_ptr() % 16 == 0 and not X.is_neg()
 
 
-def _plan(kernel, Q, K, V, causal):
+def _plan(kernel, Q, K, V, causal, out_dtype=None):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
         return None
@@ -178,7 +172,9 @@ def _plan(kernel, Q, K, V, causal):
     sizes = H, H // H_k, N_q, N_k, T_r, section(B * H, N_k * d * Q.element_size() * 2 // (H // H_k)), n_tiles
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
     grid = min(n_tiles, tile_sizes.room(Q.device).multiprocessors or n_tiles)  # each stays for its share of blocks
-    return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
+    O = torch.empty(Q.shape, dtype=out_dtype or Q.dtype, device="meta")
+    rows = (Q, ROWS), (K, tiles.B_C), (V, tiles.B_C), (O, ROWS)
+    return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tuple(lies(*X) for X in rows))
 
 
 def tiles_of(d: int, N_q: int) -> Tiles:
@@ -195,8 +191,18 @@ def section(heads: int, size: int) -> int:
 _Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
-def describe(X: torch.Tensor, rows: int) -> TensorDescriptor:
-    """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows; axes of size 1 have any stride."""
+def lies(X: torch.Tensor, rows: int) -> tuple:
+    """Return what the descriptor of X, (B, H, N, d), has besides X; axes of size 1 have any stride."""
     strides = [stride if size > 1 else X.shape[3] for stride, size in zip(X.stride(), X.shape, strict=True)]
     strides[3] = 1
-    return _Descriptor(X, X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]])
+    return X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]]
+
+
+def described(X: torch.Tensor, lain: tuple | None) -> TensorDescriptor | torch.Tensor:
+    """Return the descriptor of X, which lies as `lain` says; X for None."""
+    return X if lain is None else _Descriptor(X, *lain)
+
+
+def describe(X: torch.Tensor, rows: int) -> TensorDescriptor:
+    """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows."""
+    return _Descriptor(X, *lies(X, rows))

@@ -55,7 +55,9 @@ def backward(
     scales = scale * math.log2(math.e), scale
     with on_device_of(Q):
         lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows, delta)
-        plan.dkv(*described, *(launch_backward.numbers(X, TILE) for X in (lse2, delta)), *to, *scales)
+        lain = launch_backward.numbers(plan.rows, TILE)
+        rows = launch.described(lse2, lain), launch.described(delta, lain)
+        plan.dkv(*described, *rows, *to, *scales)
         plan.dq(*described, lse2, delta, to_dQ, *scales)
     return Grads(dQ, dK, dV)
 

@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 import torch
 from triton import JITFunction
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
 from flashlib.kernels import backward as portable
-from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
@@ -31,13 +29,14 @@ SEEN = 1024  # keys, by a row on average: with fewer the portable passes are fas
 SEEN_256: int | None = None  # the same at d = 256; None: not measured, so never
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
-_Descriptor = private_apis.unchecked(TensorDescriptor)
 
 
 class Plan(NamedTuple):
     """A call, except its tensors and its scale.
 
-    rows: the shape of lse2 and delta; sums: how many of dQ's there are at a time; counts: of programs.
+    rows: the shape of lse2 and delta; sums: how many of dQ's there are at a time; counts: of programs. lain: for
+    Q, K, V, dO, lse2, delta, dK, dV and the sums what their descriptors have besides them; None for a pointer.
+    ready: whether the kernels take O and dO as they are.
     """
 
     prepare: planning.Launch
@@ -46,7 +45,8 @@ class Plan(NamedTuple):
     rows: tuple
     sums: int
     counts: int
-    B_R: int
+    lain: tuple
+    ready: bool
 
 
 PLANS = planning.Plans()
@@ -64,19 +64,17 @@ def backward(
     contiguous: dict = {"memory_format": torch.contiguous_format, "dtype": out_dtype or Q.dtype}
     if plan is None:  # no rows, or no keys that they could see
         return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
-    O, dO = of_rows(O, dO)
+    O, dO = (dO if O is None else O, dO) if plan.ready else of_rows(O, dO)
     dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
     with on_device_of(Q):
-        lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows, delta)
-        zeros = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
-        sums, counts = zeros[: plan.sums], zeros[plan.sums :].view(torch.int32)
-        tiles = (Q, plan.B_R), (K, KEYS), (V, KEYS), (dO, plan.B_R)
-        descs = [launch.describe(X, rows) for X, rows in tiles]
-        descs += [numbers(X, plan.B_R) for X in (lse2, delta)]
-        descs += (dK, dV) if plan.main.constants["WIDE"] else [launch.describe(X, KEYS) for X in (dK, dV)]
-        descs.append(_Descriptor(sums, [plan.sums // 32, 32], [32, 1], [128, 32], LINES))
-        plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale)
-        plan.finish(descs[-1], dQ, scale)
+        stream = planning.stream_of(Q)
+        lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows, delta, stream)
+        sums = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
+        counts = sums[plan.sums :].view(torch.int32)
+        tensors = Q, K, V, dO, lse2, delta, dK, dV, sums
+        descs = list(map(launch.described, tensors, plan.lain))
+        plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale, stream=stream)
+        plan.finish(descs[-1], dQ, scale, stream=stream)
     return Grads(dQ, dK, dV)
 
 
@@ -86,10 +84,10 @@ def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[Any, torch.Tensor
     return dO if O is None else kernel_input(O), dO
 
 
-def numbers(X: torch.Tensor, B_R: int) -> TensorDescriptor:
-    """Return the descriptor of lse2 or delta, (B, H, N), for tiles of B_R rows."""
-    heads, N = X.shape[0] * X.shape[1], X.shape[2]
-    return _Descriptor(X, [heads, N], [N, 1], [1, B_R], NUMBERS)
+def numbers(shape: tuple[int, int, int], B_R: int) -> tuple:
+    """Return what the descriptor of lse2 or delta, (B, H, N), has besides it, for tiles of B_R rows."""
+    B, H, N = shape
+    return [B * H, N], [N, 1], [1, B_R], NUMBERS
 
 
 def plan_of(
@@ -104,7 +102,7 @@ def plan_of(
         return PLANS[key]
     check(Q, K, V, O, lse, dO, dlse, causal, mask, delta, HEAD_DIMS)
     wide = resolve_out_dtype(out_dtype, Q.dtype) == torch.float32
-    return PLANS.keep(key, _plan(main, finish, Q, K, O, dO, bool(causal), wide))
+    return PLANS.keep(key, _plan(main, finish, Q, K, V, O, dO, bool(causal), wide))
 
 
 def check(
@@ -140,7 +138,7 @@ def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
     return lag, 2 * lag
 
 
-def _plan(main, finish, Q, K, O, dO, causal, wide):
+def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
         return None
@@ -151,12 +149,20 @@ def _plan(main, finish, Q, K, O, dO, causal, wide):
     lag, ring = turns(T_c, tile_sizes.room(Q.device).multiprocessors)
     sizes = H_k, H // H_k, N_q, N_k, T_r, T_c, lag, ring
     constants, last = {"B_R": B_R, "D": d, "CAUSAL": causal, "WIDE": wide}, min(lag, units)
+    sums = min(ring, units) * tiles * B_R * d
+    o, do = of_rows(O, dO)
+    dK, dV = (torch.empty(X.shape, dtype=X.dtype, device="meta") for X in (K, V))
+    rows = B, H, problem.N_padded
+    lain = [launch.lies(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
+    lain += *[numbers(rows, B_R)] * 2, *(None if wide else launch.lies(X, KEYS) for X in (dK, dV))
+    lain.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
     return Plan(
-        portable.prepare_launch(*of_rows(O, dO), problem),
+        portable.prepare_launch(o, do, problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
         planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
-        (B, H, problem.N_padded),
-        min(ring, units) * tiles * B_R * d,
+        rows,
+        sums,
         2 * units,
-        B_R,
+        tuple(lain),
+        do is dO and (O is None or o is O),
     )

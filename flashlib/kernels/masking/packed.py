@@ -62,11 +62,12 @@ class Part(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A call of `run`, except the offsets. sizes: of the pieces of all numbers."""
+    """A call of `run`, except the offsets. sizes: of the pieces of all numbers; total: their sum."""
 
     launch: planning.Launch | None
     sizes: tuple
     parts: dict[str, Part]
+    total: int
 
 
 def plan(
@@ -88,13 +89,14 @@ def plan(
         blocks.append(triton.cdiv(N, own))
     sizes = tuple(triton.cdiv(n, ALIGNED) * ALIGNED for n in (*tokens, *(n * SPAN.value for n in blocks)))
     if not sum(blocks):
-        return Plan(None, sizes, parts)
+        return Plan(None, sizes, parts, sum(sizes))
     begins = tuple(itertools.accumulate(sizes, initial=0))
     places = tuple(Places(*(begins[piece] for piece in part[:3])) for part in parts.values())
     some = next(iter(asked.values()))
     numbers = B, 1 << B.bit_length() >> 1, some.N_q, some.N_k, *around, places
     constants = {"ASKED": Asked(tl.constexpr(min(around) < FAR), tuple(passes))}
-    return Plan(planning.Launch(_find, sum(blocks), numbers, constants, {"num_warps": 4}), sizes, parts)
+    launch = planning.Launch(_find, sum(blocks), numbers, constants, {"num_warps": 4})
+    return Plan(launch, sizes, parts, sum(sizes))
 
 
 def _sides(tiles):
@@ -104,19 +106,21 @@ def _sides(tiles):
     return tiles.N_q, tiles.B_R, tiles.B_C
 
 
-def run(plan: Plan, cu_q: torch.Tensor, cu_k: torch.Tensor) -> dict[str, MaskArgs]:
-    """Return the mask's numbers for each pass.
+def run(
+    plan: Plan, cu_q: torch.Tensor, cu_k: torch.Tensor, scores: tuple = (), dropout: Any = None
+) -> dict[str, MaskArgs]:
+    """Return the mask's numbers for each pass. scores, dropout: as in `MaskArgs`.
 
     cu_q, cu_k: (B + 1,), contiguous, of one integer dtype or two, on the device of `asked`. A plan is for one
     dtype and one alignment of each.
     """
-    numbers = cu_q.new_empty(sum(plan.sizes), dtype=torch.int32)
+    numbers = cu_q.new_empty(plan.total, dtype=torch.int32)
     if plan.launch:
         with on_device_of(numbers):
             plan.launch(numbers, cu_q, cu_k)
     pieces = numbers.unsafe_split_with_sizes(plan.sizes)  # faster: autograd does not watch them
     return {
-        name: MaskArgs(pieces[order], Intervals(pieces[first], pieces[end], 0, N, 0))
+        name: MaskArgs(pieces[order], Intervals(pieces[first], pieces[end], 0, N, 0), (), scores, (), (), dropout)
         for name, (first, end, order, N) in plan.parts.items()
     }
 

@@ -8,7 +8,7 @@ import types
 import pytest
 import torch
 
-from flashlib.kernels.hopper import forward, instrumented, ladder, launch
+from flashlib.kernels.hopper import backward, forward, instrumented, ladder, launch, launch_backward
 from flashlib.kernels.hopper.interpreter import run as interpreter
 from flashlib.kernels.launch import tile_sizes
 
@@ -163,6 +163,47 @@ def test_the_kernel_gets_its_tensors_in_their_order(causal, scale, on_a_cpu, mon
         assert scale_log2e == pytest.approx(log2e)
         assert log2e <= above < 2 * log2e and math.log2(above) % 1 == 0
         assert (O.shape, O.dtype, lse.shape, lse.dtype) == (Q.shape, Q.dtype, Q.shape[:3], torch.float32)
+
+
+def lie_alike(desc, X):
+    """Return whether a descriptor is of X and says how it lies; an axis of size 1 may have any stride."""
+    sides = zip(X.shape, desc.strides, X.stride(), strict=True)
+    known = desc.base.data_ptr() == X.data_ptr() and tuple(desc.shape) == tuple(X.shape)
+    return known and all(stride == own for n, stride, own in sides if n > 1) and desc.layout is not None
+
+
+def spread(B, H, N, d, between):
+    """Return a tensor (B, H, N, d) that lies as (B, N, H, d), with `between` other numbers after each token."""
+    wide = torch.full((B, N, H * d + between), torch.nan, dtype=torch.float16)
+    X = wide[:, :, : H * d].view(B, N, H, d).transpose(1, 2)
+    return X.copy_(torch.randn(X.shape))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_descriptors_say_how_the_tensors_of_their_call_lie(wide, on_a_cpu, monkeypatch):
+    """In the first call and in those by its plan; what of dO cannot be described is copied in each."""
+    noted, dtype = [], torch.float32 if wide else None
+    monkeypatch.setattr(launch_backward, "PLANS", launch.planning.Plans())
+    monkeypatch.setattr(launch.planning.Launch, "__call__", lambda own, *given, **_: noted.append(given))
+    for between, again in itertools.product((0, 64), range(2)):
+        Q, K, V, dO = (spread(2, h, n, 64, between) for h, n in ((4, 70), (2, 53), (2, 53), (4, 70)))
+        O, lse = forward.attention(Q, K, V, out_dtype=dtype)
+        (of_forward,) = noted
+        assert all(map(lie_alike, of_forward, (Q, K, V, O)))
+        noted.clear()
+        given = dO if again else dO[:1, :1, :1].expand(Q.shape)
+        for part in ({"delta": torch.zeros_like(lse)}, {}):
+            grads = backward.backward(Q, K, V, None if part else O.half(), lse, given, out_dtype=dtype, **part)
+            _, (q, k, v, do, lse2, delta, dk, dv, sums, pointer, dq, counts, *_), finish = noted
+            assert all(map(lie_alike, (q, k, v), (Q, K, V))) and torch.equal(do.base, given)
+            assert lie_alike(do, do.base) and (do.base is given) == launch.describable(given)
+            assert [dk, dv] == [*grads[1:]] if wide else all(map(lie_alike, (dk, dv), grads[1:]))
+            rows = (lse2, delta)
+            assert all(tuple(X.shape) == (8, X.base.shape[2]) and X.base.is_contiguous() for X in rows)
+            assert sums.base is pointer and sums is finish[0] and dq is finish[1] is grads.dQ
+            first, many = counts.data_ptr() - pointer.data_ptr(), sums.shape[0] * sums.shape[1]
+            assert first == 4 * many and counts.numel() == pointer.numel() - many
+            noted.clear()
 
 
 @pytest.mark.parametrize("name", ["r1_alike", "r2_producer", "r4_overlap", "forward"])

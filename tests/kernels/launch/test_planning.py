@@ -94,6 +94,21 @@ def test_the_stride_of_an_axis_of_size_1_does_not_count(shape, strides, device):
     assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(given, expected, strict=True))
 
 
+@pytest.mark.parametrize("strides", [(2560, 640, 16, 1), (2560, 16, 64, 1), (0, 640, 16, 1), (5120, 1280, 32, 2)])
+@pytest.mark.parametrize("out_dtype", [None, torch.float32])
+def test_gradients_lie_head_after_head_however_Q_K_and_V_lie(strides, out_dtype, device):
+    """Where these do too, memory is asked for in a shorter way."""
+    Q, K, V = (torch.empty_strided((1, 4, 40, 16), strides, device=device).normal_().half() for _ in range(3))
+    Q, K, V = (torch.empty_strided(X.shape, strides, dtype=X.dtype, device=device).copy_(X) for X in (Q, K, V))
+    O, lse = forward.attention(Q, K, V)
+    grads = backward.backward(Q, K, V, O, lse, torch.ones_like(O), out_dtype=out_dtype)
+    plain = [X.clone(memory_format=torch.contiguous_format) for X in (Q, K, V)]
+    expected = backward.backward(*plain, O, lse, torch.ones_like(O), out_dtype=out_dtype)
+    for dX, dY in zip(grads, expected, strict=True):
+        assert dX.stride() == torch.empty(Q.shape).stride() and dX.dtype == (out_dtype or Q.dtype)
+        assert torch.equal(dX, dY)
+
+
 @pytest.mark.parametrize("strides", [(160, 80, 0, 1), (160, 80, 17, 1), (161, 80, 16, 1)])
 def test_other_strides_count(strides, device):
     X = torch.empty_strided((2, 2, 5, 16), strides, dtype=torch.bfloat16, device=device)
