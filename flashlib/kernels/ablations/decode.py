@@ -62,8 +62,9 @@ def _in_one(plan, device) -> Plan:
     partial, merge = plan.partial, plan.merge
     counts = torch.zeros(merge.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
     D_V = merge.constants["D_V"]
-    constants = partial.constants | {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32}
-    launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, constants, partial.config)
+    own = {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32, "EARLY": False}  # nothing comes after it
+    config = {name: value for name, value in partial.config.items() if name != "launch_pdl"}
+    launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, partial.constants | own, config)
     return Plan(plan.states, launch, counts)
 
 
