@@ -1,7 +1,7 @@
 """Run the tests of flash_attn 2.8.3 against our stand-in for it: python -m tools.dao_tests --out FILE
 
 The tests, and what they import beside the package's functions, are fetched by hash from Dao-AILab/flash-attention,
-and are not part of this repository. Which of their cases run, `dao_cases` says. On a GPU, in several processes;
+and are not part of this repository. Which of their cases run, `dao_cases` says. On GPUs, in several processes;
 --cpu N runs the N smallest of each test in the interpreter, without those with rotary embedding, whose kernel is
 the package's own. einops must be installed. A case fails as its own assertions say, which are left as they are.
 A run of some tests (--tests varlen kvcache), or one that a limit ended, replaces in FILE the rows of the tests
@@ -117,8 +117,9 @@ def tasks(chosen: dict[str, list[dict]]) -> list[tuple[str, list[dict]]]:
     ]
 
 
-def work(folder: Path, todo, done) -> None:
-    """Run tasks, in a process of its own, until there are no more."""
+def work(number: int, folder: Path, todo, done) -> None:
+    """Run tasks, in a process of its own, until there are no more. GPUs are dealt out by its number."""
+    torch.cuda.set_device(number % torch.cuda.device_count())
     tests = tests_of(folder)
     while (task := todo.get()) is not None:
         name, cases = task
@@ -138,7 +139,7 @@ def work(folder: Path, todo, done) -> None:
 
 
 def run(folder: Path, processes: int, limit: float, words: list[str]) -> list[dict]:
-    """Run cases in processes on one GPU, for at most so many seconds; return the rows of the record.
+    """Run cases in processes on all GPUs, for at most so many seconds; return the rows of the record.
 
     words: those tests whose names have one of them.
     """
@@ -146,7 +147,8 @@ def run(folder: Path, processes: int, limit: float, words: list[str]) -> list[di
         raise RuntimeError("torch finds no CUDA device here: run some cases with --cpu 2")
     context = multiprocessing.get_context("spawn")  # a process that has looked for a GPU cannot be forked
     todo, done = context.Queue(), context.Queue()
-    workers = [context.Process(target=work, args=(folder, todo, done), daemon=True) for _ in range(processes)]
+    given = folder, todo, done
+    workers = [context.Process(target=work, args=(n, *given), daemon=True) for n in range(processes)]
     for worker in workers:
         worker.start()
     chosen = some(selection(tests_of(folder)), words)
