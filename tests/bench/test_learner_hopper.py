@@ -63,6 +63,7 @@ def test_it_is_timed_beside_the_peers_on_a_hopper_gpu(monkeypatch):
     monkeypatch.setattr(hopper, "PEERS", {name: None for name in ("hopper", "ours", "sdpa_cudnn")})
     speeds = learner_hopper.timed(my_attention)
     assert len(asked) == len(set(asked)) == 8 and {size.N for size in asked} == set(learner_hopper.LENGTHS)
+    assert {size.B * size.N * size.H_q * size.d for size in asked} == {16384 * 2048}  # none of them is empty
     assert all(list(speed) == ["yours", "hopper", "ours", "sdpa_cudnn"] for speed in speeds.values())
     monkeypatch.setattr(learner_hopper, "timed", lambda answer: speeds)
     monkeypatch.setattr(harness, "capability", lambda: 90)
