@@ -60,7 +60,6 @@ def timed(answer: Callable) -> dict[Any, dict]:
 
     peers = {"yours": yours} | {name: hopper.PEERS[name] for name in PEERS if name in hopper.PEERS}
     torch.manual_seed(0)
-    sizes = [
-        Size(16384 // N, 2048 // d, 2048 // d, N, d, causal) for d in DS for N in LENGTHS for causal in (False, True)
-    ]
+    shapes = [(16384 // N, 2048 // d, 2048 // d, N, d) for d in DS for N in LENGTHS]
+    sizes = [Size(*shape, causal) for shape in shapes for causal in (False, True)]
     return {size: measure(size, peers)["tflops"] for size in sizes}
