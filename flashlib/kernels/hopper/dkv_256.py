@@ -19,8 +19,8 @@ goes from one to the other through shared memory. Phases as in `forward`.
     do_empty[s]   2       0: its dV(g) done; 1: its dP(g)     producer        round & 1 ^1  dO(g - 2) is read
 
 A sum's product with one tile is begun together with the next tile's first product: the tensor cores have work
-while a consumer learns that a product is done. OVER, P or dS is computed under the sum's product, by consumer 0
-if its bit 0 is set, by consumer 1 if bit 1 is; which is fastest was not measured yet.
+while a consumer learns that a product is done. Consumer 0 computes P under the sum's product. Consumer 1 does not
+compute dS so: it waits for P first, and dK's product would hold Q's slot for as long; that was 6 to 12 % slower.
 
 No barrier says that P(g - 2) is read before P(g) takes its slot: P(g) needs Q(g), which came when consumer 1 was
 done with Q(g - 2), and it was done with P(g - 2) before. dV goes to where K lay, which only consumer 0 reads, dK
@@ -116,7 +116,7 @@ def weights(S, lse, g, memory, cut, scale_log2e, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def sum_dV(memory, n, cut, scale_log2e, CAUSAL: gl.constexpr, OVER: gl.constexpr):
+def sum_dV(memory, n, cut, scale_log2e, CAUSAL: gl.constexpr):
     """Return dV of the program's keys, and hand P of each tile to who sums dK."""
     kv, q, do, rows, p, barriers = memory
     k = tiles.matrix(kv.index(0))
@@ -129,22 +129,13 @@ def sum_dV(memory, n, cut, scale_log2e, CAUSAL: gl.constexpr, OVER: gl.constexpr
         s, before = g & 1, (g - 1) & 1
         mbarrier.wait(barriers.index(DO_FULL + before), ((g - 1) >> 1) & 1)
         mbarrier.wait(barriers.index(Q_FULL + s), (g >> 1) & 1)
-        if OVER:
-            S_begun = tiles.begin(k, tiles.matrix(q.index(s)))
-            dV_begun = warpgroup_mma(P, tiles.matrix(do.index(before)), dV, is_async=True)
-            lse = numbers(rows, s)
-            S = warpgroup_mma_wait(1, deps=(S_begun,))
-            P = weights(S, lse, g, memory, cut, scale_log2e, CAUSAL)
-            dV = warpgroup_mma_wait(0, deps=(dV_begun,))
-            mbarrier.arrive(barriers.index(DO_EMPTY + before))
-        else:
-            dV_begun = warpgroup_mma(P, tiles.matrix(do.index(before)), dV, is_async=True)
-            S_begun = tiles.begin(k, tiles.matrix(q.index(s)))
-            lse = numbers(rows, s)
-            dV = warpgroup_mma_wait(1, deps=(dV_begun,))
-            mbarrier.arrive(barriers.index(DO_EMPTY + before))
-            S = warpgroup_mma_wait(0, deps=(S_begun,))
-            P = weights(S, lse, g, memory, cut, scale_log2e, CAUSAL)
+        S_begun = tiles.begin(k, tiles.matrix(q.index(s)))
+        dV_begun = warpgroup_mma(P, tiles.matrix(do.index(before)), dV, is_async=True)
+        lse = numbers(rows, s)
+        S = warpgroup_mma_wait(1, deps=(S_begun,))
+        P = weights(S, lse, g, memory, cut, scale_log2e, CAUSAL)
+        dV = warpgroup_mma_wait(0, deps=(dV_begun,))
+        mbarrier.arrive(barriers.index(DO_EMPTY + before))
     mbarrier.wait(barriers.index(DO_FULL + ((n - 1) & 1)), ((n - 1) >> 1) & 1)
     return warpgroup_mma_wait(0, deps=(warpgroup_mma(P, tiles.matrix(do.index((n - 1) & 1)), dV, is_async=True),))
 
@@ -161,7 +152,7 @@ def slopes(dP, delta, g, memory):
 
 
 @gluon.jit
-def sum_dK(memory, n, OVER: gl.constexpr):
+def sum_dK(memory, n):
     """Return dK of the program's keys, without scale."""
     kv, q, do, rows, p, barriers = memory
     v = tiles.matrix(kv.index(1))
@@ -173,24 +164,14 @@ def sum_dK(memory, n, OVER: gl.constexpr):
     for g in range(1, n):
         s, before = g & 1, (g - 1) & 1
         mbarrier.wait(barriers.index(Q_FULL + before), ((g - 1) >> 1) & 1)
-        if OVER:
-            mbarrier.wait(barriers.index(DO_FULL + s), (g >> 1) & 1)
-            dP_begun = tiles.begin(v, tiles.matrix(do.index(s)))
-            dK_begun = warpgroup_mma(dS, tiles.matrix(q.index(before)), dK, is_async=True)
-            delta = numbers(rows, 2 + s)
-            dP = warpgroup_mma_wait(1, deps=(dP_begun,))
-            dS = slopes(dP, delta, g, memory)
-            dK = warpgroup_mma_wait(0, deps=(dK_begun,))
-            mbarrier.arrive(barriers.index(Q_EMPTY + before))
-        else:
-            dK_begun = warpgroup_mma(dS, tiles.matrix(q.index(before)), dK, is_async=True)
-            mbarrier.wait(barriers.index(DO_FULL + s), (g >> 1) & 1)
-            dP_begun = tiles.begin(v, tiles.matrix(do.index(s)))
-            delta = numbers(rows, 2 + s)
-            dK = warpgroup_mma_wait(1, deps=(dK_begun,))
-            mbarrier.arrive(barriers.index(Q_EMPTY + before))
-            dP = warpgroup_mma_wait(0, deps=(dP_begun,))
-            dS = slopes(dP, delta, g, memory)
+        dK_begun = warpgroup_mma(dS, tiles.matrix(q.index(before)), dK, is_async=True)
+        mbarrier.wait(barriers.index(DO_FULL + s), (g >> 1) & 1)
+        dP_begun = tiles.begin(v, tiles.matrix(do.index(s)))
+        delta = numbers(rows, 2 + s)
+        dK = warpgroup_mma_wait(1, deps=(dK_begun,))
+        mbarrier.arrive(barriers.index(Q_EMPTY + before))
+        dP = warpgroup_mma_wait(0, deps=(dP_begun,))
+        dS = slopes(dP, delta, g, memory)
     mbarrier.wait(barriers.index(Q_FULL + ((n - 1) & 1)), ((n - 1) >> 1) & 1)
     return warpgroup_mma_wait(0, deps=(warpgroup_mma(dS, tiles.matrix(q.index((n - 1) & 1)), dK, is_async=True),))
 
@@ -198,7 +179,7 @@ def sum_dK(memory, n, OVER: gl.constexpr):
 @gluon.jit
 def consumer(
     memory, dk_to, dv_to, scale_log2e, scale, sizes,
-    CAUSAL: gl.constexpr, WIDE: gl.constexpr, OVER: gl.constexpr, ME: gl.constexpr,
+    CAUSAL: gl.constexpr, WIDE: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Sum dV, the first, or dK, the second, of 64 keys over all rows that see them."""
     kv, q, do, rows, p, barriers = memory
@@ -207,17 +188,17 @@ def consumer(
     n = group * (T_r - first)
     if ME == 0:
         cut = group * (T_r - whole), group, first * TILE + 1 + N_k - N_q - j * TILE
-        dV = sum_dV(memory, n, cut, scale_log2e, CAUSAL, OVER & 1)
+        dV = sum_dV(memory, n, cut, scale_log2e, CAUSAL)
         tiles.copy_out(dV, dv_to, kv.index(0), head, H_k, j * TILE, N_k, WIDE)
     else:
-        dK = sum_dK(memory, n, OVER & 2) * scale
+        dK = sum_dK(memory, n) * scale
         tiles.copy_out(dK, dk_to, kv.index(1), head, H_k, j * TILE, N_k, WIDE)
 
 
 @gluon.jit(do_not_specialize=["H_k", "group", "N_q", "N_k", "T_r", "T_c"])
 def _dkv(
     q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc, dk_to, dv_to, scale_log2e, scale,
-    H_k, group, N_q, N_k, T_r, T_c, CAUSAL: gl.constexpr, WIDE: gl.constexpr, OVER: gl.constexpr,
+    H_k, group, N_q, N_k, T_r, T_c, CAUSAL: gl.constexpr, WIDE: gl.constexpr,
 ):  # fmt: skip
     # dk_to, dv_to: descriptors of dK and dV; WIDE, pointers to them in fp32.
     kv = gl.allocate_shared_memory(k_desc.dtype, [2] + k_desc.block_shape, k_desc.layout)
@@ -234,7 +215,7 @@ def _dkv(
     descs = q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc
     sizes = H_k, group, N_q, N_k, T_r, T_c
     gl.warp_specialize([
-        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, CAUSAL, WIDE, OVER, 0)),
-        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, CAUSAL, WIDE, OVER, 1)),
+        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, CAUSAL, WIDE, 0)),
+        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, CAUSAL, WIDE, 1)),
         (producer, (memory, descs, sizes, CAUSAL)),
     ], [4, 1], [240, 24])  # fmt: skip

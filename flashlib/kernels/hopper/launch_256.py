@@ -14,7 +14,6 @@ from flashlib.kernels.launch.inputs import check_no_gradient, on_device_of, reso
 from flashlib.types import Grads
 
 TILE = 64  # rows, and keys
-OVER = 0  # a variant of `dkv_256`, 0 to 3: which is fastest was not measured yet
 
 
 class Plan(NamedTuple):
@@ -36,7 +35,7 @@ def backward(
 ) -> Grads:  # fmt: skip
     """Do what `backward.backward` does, with these kernels."""
     tensors = Q, K, V, O, lse, dO, dlse, delta
-    key = PLANS.key(tensors, causal, out_dtype, OVER) if mask is None else None
+    key = PLANS.key(tensors, causal, out_dtype) if mask is None else None
     plan = PLANS.get(key) if key is not None else None
     if plan is None:
         launch_backward.check(Q, K, V, O, lse, dO, dlse, causal, mask, delta, head_dims=launch_backward.HEAD_DIMS)
@@ -73,7 +72,7 @@ def _plan(dkv, dq, Q, K, O, dO, causal, wide):
     rows = H, group, N_q, N_k, blocks, problem.N_padded
     return Plan(
         portable.prepare_launch(*launch_backward.of_rows(O, dO), problem),
-        planning.Launch(dkv, T_c * B * H_k, keys, {**constants, "OVER": OVER}, {"num_warps": 4}),
+        planning.Launch(dkv, T_c * B * H_k, keys, constants, {"num_warps": 4}),
         planning.Launch(dq, blocks * B * H, rows, constants, {"num_warps": 4}),
         (B, H, problem.N_padded),
     )

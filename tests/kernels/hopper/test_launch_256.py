@@ -4,11 +4,8 @@ import random
 
 import pytest
 import torch
-import triton
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib import torch_ref
-from flashlib.kernels import forward
 from flashlib.kernels.hopper import backward, dkv_256, dq_256, launch, launch_256
 from flashlib.kernels.hopper.interpreter import gluon
 from flashlib.kernels.hopper.interpreter.prepared import numbers
@@ -18,7 +15,6 @@ from flashlib.kernels.launch import planning
 from tests.kernels import gradients
 from tests.kernels.hopper.test_backward_interpreter import inputs
 
-VARIANTS = [0, 1, 2, 3]
 MODULES = {"_dkv": dkv_256, "_dq": dq_256}
 run_on_a_gpu = planning.Launch.__call__
 
@@ -68,10 +64,8 @@ def poisoned(make):
 
 
 @pytest.mark.parametrize("out_dtype", [None, torch.float32], ids=str)
-@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("problem", [(2, 4, 2, 70, 131, 256, True), (1, 3, 1, 137, 65, 256, False)], ids=str)
-def test_a_call_has_the_right_gradients(problem, variant, out_dtype, hopper, monkeypatch):
-    monkeypatch.setattr(launch_256, "OVER", variant)
+def test_a_call_has_the_right_gradients(problem, out_dtype, hopper):
     Q, K, V, O, lse, dO, dlse = inputs(*problem)
     options = {"causal": problem[-1], "out_dtype": out_dtype}
     for _ in range(2):  # the second by the plan of the first
@@ -101,23 +95,3 @@ def test_tensors_inside_larger_ones(hopper):
         given.append(inner.copy_(X))
     Q, K, V, O, lse, dO = given
     gradients.hold(backward.backward(Q, K, V, O, lse, dO, causal=True), Q, K, V, dO, causal=True)
-
-
-def test_the_script_that_times_variants_runs_to_its_end(hopper, monkeypatch, capsys):
-    """Not to be kept, as the script is not."""
-    import scratch_256
-
-    def attention(Q, K, V, causal):
-        K, V = (X.repeat_interleave(Q.shape[1] // X.shape[1], dim=1) for X in (K, V))
-        O, lse = torch_ref.attention(Q.double(), K.double(), V.double(), causal=causal)
-        return O.to(Q.dtype), lse.float()
-
-    monkeypatch.setattr(forward, "attention", attention)
-    monkeypatch.setattr(triton.testing, "do_bench", lambda run, **_: (run(), 1.0)[1])
-    monkeypatch.setattr(
-        scratch_256.portable, "backward", lambda *given, **options: scratch_256.ours(0, *given, **options)
-    )
-    scratch_256.main(VARIANTS, [(1, 2, 1, 70, 65)], [(1, 1, 131, False), (1, 1, 131, True)], device="cpu")
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 6 and "right" in lines
-    assert all(f"v{n} without {name}" in lines[3] for n in VARIANTS for name in scratch_256.PASSES)

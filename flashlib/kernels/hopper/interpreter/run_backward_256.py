@@ -23,7 +23,7 @@ NAMES = {  # as the kernels allocate
 def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, scale: float, seed: int,
-    delta: torch.Tensor | None = None, out_dtype: torch.dtype | None = None, over: bool = False,
+    delta: torch.Tensor | None = None, out_dtype: torch.dtype | None = None,
 ) -> tuple[Grads, list[dict[str, list]], list[dict[str, list]]]:  # fmt: skip
     """Return the gradients, and the commands that each role of each program gave, in both passes."""
     (B, H, N_q, _), (H_k, N_k), tile = Q.shape, K.shape[1:3], launch_256.TILE
@@ -38,7 +38,7 @@ def run(
     given |= {
         "lse_ptr": gluon.Pointer(lse2), "delta_ptr": gluon.Pointer(delta),
         "scale_log2e": scale * math.log2(math.e), "scale": scale, "H": H, "H_k": H_k, "group": H // H_k,
-        "N_q": N_q, "N_k": N_k, "N_padded": lse2.shape[1], "CAUSAL": causal, "WIDE": wide, "OVER": over,
+        "N_q": N_q, "N_k": N_k, "N_padded": lse2.shape[1], "CAUSAL": causal, "WIDE": wide,
     }  # fmt: skip
     chance = random.Random(seed)
     of_keys = _play(dkv_256, "_dkv", {**given, "T_r": T_r, "T_c": T_c}, B * H_k * T_c, chance)
