@@ -176,17 +176,18 @@ def hopper_backward(record) -> str:
 def hopper_beside(record, which) -> str:
     """Return a kernel of chapter 13 beside others, at the usual sizes and, where they were timed, at more."""
     rows, more = record["rows"], record.get("more", [])
-    beside = [[*size(row), *(speed(row, name) for name in OF_HOPPER)] for row in rows]
-    others = [[*size_and_heads(row), row["dtype"], *(speed(row, name) for name in OF_HOPPER)] for row in more]
+    names = [name for name in OF_HOPPER if name in rows[0]["tflops"]]
+    beside = [[*size(row), *(speed(row, name) for name in names)] for row in rows]
+    others = [[*size_and_heads(row), row["dtype"], *(speed(row, name) for name in names)] for row in more]
     runs = len(rows[0]["runs"]["hopper"])
     how_often = "one run" if runs == 1 else f"medians of {runs} runs, with their range"
-    means = [f"{mean(over(rows, 'hopper', name)):.2f} times that of {NAMES[name]}" for name in OF_HOPPER[1:]]
+    means = [f"{mean(over(rows, 'hopper', name)):.2f} times that of {NAMES[name]}" for name in names[1:]]
     said = f"In the geometric mean, the speed of chapter 13 is {', '.join(means[:-1])} and {means[-1]}"
     usual = f"TFLOP/s of the {which} pass, {rows[0]['dtype']}, B N = 16384, H d = 2048, {how_often}"
-    first = shown(usual, [*SIZE, *titles(OF_HOPPER)], beside)
+    first = shown(usual, [*SIZE, *titles(names)], beside)
     if not others:
         return f"{first}\n{said}.\n"
-    return f"{first}\n{shown(f'{said}. Other sizes', [*HEADS, 'dtype', *titles(OF_HOPPER)], others)}"
+    return f"{first}\n{shown(f'{said}. Other sizes', [*HEADS, 'dtype', *titles(names)], others)}"
 
 
 def rungs(record) -> str:
@@ -378,7 +379,7 @@ class Part(NamedTuple):
 PARTS = (
     Part("Forward pass (chapter 10)", "h200_forward", "flashlib.bench", passes),
     Part("Backward pass (chapter 11)", "h200_backward", "flashlib.bench --backward", passes),
-    Part("The kernel for Hopper (chapter 13)", "h100_hopper", "flashlib.bench.hopper", hopper),
+    Part("The kernel for Hopper (chapter 13)", "h200_hopper", "flashlib.bench.hopper", hopper),
     Part(
         "The kernel for Hopper, step by step (chapter 13)",
         "h200_hopper_ladder",
@@ -389,6 +390,12 @@ PARTS = (
         "The backward for Hopper (chapter 13)",
         "h200_hopper_backward",
         "flashlib.bench.hopper_backward",
+        hopper_backward,
+    ),
+    Part(
+        "The backward for Hopper at d = 256 (chapter 13)",
+        "h200_hopper_backward_256",
+        "flashlib.bench.hopper_backward --wide",
         hopper_backward,
     ),
     Part(

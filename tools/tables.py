@@ -69,7 +69,7 @@ def _about(total):
 def readme(text) -> str:
     """Return the text of the README with today's tables."""
     text = markdown.replaced(
-        text, "speed", results.in_short(results.read("h100_hopper"), results.read("h200_hopper_backward"))
+        text, "speed", results.in_short(results.read("h200_hopper"), results.read("h200_hopper_backward"))
     )
     text = markdown.replaced(text, "routes", routes())
     return markdown.replaced(text, "chapters", chapters(link=False))

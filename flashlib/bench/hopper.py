@@ -1,6 +1,6 @@
 """Time the Hopper kernel beside the portable one, SDPA's and, where it is installed, FlashAttention-4, in one run.
 
-    python -m flashlib.bench.hopper --out notebooks/data/h100_hopper.json
+    python -m flashlib.bench.hopper --out notebooks/data/h200_hopper.json
 
 A record has `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
 longer and ragged sequences, fp16; `calls`, microseconds that the CPU needs for a call. Each of the first two is

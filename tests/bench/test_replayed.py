@@ -172,7 +172,7 @@ def test_a_quick_run_has_only_the_middle_length(monkeypatch, tmp_path, capsys):
 
 
 def test_the_tables_of_the_hopper_kernel(replay, monkeypatch):
-    record, runs = stored("h100_hopper.json"), Counter()
+    record, runs = stored("h200_hopper.json"), Counter()
     rows = record["rows"] + record.get("more", [])
 
     def measure(size, dtype, given=None, gradients=False):
@@ -201,8 +201,9 @@ def test_the_tables_of_the_hopper_kernel(replay, monkeypatch):
         shows(lines, "larger than ours in", numbers=[len(worse), len(record[part])])
 
 
-def test_the_tables_of_the_hopper_backward(replay, monkeypatch):
-    record, runs = stored("h200_hopper_backward.json"), Counter()
+@pytest.mark.parametrize("name, options", [("h200_hopper_backward", []), ("h200_hopper_backward_256", ["--wide"])])
+def test_the_tables_of_the_hopper_backward(name, options, replay, monkeypatch):
+    record, runs = stored(f"{name}.json"), Counter()
     rows = record["rows"] + record.get("more", [])
 
     def measure(size, dtype, given, gradients):
@@ -216,7 +217,7 @@ def test_the_tables_of_the_hopper_backward(replay, monkeypatch):
     if "more" not in record:
         monkeypatch.setattr(hopper_backward, "MORE", [])
     n = len(rows[0]["runs"]["hopper"])
-    lines = replay(hopper_backward.main, record, "--runs", str(n))
+    lines = replay(hopper_backward.main, record, "--runs", str(n), *options)
     for row in rows:
         for nth in range(n):
             speeds = [speeds[nth] for speeds in row["runs"].values()]
