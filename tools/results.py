@@ -47,6 +47,7 @@ WAYS = {
     "ulysses": "Ulysses",
     "two_d": "2D",
 }
+OF_MODELS = {"eager": "eager", "sdpa": "SDPA", "flex": "FlexAttention", "ours": "ours", "hopper": "chapter 13"}
 USUAL = ("ours", "sdpa_cudnn", "flex", "sdpa_flash", "eager")
 OF_HOPPER = ("hopper", "ours", "sdpa_cudnn", "fa4")
 IN_EIGHT_BITS = {
@@ -326,6 +327,35 @@ def rings(record) -> str:
     return shown(said, [*heads, *(WAYS[way] for way in ways), "context_parallel"], rows)
 
 
+def models(record) -> str:
+    """Return times and memory of a model of transformers with each attention, and how fast it writes."""
+    names = ("eager", "sdpa", "flex", "ours", "hopper")
+    heads = ["pass", "B", "N", *(OF_MODELS[name] for name in names)]
+
+    def rows(key, unit):
+        for row in record["rows"]:
+            found = (row[key].get(name) for name in names)
+            yield [row["pass"], row["B"], row["N"], *(None if x is None else number(x / unit, 1) for x in found)]
+
+    writing = [
+        [OF_MODELS[row["engine"]], yes(row["compiled"]), number(row.get("tokens_s"), 1), row["graphs"]]
+        + [row["graph_breaks"]]
+        for row in record["writing"]
+    ]
+    size = (
+        f"{record['weights'] / 1e9:.2f} billion weights, {record['dtype']}, transformers {record['transformers']}"
+    )
+    took = f"SDPA took {record['sdpa_backend']['step']}"
+    said = "Tokens a second of `generate`, one sequence, a static cache"
+    return "\n".join(
+        (
+            shown(f"Milliseconds of a pass over B sequences of N tokens, {size}; {took}", heads, rows("ms", 1)),
+            shown("GB that a pass holds at once", heads, rows("mb", 1e3)),
+            shown(said, ["attention", "compiled", "tokens a second", "graphs of a step", "breaks"], writing),
+        )
+    )
+
+
 def gpt(record) -> str:
     """Return time, memory and loss of a GPT that is trained with each attention."""
     rows = [
@@ -417,6 +447,7 @@ PARTS = (
     Part("Decoding (chapter 15)", "h200_decode", "flashlib.bench.decode", decode),
     Part("A language model that writes (chapter 15)", "h200_serve", "flashlib.bench.serve", serve),
     Part("Rings (chapter 16)", "h200_ring", "flashlib.bench.ring", rings),
+    Part("A model of transformers (chapter 17)", "h200_models", "flashlib.bench.models", models),
     Part("Training a GPT (chapter 11)", "h200_gpt", "flashlib.bench.gpt", gpt),
     Part("Bytes, by the GPU's counters (chapter 07)", "h200_counters", "flashlib.bench.counters", counters),
     Part("NumPy on a CPU (chapter 07)", "cpu_numpy", "flashlib.bench.cpu", cpu),

@@ -30,6 +30,8 @@ from flashlib.bench import (
     hopper_backward_ladder,
     hopper_ladder,
     ladder,
+    models,
+    models_writing,
     ring,
     serve,
     short_sequences,
@@ -466,6 +468,31 @@ def test_a_prediction_of_more_ranks_was_there_before_they_ran():
     assert [row["ranks"] for row in rows] == sorted(row["ranks"] for row in rows)
     for row in rows:
         assert row["predicted"] == ring.predicted(row, row["ranks"])
+
+
+def test_a_model_of_transformers(replay, monkeypatch):
+    record = stored("h200_models.json")
+    weights = SimpleNamespace(numel=lambda: record["weights"])
+    model = SimpleNamespace(parameters=lambda: [weights], set_attn_implementation=lambda name: None)
+    monkeypatch.setattr(models, "refused", lambda: None)
+    monkeypatch.setattr(models.importlib.metadata, "version", lambda name: record["transformers"])
+    for name in ("register", "afresh"):
+        monkeypatch.setattr(models, name, lambda: None)
+    monkeypatch.setattr(models, "llama", lambda device: model)
+    monkeypatch.setattr(models, "Verifier", lambda device: "verifier")
+    monkeypatch.setattr(models, "sdpa_backend", lambda of, N: record["sdpa_backend"])
+
+    def rows(N, stage, verifier, engines):
+        assert (stage.model, stage.turns, verifier, engines) == (model, 5, "verifier", models.ENGINES)
+        return [without_notes(the_row(record["rows"], N=N, **{"pass": which})) for which in ("step", "prefill")]
+
+    monkeypatch.setattr(models, "rows", rows)
+    monkeypatch.setattr(models_writing, "rows", lambda of, size, turns: record["writing"])
+    lines = replay(models.main, record)
+    for row in record["rows"]:
+        for name, ms in row["ms"].items():
+            errors = row["error"][name], row["gradients"][name]
+            shows(lines, f"  {name:>8} ", numbers=[round(ms, 2), row["tokens_s"][name], row["mb"][name], *errors])
 
 
 def test_the_timelines(replay, monkeypatch):

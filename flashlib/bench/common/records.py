@@ -152,6 +152,12 @@ def _of_gpt(record):
     yield from _noted(record["runs"][0], "the GPT")
 
 
+def _of_models(record):
+    for row in record["rows"]:
+        if (row["pass"], row["N"]) == ("step", 4096):  # from there on it is the same code
+            yield from _noted(row, f"a step of {row['N']} tokens")
+
+
 def has_notes(row: dict) -> bool:
     """Return whether a row of a ladder says what was compiled: the best of each rung with tiles, at d = 128."""
     stored = row["rung"] in ("r1_eager", "r2_softmax", "b1_eager")
@@ -166,6 +172,7 @@ RECORDS = [
     Record("h200_gpt.json", "flashlib.bench.gpt", _of_gpt),
     Record("h200_hopper.json", "flashlib.bench.hopper", _of_rows),
     Record("h200_fp8.json", "flashlib.bench.fp8", _of_rows),
+    Record("h200_models.json", "flashlib.bench.models", _of_models),
     Record("h200_hopper_ladder.json", "flashlib.bench.hopper_ladder", _of_rows),
     Record("h200_hopper_backward.json", "flashlib.bench.hopper_backward", _of_rows),
     Record("h200_hopper_backward_256.json", "flashlib.bench.hopper_backward", _of_rows, "--wide"),
