@@ -166,9 +166,10 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None, d_bias=None):
     check_deterministic(deterministic)
-    if mask is None and not INTERPRETED and (not deterministic or Q.shape[-1] == 256):
+    repeats = Q.shape[-1] == 256  # then Hopper's passes give the same bits every time
+    if mask is None and not INTERPRETED and (not deterministic or repeats):
         hopper, launch_backward = _of_hopper()
-        if launch_backward.suits(Q, K, V, causal, deterministic):
+        if launch_backward.suits(Q, K, V, causal):
             return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
     plan = backward.plan_of(
         Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, wanted=d_bias is not None

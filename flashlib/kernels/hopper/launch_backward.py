@@ -26,7 +26,6 @@ ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64
 HEAD_DIMS = *ROWS, 256  # for which `launch_256` has two passes
 LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write it
 SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
-SEEN_256 = 1024  # the same at d = 256, tried on an H200
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 
@@ -116,14 +115,10 @@ def check(
     check_readable(O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
 
 
-def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, deterministic: bool = False) -> bool:
-    """Return whether the kernel takes these and is faster than the portable passes.
-
-    deterministic: whether the same bits must come every time, as they do at d = 256.
-    """
+def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bool:
+    """Return whether the kernel takes these and is faster than the portable passes."""
     N_q, N_k, d = Q.shape[2], K.shape[2], Q.shape[-1]
-    least = SEEN_256 if d == 256 else None if deterministic else SEEN
-    if d not in HEAD_DIMS or least is None or (N_k - min(N_q, N_k) / 2 if causal else N_k) < least:
+    if d not in HEAD_DIMS or (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
         return False
     return launch.suits(Q, K, V)
 

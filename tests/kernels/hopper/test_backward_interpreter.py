@@ -162,7 +162,6 @@ def on_hopper(monkeypatch):
     monkeypatch.setattr(backward, "backward", by_interpreter)
     monkeypatch.setattr(launch, "is_hopper", lambda device: True)
     monkeypatch.setattr(launch_backward, "SEEN", 70)
-    monkeypatch.setattr(launch_backward, "SEEN_256", 70)
     return calls
 
 

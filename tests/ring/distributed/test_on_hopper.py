@@ -106,14 +106,14 @@ def test_hops_that_are_causal_or_whole_are_hoppers(module, layout, P, N, mask, c
 
 
 def test_what_hopper_does_not_take_is_portable(calls):
-    for d, dtype in ((32, torch.bfloat16), (64, FP32), (256, torch.float16)):
+    for d, dtype in ((256, torch.float16), (32, torch.bfloat16), (64, FP32)):
         X = torch.randn(1, 1, 33, d, device=calls["device"]).to(dtype)
         O, lse = on_hopper.attention(X, X, X, masks.Mask(), 0.1)
         exact = torch_ref.attention(*[X.double()] * 3, scale=0.1)
         assert O.dtype == FP32 and (O - exact.O).abs().max() < 0.01
         delta = on_hopper.delta_of(X, X)
         assert on_hopper.backward(X, X, X, lse, X, delta, masks.Mask(), 0.1).dQ.dtype == FP32
-    assert calls["forward"] == calls["backward"] == []
+    assert calls["forward"] == [] and calls["backward"] == [False]  # of d = 256, where parts have only a backward
 
 
 def test_the_same_bits_come_where_torch_asks_for_them(calls, monkeypatch):
