@@ -48,7 +48,7 @@ def test_a_captured_buffer_is_a_tensor_that_scores_read(device):
     T, dO = torch.randn(H, N_q + N_k - 1, device=device), torch.randn_like(Q)
 
     def found(attention, dtype):
-        leaves = [X.to(dtype).requires_grad_(gradients) for X in (Q, K, V, T)]
+        leaves = [X.detach().to(dtype).requires_grad_(gradients) for X in (Q, K, V, T)]
         O = attention(*leaves)
         return O, *(torch.autograd.grad(O, leaves, dO.to(dtype)) if gradients else ())
 
