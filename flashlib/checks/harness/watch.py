@@ -33,14 +33,16 @@ class Watch:
     load that `outside` tells of had a mask. programs: how many ran. idle: how many loads had a mask that lets
     nothing through. products: how many there were of each size (M, K, N). undefined: the names of tensors of which
     a load had lanes that its mask hides, and no other. fill: takes shape, dtype and Triton's name of it, and
-    returns what such lanes hold; None: 0.
+    returns what such lanes hold; None: 0. accesses: how many loads and stores there were; OverflowError is raised
+    beyond `most`.
     """
 
     def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
         self.sees = INTERPRETED
         self.outside, self.stored, self.behind_mask, self.ours, self.tf32 = "", False, False, "", False
         self.refused: tuple[str, object] | None = None
-        self.launches = self.others = self.elsewhere = self.programs = self.idle = 0
+        self.launches = self.others = self.elsewhere = self.programs = self.idle = self.accesses = 0
+        self.most = float("inf")
         self.products: Counter[tuple[int, int, int]] = Counter()
         self.undefined: set[str] = set()
         self.fill: Callable[[tuple, np.dtype, str], np.ndarray] | None = None
@@ -85,6 +87,9 @@ class Watch:
 
         size: bytes of an element. masked: whether a mask was given.
         """
+        self.accesses += 1
+        if self.accesses > self.most:
+            raise OverflowError(f"there are more than {self.most} loads and stores")
         pointers, mask = np.broadcast_arrays(pointers, np.asarray(mask, bool))
         width = pointers.shape[-1] if pointers.ndim else 1
         at = pointers[mask].astype(np.int64)

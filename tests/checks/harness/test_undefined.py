@@ -44,6 +44,15 @@ def both(first, second, y, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def until(ends, x, y, n, BLOCK: tl.constexpr, HOW: tl.constexpr):
+    at, sum = tl.arange(0, BLOCK), 0.0
+    hidden = tl.load(ends + at, mask=at < n)
+    for i in range(tl.max(tl.where(at < n, hidden, 0) if HOW == "chosen" else hidden, axis=0)):
+        sum += tl.load(x + i)
+    tl.store(y, sum)
+
+
+@triton.jit
 def largest(x, y, n, BLOCK: tl.constexpr, HOW: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(y, tl.max(tl.load(x + at, mask=at < n), axis=0))
@@ -104,6 +113,15 @@ def test_an_address_made_of_anything_is_found_unless_its_own_load_hides_it(how, 
         gathered[(1,)](x, table, y, N, BLOCK=BLOCK, HOW=how)
 
     y, finding = launched(answer)(np.arange(1.0, N + 1), np.arange(N)[::-1], Out((1,)))
+    assert (y[0], finding and finding.id) == (15, id)
+
+
+@pytest.mark.parametrize(("how", "id"), [("chosen", None), ("", "undefined_lanes")])
+def test_a_loop_whose_end_is_anything_is_found_at_once(how, id):
+    def answer(ends, x, y):
+        until[(1,)](ends, x, y, 3, BLOCK=BLOCK, HOW=how)
+
+    y, finding = launched(answer)(np.array([2, 5, 4]), np.arange(1.0, N + 1), Out((1,)))
     assert (y[0], finding and finding.id) == (15, id)
 
 
