@@ -16,6 +16,15 @@ def test_cards_ask_what_the_notebook_asks(chapter):
     assert (path.read_text(encoding="utf-8") if path.exists() else "") == made, "run: python -m tools.tables"
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
+def test_a_card_has_its_question_from_the_beginning(chapter):
+    """A paragraph of more than a card has room for would be cut where it says of what is asked."""
+    texts = asked.texts(notebooks.read(asked.NOTEBOOKS / f"{chapter.slug}.ipynb"))
+    for name, text in texts.items():
+        begins = asked.END.split(asked.plain(asked.asking(text)))[0]
+        assert begins in asked.question(text), f"{name}: shorten its paragraph to {asked.MOST} characters"
+
+
 def test_every_question_is_asked_in_plain_words():
     found = prediction.asked()
     assert sorted(found) == sorted(prediction.questions())

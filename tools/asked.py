@@ -49,15 +49,25 @@ def write() -> None:
 
 def of_chapter(nb) -> dict[str, str]:
     """Return what each card of a notebook asks: {name of the question: text}."""
+    return {name: question(text) for name, text in texts(nb).items()}
+
+
+def texts(nb) -> dict[str, str]:
+    """Return the Markdown above each card of a notebook: {name of the question: text}."""
     found, text, before = {}, "", ""
     for cell in nb.cells:
         if cell.cell_type == "markdown":
             text = before = f"{before}\n\n{cell.source}"  # of cells that nothing stands between
         elif card := CARD.match(cell.source):
-            found[card[1]], before = question(text), ""
+            found[card[1]], before = text, ""
         else:
             before = ""
     return found
+
+
+def asking(text: str) -> str:
+    """Return the paragraph that asks, of the Markdown above a card."""
+    return BLANK.split(text.rpartition(MARK)[2].strip())[0]
 
 
 def question(text: str) -> str:

@@ -5,8 +5,7 @@
 A record has `rows`: what was measured ("what", and "beside" what), for which d and keys of a tile, and `clocks` of
 the multiprocessor, the median of `runs`; `bytes` a clock for copies. `ghz`: the clock itself, read beside time, of
 an idle GPU, and beside matrix products, reads from the L2 cache and our Hopper kernel; the median, and each
-sample. `turns`: TFLOP/s of rung 3 with turns and without, timed side by side at the sizes of the ladder. Nothing
-here was chosen to fit a timeline of the ladder.
+sample. Nothing here was chosen to fit a timeline of the ladder.
 """
 
 import argparse
@@ -18,7 +17,7 @@ from statistics import median
 
 import torch
 
-from flashlib.bench import bandwidth, hopper, timelines
+from flashlib.bench import bandwidth, timelines
 from flashlib.bench.common import harness
 
 RUNS = 5  # of each measurement
@@ -115,22 +114,11 @@ def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
     return [round(value, 3) for value in (clocks / nanos).tolist()]
 
 
-def with_turns() -> dict[str, Callable]:
-    """Return rung 3 as it is, and without its turns."""
-    from flashlib.kernels.hopper.ladder import r3_turns
-
-    def rung(turns):
-        return lambda Q, K, V, causal: r3_turns.attention(Q, K, V, causal=causal, turns=turns).O
-
-    return {"hopper_r3_turns": rung(True), "hopper_r3_turns, none": rung(False)}
-
-
 def sources() -> dict[str, str]:
-    """Return a hash of the syntax of the kernels that are timed, by module; see `timelines.hash_of`."""
+    """Return a hash of the syntax of the kernels that are timed; see `timelines.hash_of`."""
     from flashlib.bench import units
-    from flashlib.kernels.hopper.ladder import r3_turns
 
-    return {name: timelines.hash_of(inspect.getsource(of)) for name, of in (("units", units), ("turns", r3_turns))}
+    return {"units": timelines.hash_of(inspect.getsource(units))}
 
 
 def main() -> None:
@@ -139,7 +127,7 @@ def main() -> None:
     args = parser.parse_args()
     if not torch.cuda.is_available() or harness.capability() != 90:
         parser.exit(1, "The units are timed on a GPU of compute capability 9.0; torch finds none.\n")
-    record = harness.environment() | {"source": sources(), "rows": [], "ghz": [], "turns": []}
+    record = harness.environment() | {"source": sources(), "rows": [], "ghz": []}
     harness.say(", ".join(f"{key} {value}" for key, value in record.items() if not isinstance(value, list)))
     save = functools.partial(harness.write, args.out, record) if args.out else lambda: None
     for found in rows():
@@ -150,9 +138,6 @@ def main() -> None:
         samples = ghz(work)
         record["ghz"].append({"beside": beside, "ghz": median(samples), "runs": samples})
         harness.say(record["ghz"][-1])
-    sizes = [(size, torch.bfloat16) for size in hopper.RUNG_SIZES]
-    record["turns"] = hopper.merged([hopper.timed(sizes, with_turns()) for _ in range(RUNS)])
-    harness.say(hopper.steps(record["turns"]))
     save()
 
 

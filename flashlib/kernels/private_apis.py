@@ -504,8 +504,12 @@ def _memory(watch, builder) -> dict:
         finally:
             masked = True
 
-    def create_masked_load(self, ptrs, mask, *others, **options):
-        return load(self, ptrs, lanes(ptrs, mask.data, masked=masked), *others, **options)
+    def create_masked_load(self, ptrs, mask, other, *others, **options):
+        if masked and other is None:
+            type = ptrs.get_element_ty()
+            held = watch.hidden(ptrs.data, mask.data, interpreter._get_np_dtype(type), type.name)
+            other = other if held is None else Handle(held, type)
+        return load(self, ptrs, lanes(ptrs, mask.data, masked=masked), other, *others, **options)
 
     def create_masked_store(self, ptrs, value, mask, *others):
         return store(self, ptrs, value, lanes(ptrs, mask.data, store=True), *others)

@@ -113,6 +113,8 @@ USED = {
             "GridExecutor.arg_names": "set",
             "GridExecutor.__call__": "self, args_dev, kwargs",
             "GridExecutor._init_args_hst": "self, args_dev, kwargs",
+            "_get_np_dtype": "tt_dtype",
+            "TensorHandle.__init__": "self, data, dtype, attr",
             "TensorHandle.data": "set",
             "TensorHandle.get_element_ty": "self",
             "InterpreterBuilder.create_load": "self, ptr, _0, _1, is_volatile",

@@ -100,19 +100,6 @@ def test_gigahertz_are_clocks_in_a_nanosecond_while_the_others_work(monkeypatch)
     assert clocks.ghz(lambda: worked.append(1)) == [1.8, 2.0] and len(worked) > 20
 
 
-def test_beside_a_turn_stands_the_rung_without(monkeypatch):
-    from flashlib.kernels.hopper.ladder import r3_turns
-
-    monkeypatch.setattr(
-        r3_turns, "attention", lambda *QKV, causal, turns: SimpleNamespace(O=(*QKV, causal, turns))
-    )
-    found = {name: run(1, 2, 3, "causal") for name, run in clocks.with_turns().items()}
-    assert found == {
-        "hopper_r3_turns": (1, 2, 3, "causal", True),
-        "hopper_r3_turns, none": (1, 2, 3, "causal", False),
-    }
-
-
 def simulated(kind, times, n, q, k, S):
     """Return the sum that a group of `units` writes, step by step in fp64."""
     q, k, S = q.double(), k.double(), S.double()

@@ -516,21 +516,10 @@ def test_the_timelines(replay, monkeypatch):
 
 
 def test_the_clocks(replay, monkeypatch):
-    record, runs = stored("h200_clocks.json"), Counter()
-
-    def timed(sizes, given):
-        runs["timed"] += 1
-        rows = []
-        for size, dtype in sizes:
-            row = the_row(record["turns"], dtype=str(dtype).removeprefix("torch."), **sizes_of(size))
-            speeds = {name: row["runs"][name][runs["timed"] - 1] for name in given}
-            rows.append({key: value for key, value in row.items() if key != "runs"} | {"tflops": speeds})
-        return rows
-
+    record = stored("h200_clocks.json")
     monkeypatch.setattr(clocks, "rows", lambda: iter(record["rows"]))
     monkeypatch.setattr(clocks, "works", lambda: {row["beside"]: row["beside"] for row in record["ghz"]})
     monkeypatch.setattr(clocks, "ghz", lambda beside: the_row(record["ghz"], beside=beside)["runs"])
-    monkeypatch.setattr(hopper, "timed", timed)
     monkeypatch.setattr(clocks, "sources", lambda: record["source"])
     replay(clocks.main, record)
 

@@ -68,7 +68,8 @@ def table(name: str) -> dict[str, Mistake]:
 def read(path: Path, found: dict[str, Table], joined: bool = False) -> None:
     """Add the tables of a file to those found, by name.
 
-    joined: an id may come again in a table, and its ways are added. Raises ValueError, which names file and line.
+    joined: an id may come again in a table with other words; the key of a row is then both, `id: sentence`. Raises
+    ValueError, which names file and line.
     """
     reader = _Reader(found, joined)
     for number, line in _lines(path.read_text(encoding="utf-8")):
@@ -117,9 +118,9 @@ class _Reader:
         elif line.startswith("drop "):
             self._drop(line.removeprefix("drop ").split())
         elif row := ROW.fullmatch(said):
-            self.last, self.replaces = row[1], not self.joined
+            self.last, self.replaces = f"{row[1]}: {row[3]}" if self.joined else row[1], not self.joined
             ways = self.rows[self.last].ways if self.last in self.rows else ()
-            self.rows[self.last] = Mistake(self.last, say(row[3]), ways, bool(row[2]))
+            self.rows[self.last] = Mistake(row[1], say(row[3]), ways, bool(row[2]))
         else:
             raise ValueError(f"it does not belong in a table; a row is `id: sentence`: {line}")
 

@@ -15,6 +15,7 @@ import torch
 
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, examine
 from flashlib.checks.engine.values import argument_names
+from flashlib.checks.harness import undefined
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.harness.watch import Watch, watched
@@ -43,24 +44,44 @@ def launched(
     def run(*arguments):
         if private_apis.is_kernel(answer):
             raise Finding("kernel_passed")
-        names = argument_names(answer, arguments)
-        placed = {name: _Placed(x) for name, x in zip(names, arguments, strict=True)}
+        placed = _placed(answer, arguments)
         tensors = {name: p.tensor for name, p in placed.items() if p.memory is not None}
         with watched(**tensors) as watch:
             result = unwrapped(answer, *(p.tensor for p in placed.values()))
         note(watch)
-        for name, p in placed.items():
-            p.check_outside(name)
-        for name, p in placed.items():
-            p.check_changed(name)
-        outputs = {name: p for name, p in placed.items() if p.is_output}
+        outputs = _checked(placed)
         found = _found(watch, outputs, any(0 in X.shape for X in tensors.values())) or way(watch, *arguments)
         filled = tuple(p.tensor.cpu().numpy() for p in outputs.values())
+        if watch.undefined and not found:
+            result = undefined.copied(result)
+            found = undefined.depends(watch, (filled, result), lambda: _again(answer, arguments))
         if filled:
             return Measured(filled[0] if len(filled) == 1 else filled, found)
         return Measured(result.detach().cpu().numpy() if isinstance(result, torch.Tensor) else result, found)
 
     return run
+
+
+def _placed(answer, arguments):
+    """Return {name: argument as the launch gets it}."""
+    names = argument_names(answer, arguments)
+    return {name: _Placed(x) for name, x in zip(names, arguments, strict=True)}
+
+
+def _checked(placed):
+    """Return the outputs among what was placed; raises Finding if something else was written to."""
+    for name, p in placed.items():
+        p.check_outside(name)
+    for name, p in placed.items():
+        p.check_changed(name)
+    return {name: p for name, p in placed.items() if p.is_output}
+
+
+def _again(answer, arguments):
+    """Return the filled outputs of a launch, and what the answer returns."""
+    placed = _placed(answer, arguments)
+    result = unwrapped(answer, *(p.tensor for p in placed.values()))
+    return tuple(p.tensor.cpu().numpy() for p in _checked(placed).values()), result
 
 
 def _found(watch, outputs, empty):

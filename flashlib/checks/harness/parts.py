@@ -4,6 +4,7 @@ What an answer does not set comes out as nan, and nan lies around K and V, so th
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
+import contextlib
 import re
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from flashlib.checks.engine import Finding, Measured
 from flashlib.checks.engine.process import PACKAGE
+from flashlib.checks.harness import undefined
 from flashlib.checks.harness.launches import outside_id, unwrapped
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED, private_apis
@@ -66,9 +68,9 @@ def over_keys(answer: Callable) -> Callable:
 
     def run(Q_i, K, V, scale_log2e, B_C):
         tensors, N_k, selects = _placed(q=Q_i, K=K, V=V), len(K), []
-        with private_apis.selections_seen(lambda condition: np.ndim(condition) and selects.append(condition)):
-            arguments = tensors, *Q_i.shape, N_k, scale_log2e, answer, B_C
-            given, found, watch = _watched_state(_loop_kernel, *arguments)
+        seen = private_apis.selections_seen(lambda condition: np.ndim(condition) and selects.append(condition))
+        arguments = tensors, *Q_i.shape, N_k, scale_log2e, answer, B_C
+        given, found, watch = _watched_state(_loop_kernel, *arguments, during=seen)
         whole, last = divmod(N_k, B_C)
         masks = [watch.masked[X] == watch.loads[X] > 0 if last else watch.masked[X] for X in ("K", "V")]
         if whole and any(masks) or not last and 1 < whole <= len(selects):
@@ -95,13 +97,13 @@ def _state_of(*arguments):
     return Measured(given, found)
 
 
-def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
+def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C, **how):
     """Return m, l and O_acc that a kernel writes in one program, what was found out about it, and its Watch."""
     m, l = torch.full((2, B_r), torch.nan, device=DEVICE)
     state = m, l, torch.full((B_r, d), torch.nan, device=DEVICE)
     sizes = {"B_R": B_r, "B_C": B_C, "D": d}
     watch, used = launch_watched(
-        kernel, 1, State._fields, tensors, *tensors.values(), *state, last=(N_k, scale, answer), **sizes
+        kernel, 1, State._fields, tensors, *tensors.values(), *state, last=(N_k, scale, answer), **how, **sizes
     )
     found = Finding(outside_id(watch), name=watch.outside) if watch.outside else used
     return tuple(X.cpu().numpy() for X in state), found, watch
@@ -109,17 +111,25 @@ def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C):
 
 def launch_watched(
     kernel: triton.KernelInterface, programs: int, outputs: Sequence[str], readable: dict[str, torch.Tensor],
-    *tensors: torch.Tensor, last: Sequence, ids: tuple[str, str] = IDS, **constants: Any,
+    *tensors: torch.Tensor, last: Sequence, ids: tuple[str, str] = IDS,
+    during: contextlib.AbstractContextManager | None = None, **constants: Any,
 ) -> tuple[Watch, Finding | None]:  # fmt: skip
     """Launch a kernel; return the Watch of the tensors `readable`, and a Finding of how it uses them or None.
 
-    It takes `tensors`, one that says whether the outputs are in fp32, and `last`. ids: see `called`. A tensor that
-    is written to is found, and a tl.dot in tf32.
+    It takes `tensors`, one that says whether the outputs are in fp32, and `last`. ids: see `called`. during: is
+    entered for the launch. A tensor that is written to is found, and a tl.dot in tf32.
     """
     in_fp32 = torch.zeros(1, device=DEVICE)
-    before = {name: X.clone() for name, X in readable.items()}
-    launch = lambda: kernel[(programs,)](*tensors, in_fp32, *last, **constants)  # noqa: E731
-    with watched(**readable) as watch:
+    before, as_given = {name: X.clone() for name, X in readable.items()}, [X.clone() for X in tensors]
+
+    def launch(tensors=tensors):
+        return kernel[(programs,)](*tensors, in_fp32, *last, **constants)
+
+    def again():
+        launch(as_given)
+        return as_given
+
+    with watched(**readable) as watch, during or contextlib.nullcontext():
         compiled = called(launch, outputs, ids)
     if not in_fp32[0]:
         raise Finding(ids[1], names=", ".join(outputs))
@@ -127,7 +137,10 @@ def launch_watched(
         if not torch.equal(X.nan_to_num(), before[name].nan_to_num()):
             return watch, Finding("input_written", name=name.partition("_")[0])
     tf32 = watch.tf32 if INTERPRETED else TF32.search(compiled.asm["ttir"])
-    return watch, Finding("tf32") if tf32 else None
+    if tf32 or watch.outside:
+        return watch, Finding("tf32") if tf32 else None
+    watch.undefined = {name.partition("_")[0] for name in watch.undefined}
+    return watch, undefined.depends(watch, tensors, again)
 
 
 def called(launch: Callable[[], Any], outputs: Sequence[str], ids: tuple[str, str] = IDS) -> Any:

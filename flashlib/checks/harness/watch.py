@@ -6,7 +6,7 @@ In Triton's interpreter each load and store comes past here with its addresses; 
 # ruff: noqa: I001  flashlib.kernels before triton
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import NamedTuple
 
@@ -31,15 +31,21 @@ class Watch:
     the widest has}. others, elsewhere: how many elements were loaded from, and stored to, tensors that are not
     watched. after: the names of the tensors that torch wrote to after the last launch. behind_mask: whether the
     load that `outside` tells of had a mask. programs: how many ran. idle: how many loads had a mask that lets
-    nothing through. products: how many there were of each size (M, K, N).
+    nothing through. products: how many there were of each size (M, K, N). undefined: the names of tensors of which
+    a load had lanes that its mask hides, and no other. fill: takes shape, dtype and Triton's name of it, and
+    returns what such lanes hold; None: 0. accesses: how many loads and stores there were; OverflowError is raised
+    beyond `most`.
     """
 
     def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
         self.sees = INTERPRETED
         self.outside, self.stored, self.behind_mask, self.ours, self.tf32 = "", False, False, "", False
         self.refused: tuple[str, object] | None = None
-        self.launches = self.others = self.elsewhere = self.programs = self.idle = 0
+        self.launches = self.others = self.elsewhere = self.programs = self.idle = self.accesses = 0
+        self.most = float("inf")
         self.products: Counter[tuple[int, int, int]] = Counter()
+        self.undefined: set[str] = set()
+        self.fill: Callable[[tuple, np.dtype, str], np.ndarray] | None = None
         self.loads, self.masked, self.read, self.widest = (dict.fromkeys(tensors, 0) for _ in range(4))
         self._tensors, self._versions = tensors, _versions(tensors)
         self._storages = {}  # by address
@@ -70,8 +76,8 @@ class Watch:
         for name, X, Y in zip(names, given, moved, strict=False):
             for x, y in zip(_tensors(X), _tensors(Y), strict=True):
                 size, known = y.untyped_storage().nbytes(), self._storages.get(_key(x))
-                here = known._replace(start=_key(y)) if known else _Storage(_key(y), size, [(name, 0, size)], None)
-                self._known.append(here)
+                here = _Storage(_key(y), size, [(name, *_span(x))], None)
+                self._known.append(known._replace(start=_key(y)) if known else here)
 
     def lanes(
         self, pointers: np.ndarray, size: int, mask: np.ndarray | memoryview, *, store: bool = False,
@@ -81,6 +87,9 @@ class Watch:
 
         size: bytes of an element. masked: whether a mask was given.
         """
+        self.accesses += 1
+        if self.accesses > self.most:
+            raise OverflowError(f"there are more than {self.most} loads and stores")
         pointers, mask = np.broadcast_arrays(pointers, np.asarray(mask, bool))
         width = pointers.shape[-1] if pointers.ndim else 1
         at = pointers[mask].astype(np.int64)
@@ -105,6 +114,15 @@ class Watch:
         allowed[mask] = ~far
         return allowed
 
+    def hidden(self, pointers: np.ndarray, mask: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray | None:
+        """Note a load without other; return what the lanes that its mask hides hold, None for 0.
+
+        name: Triton's of the dtype.
+        """
+        if not np.all(mask):
+            self.undefined.add(self._nearest(int(pointers.flat[0])))
+        return self.fill(pointers.shape, dtype, name) if self.fill else None
+
     def _note(self, storage, at, size, store, masked, width):
         """Note what is done to a storage, at so many bytes from its start; return the name of a tensor in it."""
         name = storage.nearest(at[0])
@@ -127,8 +145,8 @@ class Watch:
             self.outside, self.stored, self.behind_mask = name, store, masked
 
     def _nearest(self, address):
-        storage = min(self._known, key=lambda s: max(s.start - address, address - s.start - s.size), default=None)
-        return storage.nearest(address - storage.start) if storage else "no tensor"
+        spans = [(name, s.start + first, s.start + end) for s in self._known for name, first, end in s.spans]
+        return _nearest_of(spans, address) if spans else "no tensor"
 
 
 class _Storage(NamedTuple):
@@ -151,7 +169,18 @@ class _Storage(NamedTuple):
 
     def nearest(self, at):
         """Return the name of the tensor that is nearest to a byte."""
-        return min(self.spans, key=lambda span: max(span[1] - at, at - span[2] + 1, 0))[0]
+        return _nearest_of(self.spans, at)
+
+
+def _nearest_of(spans, at):
+    """Return the name of the span (name, first byte, end) that is nearest to a byte."""
+    return min(spans, key=lambda span: max(span[1] - at, at - span[2] + 1, 0))[0]
+
+
+def _span(X):
+    """Return the first byte of a tensor in its memory, and the end."""
+    places = 1 + sum((n - 1) * stride for n, stride in zip(X.shape, X.stride(), strict=True)) if X.numel() else 0
+    return X.storage_offset() * X.element_size(), (X.storage_offset() + places) * X.element_size()
 
 
 def _versions(tensors):

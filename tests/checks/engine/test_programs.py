@@ -80,10 +80,11 @@ def test_a_table_may_begin_with_its_program(read):
     )
 
 
-def test_an_id_may_come_again_where_ways_are_joined(read):
-    text = "[a]\none: first\n    x = 1\none: second\n    x = 2\n"
-    assert read(text, {})["a"]["one"].ways == ("x = 2",)
-    assert read(text, {}, joined=True)["a"]["one"].ways == ("x = 1", "x = 2")
+def test_an_id_may_come_again_where_ways_are_joined_and_each_keeps_its_words(read):
+    text = "[a]\none: first\n    x = 1\none: second\n    x = 2\none: first\n    x = 3\n"
+    assert read(text, {})["a"]["one"].ways == ("x = 3",)
+    rows = [(row.id, row.sentence, row.ways) for row in read(text, {}, joined=True)["a"].values()]
+    assert rows == [("one", "first", ("x = 1", "x = 3")), ("one", "second", ("x = 2",))]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,16 @@ def through_the_module(desc, out_ptr):
         gl.store(out_ptr + s, sum_of(slots.index(s)))
 
 
+@gluon.jit
+def first_rows(x_ptr, out_ptr, n, HOW: gl.constexpr):
+    at = gl.arange(0, 32, gl.BlockedLayout([1], [32], [4], [0]))
+    if HOW == "other":
+        x = gl.load(x_ptr + at, mask=at < n, other=0)
+    else:
+        x = gl.load(x_ptr + at, mask=at < n)
+    gl.store(out_ptr + at, x)
+
+
 def described(X):
     return TensorDescriptor.from_tensor(X, [64, 64], gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16))
 
@@ -66,6 +76,16 @@ def test_a_copy_brings_rows_and_zeros_past_the_ends(row):
     (ran,) = run(lambda: one_copy[(1,)](described(X), out, row, 8192, num_warps=4))
     assert ran.fault is None and out[0] == X[max(row, 0) : max(row + 64, 0)].float().sum()
     assert [slot.name for slot in ran.slots] == ["tile"] and [b.name for b in ran.barriers] == ["full"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32])
+def test_a_load_without_other_has_no_zeros_where_its_mask_hides(dtype):
+    X = torch.arange(1, 33).to(dtype)
+    out, bare = torch.zeros(2, 32, dtype=dtype)
+    run(lambda: first_rows[(1,)](X, out, 20, "other", num_warps=4))
+    run(lambda: first_rows[(1,)](X, bare, 20, "", num_warps=4))
+    assert torch.equal(out[:20], X[:20]) and not out[20:].any() and torch.equal(bare[:20], X[:20])
+    assert bare[20:].isnan().all() if dtype.is_floating_point else (bare[20:] > len(X)).all()
 
 
 def test_names_of_the_module_do_as_well():

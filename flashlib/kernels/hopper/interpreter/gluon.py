@@ -257,9 +257,15 @@ def _store(pointer, x, mask=None):
     pointer.X.view(-1)[at[mask].long()] = x[mask]
 
 
-def _load(pointer, mask=None, other=0.0):
+def undefined(dtype: torch.dtype) -> float | int:
+    """Return what a load without other gives where its mask is False, where the GPU gives anything."""
+    return torch.nan if dtype.is_floating_point else torch.iinfo(dtype).max // 2
+
+
+def _load(pointer, mask=None, other=None):
     at = torch.as_tensor(pointer.at, device="cpu")
     mask = torch.ones_like(at, dtype=torch.bool) if mask is None else mask
+    other = undefined(pointer.X.dtype) if other is None else other
     return registers(torch.where(mask, pointer.X.view(-1)[torch.where(mask, at, 0).long()], other))
 
 

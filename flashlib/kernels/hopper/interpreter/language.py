@@ -99,11 +99,12 @@ def warpgroup_mma_wait(num_outstanding: int = 0, deps: Sequence = ()) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def _pointer_load(pointer, mask=None, other=0.0, **options):  # noqa: ARG001
+def _pointer_load(pointer, mask=None, other=None, **options):  # noqa: ARG001
     layout = common(pointer.at, mask)
     at = pointer.at.data if isinstance(pointer.at, Tile) else torch.tensor(pointer.at)
     mask = torch.ones_like(at, dtype=torch.bool) if mask is None else mask.data
     flat = pointer.X.view(-1)
+    other = gluon.undefined(flat.dtype) if other is None else other
     return Tile(torch.where(mask, flat[torch.where(mask, at, 0).long()], other), layout)
 
 

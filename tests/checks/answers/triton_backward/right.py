@@ -198,6 +198,24 @@ def my_dq_loop(
     return dq
 
 
+# dq_loop: V has no other, as dS is chosen afterwards
+@triton.jit
+def my_dq_loop(
+    i, q, do, lse, delta, K, V, N_q, N_k, scale, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr
+):
+    dq = tl.zeros((B_R, D), tl.float32)
+    r = i * B_R + tl.arange(0, B_R)[:, None]
+    for start in range(0, tl.minimum((i + 1) * B_R + N_k - N_q, N_k), B_C):
+        n = start + tl.arange(0, B_C)
+        at, inside = n[:, None] * D + tl.arange(0, D)[None, :], (n < N_k)[:, None]
+        k, v = tl.load(K + at, mask=inside, other=0.0), tl.load(V + at, mask=inside)
+        P = tl.exp(tl.dot(q, tl.trans(k), input_precision="ieee") * scale - lse[:, None])
+        dS = P * (tl.dot(do, tl.trans(v), input_precision="ieee") - delta[:, None])
+        dS = tl.where((n <= r + N_k - N_q) & (n < N_k), dS, 0.0)
+        dq += tl.dot(dS.to(k.dtype), k, input_precision="ieee")
+    return dq * scale
+
+
 # dq_loop: key by key
 @triton.jit
 def my_dq_loop(
