@@ -200,12 +200,15 @@ class Pages:
             assert len(self._index[self._content[page]]) == 1, f"page {page} is kept and another has its content"
 
     def _check_rows(self):
-        rows = {}  # of page and row, the token there
+        held = {}  # of a page: where it stands in its sequences, and the most tokens that one has there
         for sequence, own in self._sequences.items():
-            for at, token in enumerate(own.tokens):
-                slot = own.pages[at // self.page], at % self.page
-                same = rows.setdefault(slot, (at, token)) == (at, token)
-                assert same, f"sequence {sequence} has page {slot[0]}, which was written for another"
+            for i, page in enumerate(own.pages):
+                tokens = own.tokens[i * self.page : (i + 1) * self.page]
+                at, others = held.setdefault(page, (i, tokens))
+                n = min(len(tokens), len(others))
+                same = at == i and tokens[:n] == others[:n]
+                assert same, f"sequence {sequence} has page {page}, which was written for another"
+                held[page] = i, max(tokens, others, key=len)
 
     def _hashes(self, tokens):
         """Return the content of each full page of these tokens, None from the first unknown token on."""

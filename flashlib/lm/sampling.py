@@ -10,9 +10,9 @@ from flashlib.types import Array
 def choose(logits: Array, temperature: float, seed: int, place: int) -> int:
     """Return the next token: the likeliest at temperature 0, else one drawn from softmax(logits / temperature).
 
-    logits: (vocab,), a tensor or an array. place: how many tokens are before it. The number drawn depends only on seed and place, so a
-    text that is cut anywhere and taken up again goes on as it would have. Logits that differ by rounding give
-    another token only where that number lies between two tokens to that rounding.
+    logits: (vocab,), a tensor or an array. place: how many tokens are before it. The number drawn depends only on
+    seed and place, so a text that is cut anywhere and taken up again goes on as it would have. Logits that
+    differ by rounding give another token only where that number lies between two tokens to that rounding.
     """
     s = fp64(logits)
     if not np.isfinite(s).all():

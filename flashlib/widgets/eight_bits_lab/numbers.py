@@ -62,7 +62,7 @@ def exactly(of: tuple, k_minus_mean: bool) -> Exact:
 
 
 def _weights(Q, K):
-    """Return S and P / l of all keys, (ROWS, N). In one product with more keys BLAS starts threads: that costs more."""
+    """Return S and P / l of all keys, (ROWS, N). With more keys in a product BLAS starts threads, at a cost."""
     S = np.concatenate([Q @ K[cols].T for cols in blocks(len(K), KEYS)], axis=1) / math.sqrt(D)
     P = np.exp(S - S.max(axis=1, keepdims=True))
     return S, P / P.sum(axis=1, keepdims=True)
