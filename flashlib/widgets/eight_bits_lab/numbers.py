@@ -175,9 +175,9 @@ def _rounding(name, format, X, X_q, scale):
     """Return the histogram of |x| over the largest for which its scale has room; of 16 bits, over the largest."""
     size, bars = np.abs(X), PARTS * OCTAVES
     top = scale * FORMATS[format].largest if FORMATS[format].bits == 8 else size.max()
-    octave = np.log2(np.maximum(size / top, 2.0 ** (-OCTAVES - 1)))
-    bar = PARTS * (octave + OCTAVES) + 1  # the first: what is below
-    shares = np.bincount(np.clip(bar, 0, bars).astype(np.int64).ravel(), minlength=bars + 1) / X.size
+    octave = np.log2(np.maximum(size / top, 2.0 ** (-OCTAVES - 1 / PARTS)))
+    bar = np.minimum(PARTS * octave + (bars + 1), bars).astype(np.int64)  # the first: what is below
+    shares = np.bincount(bar.ravel(), minlength=bars + 1) / X.size
     return {
         **{"name": name, "format": format, "below": float(shares[0]), "bars": shares[1:].tolist()},
         **{"largest": float(size.max()), "zeros": np.count_nonzero((X_q == 0) & (X != 0)) / X.size},
