@@ -137,10 +137,8 @@ class Pages:
         check_counts(width=width)
         if width < most:
             raise ValueError(f"width is {width} and a sequence has {most} pages; pass a width of at least {most}")
-        table = np.zeros((len(pages), width), np.int32)
-        for row, own in zip(table, pages, strict=True):
-            row[: len(own)] = own
-        return table
+        rows = [[*own, *[0] * (width - len(own))] for own in pages]
+        return np.array(rows, np.int32).reshape(len(pages), width)
 
     def lengths(self, sequences: Sequence[int]) -> Array:
         """Return how many tokens each sequence has: (B,), int32."""
@@ -202,12 +200,15 @@ class Pages:
             assert len(self._index[self._content[page]]) == 1, f"page {page} is kept and another has its content"
 
     def _check_rows(self):
-        rows = {}  # of page and row, the token there
+        held = {}  # of a page: where it stands in its sequences, and the most tokens that one has there
         for sequence, own in self._sequences.items():
-            for at, token in enumerate(own.tokens):
-                slot = own.pages[at // self.page], at % self.page
-                same = rows.setdefault(slot, (at, token)) == (at, token)
-                assert same, f"sequence {sequence} has page {slot[0]}, which was written for another"
+            for i, page in enumerate(own.pages):
+                tokens = own.tokens[i * self.page : (i + 1) * self.page]
+                at, others = held.setdefault(page, (i, tokens))
+                n = min(len(tokens), len(others))
+                same = at == i and tokens[:n] == others[:n]
+                assert same, f"sequence {sequence} has page {page}, which was written for another"
+                held[page] = i, max(tokens, others, key=len)
 
     def _hashes(self, tokens):
         """Return the content of each full page of these tokens, None from the first unknown token on."""
@@ -218,6 +219,8 @@ class Pages:
         return found
 
     def _of(self, sequence):
+        if type(sequence) is int and sequence in self._sequences:  # nearly always: what follows takes longer
+            return self._sequences[sequence]
         wrong = isinstance(sequence, bool) or not isinstance(sequence, Integral)
         if wrong or sequence not in self._sequences:
             raise ValueError(
@@ -281,8 +284,11 @@ class Pages:
 
     def _know(self, own, first):
         """Enter the full pages of a sequence into the index, from its page `first` on."""
+        full = len(own.tokens) // self.page
+        if first == full:
+            return
         content = self._content.get(own.pages[first - 1]) if first else NOTHING_BEFORE
-        for i in range(first, len(own.tokens) // self.page):
+        for i in range(first, full):
             content = _hash(content, own.tokens[i * self.page : (i + 1) * self.page])
             if content is None:
                 return

@@ -1,22 +1,20 @@
 """Which token comes next: the likeliest, or one that is drawn."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import torch
+from flashlib.types import Array
 
 
-def choose(logits: "torch.Tensor", temperature: float, seed: int, place: int) -> int:
+def choose(logits: Array, temperature: float, seed: int, place: int) -> int:
     """Return the next token: the likeliest at temperature 0, else one drawn from softmax(logits / temperature).
 
-    logits: (vocab,). place: how many tokens are before it. The number drawn depends only on seed and place, so a
-    text that is cut anywhere and taken up again goes on as it would have. Logits that differ by rounding give
-    another token only where that number lies between two tokens to that rounding.
+    logits: (vocab,), a tensor or an array. place: how many tokens are before it. The number drawn depends only on
+    seed and place, so a text that is cut anywhere and taken up again goes on as it would have. Logits that
+    differ by rounding give another token only where that number lies between two tokens to that rounding.
     """
-    s = logits.double().cpu().numpy()
+    s = fp64(logits)
     if not np.isfinite(s).all():
         raise ValueError("logits hold NaN or infinity, so no token can be chosen; look at the weights")
     if temperature == 0:
@@ -24,6 +22,11 @@ def choose(logits: "torch.Tensor", temperature: float, seed: int, place: int) ->
     with np.errstate(over="ignore"):  # at a temperature near 0, to -inf
         sums = np.exp((s - s.max()) / temperature).cumsum()
     return int(sums.searchsorted(drawn(seed, place) * sums[-1], side="right"))
+
+
+def fp64(logits: Array) -> np.ndarray:
+    """Return logits as an array in fp64. What is on a GPU is copied, and waited for."""
+    return logits.astype(float, copy=False) if isinstance(logits, np.ndarray) else logits.double().cpu().numpy()
 
 
 @lru_cache(4096)  # to make a generator takes longer than all of the above

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from flashlib.inputs import check_counts
 from flashlib.lm.cached_attention import gathered
-from flashlib.lm.sampling import check_temperature, choose
+from flashlib.lm.sampling import check_temperature, choose, fp64
 
 
 class QueueFull(RuntimeError):
@@ -198,7 +198,7 @@ class Server:
         try:
             chosen = [
                 choose(s, job.request.temperature, job.request.seed, len(job.tokens)) if job.left == n else None
-                for job, s in zip(jobs, logits.cpu(), strict=True)  # one copy for all: it waits for the GPU
+                for job, s in zip(jobs, fp64(logits), strict=True)  # one copy for all: it waits for the GPU
             ]
         except BaseException:
             for sequence in sequences:

@@ -52,21 +52,21 @@ def product(
     total = np.zeros((*heads, A.shape[-2], B.shape[-1]), np.float32)
     if start is not None:
         total += start
-    last, *others = range(-1, A.ndim - 1)  # as `np.moveaxis`, which takes longer than a small product
-    A = A.transpose(last, *others).astype(np.float32, order="C")  # (n, ..., M)
-    B = B.transpose(B.ndim - 2, *range(B.ndim - 2), B.ndim - 1).astype(np.float32, order="C")  # (n, ..., d)
+    A = np.swapaxes(A, -1, -2).astype(np.float32, order="C")  # (..., n, M)
+    B = B.astype(np.float32, order="C")  # (..., n, d)
     for row in range(0, total.shape[-2], ROWS):
         rows = slice(row, row + ROWS)
-        total[..., rows, :] = _rows(A[..., rows, None], B[..., None, :], total[..., rows, :], bits, step)
+        total[..., rows, :] = _rows(A[..., rows], B, total[..., rows, :], bits, step)
     return total
 
 
 def _rows(A, B, total, bits, step):
-    """Return total + the sum over the first axis of A * B."""
+    """Return total + A^T B."""
     room = np.empty((step + 1, *total.shape), np.float32)
-    for at in range(0, len(A), step):
-        n = len(A[at : at + step])
-        np.multiply(A[at : at + n], B[at : at + n], out=room[:n])
+    for at in range(0, B.shape[-2], step):
+        terms = slice(at, at + step)
+        n = len(range(B.shape[-2])[terms])
+        np.einsum("...ni,...nj->n...ij", A[..., terms, :], B[..., terms, :], out=room[:n])
         room[n] = total
         total = _add(room[: n + 1], bits)
     return total
@@ -82,7 +82,7 @@ def _running(terms, bits, step):
 def _add(terms, bits):
     """Return the sum over the first axis, in multiples of 2^(e - bits); `terms` is written over."""
     largest = np.maximum(np.maximum.reduce(terms, initial=0), -np.minimum.reduce(terms, initial=0))
-    exponent = np.frexp(largest)[1] - 1  # largest = 1.f * 2^exponent
-    unit = np.ldexp(np.ones((), terms.dtype), np.maximum(exponent - bits, np.finfo(terms.dtype).minexp))
+    exponent = np.frexp(largest)[1] - (1 + bits)  # largest = 1.f * 2^(exponent + bits)
+    unit = np.ldexp(np.ones((), terms.dtype), np.maximum(exponent, np.finfo(terms.dtype).minexp))
     terms *= 1 / unit  # exact, as units are powers of two, and quicker than to divide
     return np.add.reduce(np.trunc(terms, out=terms)) * unit

@@ -33,6 +33,15 @@ def test_a_token_that_cannot_come_is_never_drawn(drawn, token, monkeypatch):
     assert choose(torch.tensor([-1e30, 0.3, 0.1, 0.7, -1e30]), 1.0, 0, 0) == token
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_an_array_is_as_good_as_a_tensor(dtype):
+    logits = np.array(some(61)).astype(dtype)
+    for place in range(20):
+        for temperature in (0, 1.0):
+            chosen = [choose(X, temperature, 3, place) for X in (logits, torch.from_numpy(logits))]
+            assert chosen[0] == chosen[1]
+
+
 def test_seed_and_place_decide_what_is_drawn():
     flat = torch.zeros(1000)
     drawn = [[choose(flat, 1.0, seed, place) for place in range(30)] for seed in (0, 1)]

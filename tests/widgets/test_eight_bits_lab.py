@@ -243,6 +243,9 @@ def test_a_record_is_passed_on_and_what_is_chosen_named():
     assert lab.result["way"] == "e4m3, 13 bits"
     lab.set_state({"qk": "int8", "sums": "two levels"})
     assert lab.result["way"] == "int8, two levels"
+    lab.set_state({"pv": "fp16"})
+    assert lab.result["way"] == "int8, two levels, P and V in fp16", "which nobody measured"
+    assert EightBitsLab(o="e4m3").result["way"] == "e4m3, 13 bits, O in e4m3"
     assert EightBitsLab().result["record"] == []
 
 
@@ -311,13 +314,24 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(change, sentence):
     assert "image/png" not in lab._repr_mimebundle_()[0]
 
 
-@pytest.mark.parametrize("change", [dict(N=256), dict(rotate=True, sums="exact"), dict(pv="fp16")], ids=str)
+CHANGES = [
+    *(dict(N=256), dict(outliers=5), dict(sharpness=4), dict(mean="channels"), dict(mean="positive")),
+    *(dict(qk="int8"), dict(pv="fp16"), dict(o="e4m3"), dict(scales="block"), dict(power_of_two=True)),
+    *(dict(p_times=1), dict(l_rounded=True), dict(rotate=True), dict(k_minus_mean=True), dict(v_minus_mean=True)),
+    *(dict(sums="exact"), dict(rotate=True, sums="two levels")),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_changes_from_the_page(change):
+    """Whatever control it is, the answer is what a widget shows that begins there, with nothing remembered."""
     lab = EightBitsLab()
     results = []
     lab.observe(lambda change: results.append(change.new), names="result")
     lab.set_state(change)
     assert len(results) == 1 and lab.refused == ""
+    for remembers in (problem.problem, numbers.exactly, numbers.prepared, numbers.played):
+        remembers.cache_clear()
     expected = EightBitsLab(**change)
     assert lab.result == expected.result and repr(lab) == repr(expected)
 

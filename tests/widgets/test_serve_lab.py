@@ -62,6 +62,22 @@ def alone(tokens, n, seed):
     return tokens[prompt:]
 
 
+def test_a_fork_of_a_text_goes_on_as_the_text_does():
+    """No scenario forks; the cache copies a page that two have all the same."""
+    model, tokens = runs.MODEL, scenarios.prompts(FIRST)[0]
+    cache = model.cache(8, runs.PAGE)
+    sequence, _ = cache.start()
+    model.step([tokens], cache, [sequence])
+    assert len(tokens) % runs.PAGE, "the last page has room"
+    fork = cache.fork(sequence)
+    both = [model.step([[token]], cache, [one])[0, 0] for one, token in ((fork, 3), (sequence, 5))]
+    again = model.step([[7], [7]], cache, [fork, sequence])[:, 0]
+    for rest, logits in (([3], both[0]), ([5], both[1]), ([3, 7], again[0]), ([5, 7], again[1])):
+        x = model.E[[*tokens, *rest]]
+        expected = (x + naive.attention(*(x @ model.W_QKV), causal=True).O) @ model.W.T
+        np.testing.assert_allclose(logits, expected[-1], atol=1e-12)
+
+
 def test_what_a_request_writes_depends_on_all_that_is_before_it():
     prompt = scenarios.prompts(FIRST)[0]
     written = alone(prompt, 17, seed=0)
@@ -165,8 +181,12 @@ def test_changes_from_the_page():
     before = lab.result
     lab.set_state({"batch": 9})
     assert lab.refused.endswith("It stays 4.") and lab.result is before and lab.batch == 4
-    lab.set_state({"scenario": "all alike", "chunk": 16})
-    assert lab.refused == "" and lab.result == ServeLab("all alike", chunk=16).result
+    change = {"scenario": "all alike", "chunk": 16}
+    for more in ({}, {"batch": 3}, {"n_pages": 12}):
+        change |= more
+        lab.set_state(change)
+        runs.run.cache_clear()
+        assert lab.refused == "" and lab.result == ServeLab(**change).result, "as of one that begins there"
 
 
 def test_the_page_can_be_sent_it():

@@ -101,30 +101,35 @@ def exact_gradients(Q: np.ndarray, K: np.ndarray, V: np.ndarray, dO: np.ndarray,
 
 def errors(recording: Recording, exact: Grads, *, wrt: str, scale: float | None) -> Errors:
     """Return the Errors of a recording; exact: Grads; scale: a number."""
+    blocks = [step.cols if wrt == "kv" else step.rows for step in recording.steps]
     stored = {(w.after, w.name, w.rows.start): w.X for w in recording.writes}
-
-    true = {name: np.asarray(getattr(exact, name)) for name in GRADIENTS[wrt]}
-
-    def off(name, block, X):
-        return np.maximum.reduce(np.abs(X - true[name][block]), axis=None, initial=0)
-
-    left = np.zeros(max((write.rows.start for write in recording.writes), default=0) + 1)
+    after = np.zeros(len(blocks))
     # At the first row of a block: how far off it is by now.
-    for write in recording.writes:
-        start = write.rows.start
-        left[start] = np.maximum(left[start], off(write.name, write.rows, 0))
-    before, after, whole = [], [], [left.max()]
-    for k, (step, sums) in enumerate(zip(recording.steps, recording.sums, strict=True)):
-        block = step.cols if wrt == "kv" else step.rows
+    left = np.zeros(max((write.rows.start for write in recording.writes), default=0) + 1)
+    for n, name in enumerate(GRADIENTS[wrt]):
+        true = np.asarray(getattr(exact, name))
+        totals = [sums[n][2] * scale if name == "dQ" else sums[n][2] for sums in recording.sums]
+        held = [stored.get((k, name, blocks[k].start), X) for k, X in enumerate(totals)]
+        after = np.maximum(after, _off(true, blocks, held))  # NaN stays NaN
+        written = [write.rows for write in recording.writes if write.name == name]
+        starts = [rows.start for rows in written]
+        zeros = [np.zeros_like(true[rows]) for rows in written]
+        left[starts] = np.maximum(left[starts], _off(true, written, zeros))
+    before, whole = [], [left.max()]
+    for block, error in zip(blocks, after, strict=True):
         before.append(left[block.start])
-        values = []
-        for name, (_, _, total) in zip(GRADIENTS[wrt], sums, strict=True):
-            X = total * scale if name == "dQ" else total
-            values.append(off(name, block, stored.get((k, name, block.start), X)))
-        left[block.start] = np.maximum.reduce(values)  # NaN stays NaN
-        after.append(left[block.start])
+        left[block.start] = error
         whole.append(np.maximum.reduce(left))
-    return Errors(*map(np.array, (before, after, whole)))
+    return Errors(np.array(before), after, np.array(whole))
+
+
+def _off(true, blocks, rows):
+    """Return how far each array of rows is off its block of `true`, all at once: there may be thousands."""
+    if not blocks:
+        return np.zeros(0)
+    which = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
+    of_rows = np.maximum.reduce(np.abs(np.concatenate(rows) - true[which]), axis=1, initial=0)
+    return np.maximum.reduceat(of_rows, np.cumsum([0, *(len(X) for X in rows[:-1])]))
 
 
 def in_words(error: float, dtype: str) -> str:

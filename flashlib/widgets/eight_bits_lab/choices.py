@@ -77,6 +77,13 @@ def of_recipe(recipe: Recipe) -> dict:
     }
 
 
+def way(setting: dict) -> str:
+    """Return the words by which a record names what is chosen. P and V in e4m3 and O in bf16 need no word."""
+    others = ("P and V", setting["pv"], "e4m3"), ("O", setting["o"], "bf16")
+    said = [f"{name} in {format}" for name, format, usual in others if format != usual]
+    return ", ".join([setting["qk"], setting["sums"], *said])
+
+
 PRESETS = {
     "plain": lowbit.PLAIN,
     "O in e4m3": lowbit.OUTPUT_TOO,

@@ -21,7 +21,7 @@ class EightBitsLab(Lab):
     multiplied by before it is rounded. rotate: Q and K are rotated. k_minus_mean, v_minus_mean: K and V are
     without their means. l_rounded: l is the sum of P as it was rounded. sums: "13 bits", as Hopper has them, "two
     levels" or "exact". See `flashlib.lowbit.Recipe`, which `recipe` is; `choices` has what is accepted.
-    record: measured speeds, a list of (words, TFLOP/s); those of what is chosen are marked, see `way`.
+    record: measured speeds, a list of (words, TFLOP/s); those of what is chosen are marked, see `choices.way`.
     All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing
     and is answered in `refused`. `result` holds all that is shown.
     """
@@ -102,7 +102,7 @@ class EightBitsLab(Lab):
             "octaves": numbers.OCTAVES,
             "bytes": bytes_,
             "record": self._record,
-            "way": f"{setting['qk']}, {setting['sums']}",
+            "way": choices.way(setting),
             "words": [words.inputs(setting), words.error(total, causes), words.together(total, causes)],
             "read": words.read(bytes_),
             "buffer": numbers.pack(exact, now),

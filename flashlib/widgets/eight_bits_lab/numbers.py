@@ -8,10 +8,11 @@ import numpy as np
 
 from flashlib import lowbit
 from flashlib.lowbit import EXACT, FORMATS, Prepared, Recipe, sums
+from flashlib.tiled import blocks
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, D, problem
 
 B_C = 128  # keys of a tile, as in the kernels
-LARGE = 512  # where tiles do not matter: with more keys BLAS starts threads, which cost more than they give
+KEYS = 512  # of a product where tiles do not matter
 SHOWN = B_C  # keys whose scores are drawn: those of the first tile
 POINTS = 32  # of a running sum, at most
 OCTAVES, PARTS = 20, 2  # of the axis of the histograms, and into how many bars each is cut
@@ -26,11 +27,11 @@ NAMES = {  # of lowbit.CAUSES
 
 
 class Exact(NamedTuple):
-    """Attention in fp64: of the scores, those that are shown."""
+    """Attention in fp64."""
 
     O: np.ndarray  # (ROWS, COLS)
-    S: np.ndarray  # (ROWS, SHOWN)
-    weights: np.ndarray  # (ROWS, SHOWN): P / l
+    S: np.ndarray  # (ROWS, N)
+    weights: np.ndarray  # (ROWS, N): P / l
 
 
 class Played(NamedTuple):
@@ -53,12 +54,22 @@ class Played(NamedTuple):
 @lru_cache(maxsize=1)
 def exactly(of: tuple, k_minus_mean: bool) -> Exact:
     """Return attention to the problem `of` (N, outliers, sharpness, mean). K's mean changes S, but not O."""
-    recipe = EXACT._replace(k_minus_mean=k_minus_mean)
     Q, K, V = (X.astype(float) for X in problem(*of))
-    O = np.empty((ROWS, COLS))
-    steps = list(lowbit.steps(lowbit.prepared(Q, K, V, recipe), recipe, B_r=ROWS, B_c=LARGE, O=O))
-    S, P = (X[:, :SHOWN] for X in (steps[0].S_ij, steps[0].P_ij))
-    return Exact(O, S, P * _in_O(steps)[0, :, None])
+    if k_minus_mean:
+        K -= K.mean(axis=0)
+    S, weights = _weights(Q, K)
+    return Exact(_summed(weights, V), S, weights)
+
+
+def _weights(Q, K):
+    """Return S and P / l of all keys, (ROWS, N). With more keys in a product BLAS starts threads, at a cost."""
+    S = np.concatenate([Q @ K[cols].T for cols in blocks(len(K), KEYS)], axis=1) / math.sqrt(D)
+    P = np.exp(S - S.max(axis=1, keepdims=True))
+    return S, P / P.sum(axis=1, keepdims=True)
+
+
+def _summed(weights, V):
+    return sum(weights[:, cols] @ V[cols] for cols in blocks(len(V), KEYS))
 
 
 def _in_O(steps):
@@ -118,7 +129,7 @@ def _lost(last, ready, recipe, in_sum):
 
 def causes(of: tuple, recipe: Recipe) -> list[dict]:
     """Return, for each cause, the error of O that it makes alone, as a share of O, and its part of all squares."""
-    exact = exactly(of, recipe.k_minus_mean).O
+    exact = exactly(of, recipe.k_minus_mean)
     errors = [_error(of, recipe, cause, exact) for cause in NAMES]
     squares = sum(error**2 for error in errors)
     return [
@@ -131,19 +142,22 @@ def _error(of, recipe, cause, exact):
     """Return the error of O that a cause makes alone: 0 if it does nothing, and not what fp32 rounds."""
     if all(getattr(recipe, field) == getattr(EXACT, field) for field in lowbit.CAUSES[cause]):
         return 0.0
-    return lowbit.error(_alone(of, recipe, cause), exact)
+    return lowbit.error(_alone(of, recipe, cause, exact), exact.O)
 
 
-def _alone(of, recipe, cause):
+def _alone(of, recipe, cause, exact):
     """Return O if one cause is left, as `lowbit.by_cause` has it; Q, K and V are not prepared anew for each."""
     alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
-    Q_K, V = rounded if alone.qk else before, rounded if alone.v else before
+    if cause == "inputs":
+        return _summed(_weights(rounded.Q.X, rounded.K.X)[1], before.V.X) + before.V_mean
+    if cause == "V":
+        return _summed(exact.weights.astype(np.float32), rounded.V.X) + rounded.V_mean
+    if cause == "O":
+        return lowbit.output(exact.O.astype(np.float32), alone)
     O = np.empty((ROWS, COLS), np.float32)
-    tiles_matter = alone.p or alone.o_sums != "exact"
-    B_c = B_C if tiles_matter else LARGE
-    for _ in lowbit.steps(V._replace(Q=Q_K.Q, K=Q_K.K), alone, B_r=ROWS, B_c=B_c, O=O):
+    for _ in lowbit.steps(before, alone, B_r=ROWS, B_c=B_C if cause != "S" else KEYS, O=O):
         pass
-    return lowbit.output(O, alone)
+    return O
 
 
 def rounding(of: tuple, recipe: Recipe) -> list[dict]:
@@ -161,13 +175,12 @@ def _rounding(name, format, X, X_q, scale):
     """Return the histogram of |x| over the largest for which its scale has room; of 16 bits, over the largest."""
     size, bars = np.abs(X), PARTS * OCTAVES
     top = scale * FORMATS[format].largest if FORMATS[format].bits == 8 else size.max()
-    bar = (
-        PARTS * (np.log2(np.maximum(size / top, 2.0 ** (-OCTAVES - 1))) + OCTAVES) + 1
-    )  # the first: what is below
-    shares = np.bincount(np.clip(bar, 0, bars).astype(np.int64).ravel(), minlength=bars + 1) / X.size
+    octave = np.log2(np.maximum(size / top, 2.0 ** (-OCTAVES - 1 / PARTS)))
+    bar = np.minimum(PARTS * octave + (bars + 1), bars).astype(np.int64)  # the first: what is below
+    shares = np.bincount(bar.ravel(), minlength=bars + 1) / X.size
     return {
         **{"name": name, "format": format, "below": float(shares[0]), "bars": shares[1:].tolist()},
-        **{"largest": float(size.max()), "zeros": float(np.mean((X_q == 0) & (X != 0)))},
+        **{"largest": float(size.max()), "zeros": np.count_nonzero((X_q == 0) & (X != 0)) / X.size},
         "error": float(np.linalg.norm(X_q - X) / (np.linalg.norm(X) or 1)),
     }
 
@@ -182,7 +195,7 @@ def grid(format: str) -> list[float]:
 
 def worst(exact: Exact, now: Played) -> dict[str, int]:
     """Return where to look first: the weight that is off by most, where P is too, and O of the same query."""
-    off = np.abs(now.weights - exact.weights) * (now.P_q != now.P)
+    off = np.abs(now.weights - exact.weights[:, :SHOWN]) * (now.P_q != now.P)
     row, key = np.unravel_index(off.argmax(), off.shape)
     return {"row": int(row), "key": int(key), "column": int(np.abs(now.O - exact.O)[row].argmax())}
 
@@ -202,7 +215,7 @@ def _bytes(format):
 
 def pack(exact: Exact, now: Played) -> bytes:
     """Return the numbers that the page draws, in fp64."""
-    scores = exact.S, now.S, now.P, now.P_q, exact.weights, now.weights
+    scores = exact.S[:, :SHOWN], now.S, now.P, now.P_q, exact.weights[:, :SHOWN], now.weights
     sums = now.unit, now.lost, now.keys, now.running, now.unrounded
     parts = *scores, exact.O, now.O, *sums
     return np.concatenate([np.ravel(part) for part in parts]).astype("<f8").tobytes()

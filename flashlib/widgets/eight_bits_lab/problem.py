@@ -31,13 +31,15 @@ def _rng(k):
 
 def _drawn(k, shape, outliers):
     X, chosen = _normal(k, shape)
-    return np.where(chosen, outliers * X, X)
+    X = X.copy()
+    X[chosen] *= outliers
+    return X
 
 
 @lru_cache(maxsize=3)
 def _normal(k, shape):
     """Return normal numbers, and which of them can be outliers: kept, as a slider changes how large these are."""
-    return _rng(k).normal(size=shape), _rng(k + 3).random(shape) * SHARE < 1
+    return _rng(k).normal(size=shape), np.nonzero(_rng(k + 3).random(shape) * SHARE < 1)
 
 
 def _kept(X):

@@ -153,11 +153,12 @@ class Buffer:
 
     def put(self, X: np.ndarray) -> int:
         """Return the offset of X, an array that stays as it is."""
-        if id(X) not in self._offsets:
-            self._offsets[id(X)] = self._size
+        offset = self._offsets.get(id(X))
+        if offset is None:
+            offset = self._offsets[id(X)] = self._size
             self._arrays.append(X)
             self._size += X.size
-        return self._offsets[id(X)]
+        return offset
 
     def bytes(self) -> bytes:
         return np.concatenate([X.ravel() for X in self._arrays], dtype="<f8", casting="safe").tobytes()

@@ -2,11 +2,11 @@
 
 /** @import { Result, Traits } from "./types.js" */
 import { choice, slider } from "../shared/controls.js";
-import { div, h, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { div, h, put, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { float64 } from "../shared/numbers.js";
 import { Widget } from "../shared/widget.js";
 import { Axis, marksLegend } from "./picture.js";
-import { COLUMNS, put, Table } from "./table.js";
+import { COLUMNS, Table } from "./table.js";
 
 const REST = ["m", "l", "l_safe", "naive_total", "safe_total", "log_l", "log_l_safe"];
 const DTYPES = [

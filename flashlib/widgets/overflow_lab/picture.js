@@ -1,7 +1,7 @@
 /** @import { Result } from "./types.js" */
-import { div, h, note, setText, symbol } from "../shared/elements.js";
+import { div, h, note, put, setText, symbol } from "../shared/elements.js";
 import { between, exact, number } from "../shared/numbers.js";
-import { exps, put } from "./table.js";
+import { exps } from "./table.js";
 
 const LIMITS = { smallest: "smallest", normal: "normal from", largest: "largest", one: "exp(0)\u00a0=" };
 

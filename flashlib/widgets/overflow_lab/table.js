@@ -1,5 +1,5 @@
 /** @import { Result } from "./types.js" */
-import { h, setText, symbol } from "../shared/elements.js";
+import { h, put, setText, symbol } from "../shared/elements.js";
 import { exact, number } from "../shared/numbers.js";
 
 export const COLUMNS = ["x", "e", "naive", "shifted", "e_safe", "safe", "exact"];
@@ -11,11 +11,6 @@ const shown = (x) => (x === Infinity ? "inf" : number(x));
 
 /** exp(x_j), exp(x_j − m) and the like as elements. */
 export const exps = (...parts) => h("span", {}, "exp(", parts, ")");
-
-/** Set only what differs: most of the time goes into this. */
-export function put(element, name, value) {
-  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
-}
 
 /** A number with the word that marks it beneath; `draw` shows another one. */
 class Value {

@@ -56,7 +56,7 @@ def _draw_page(picture, frame, page, rows, x, y):
     if state == "s":
         picture.box(x + 2, y + 2, wide - 4, high - 4, edge=INK)
     picture.text(x + 5, y + 11, str(page), 10, face="bold")
-    owner = STATES.get(state, frame["owners"][page])
+    owner = STATES.get(state, frame["owners"].split(",")[page])
     picture.text(x + wide - 5, y + 11, f"✕ {owner}" if wrong else owner, 10, align="r")
     written = {row for one, first, last in frame["written"] for row in range(first, last) if one == page}
     across = min(rows, 8)

@@ -199,7 +199,7 @@ class Play:
         self.frames.append(
             {
                 **{"call": call, "words": words, "kind": kind, "state": "".join(state), "filled": filled},
-                **{"owners": [" ".join(own) for own in owners], "tables": seen.pages, "lengths": seen.lengths},
+                **{"owners": ",".join(map(" ".join, owners)), "tables": seen.pages, "lengths": seen.lengths},
                 **{"written": list(written), "copied": list(copied), "taken": list(taken), "wrong": list(wrong)},
                 "waits": list(self.put_off),
                 "counts": counts,

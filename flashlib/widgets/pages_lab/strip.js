@@ -54,10 +54,11 @@ export class Strip {
     setText(this.count, `${used} used, ${kept} kept, ${free} free`);
     const written = new Map(frame.written.map(([number, ...rows]) => [number, rows]));
     const moving = [];
+    const owners = frame.owners.split(",");
     this.cells.forEach((cell, number) => {
       const [first, end] = written.get(number) ?? [0, 0];
       const [state, filled, mark] = [frame.state[number], frame.filled[number], pageMark(frame, before, number)];
-      const whose = state === "o" || state === "s" ? frame.owners[number] : PAGE_STATES[state];
+      const whose = state === "o" || state === "s" ? owners[number] : PAGE_STATES[state];
       const shown = [state, filled, mark, whose, first, end].join();
       if (cell.shown !== shown) this.#show(cell, { number, state, filled, mark, whose, first, end });
       cell.shown = shown;
@@ -108,7 +109,7 @@ function pageMark({ wrong, copied, taken, state, owners }, before, number) {
   if (taken.includes(number)) return "taken";
   if (!before) return "";
   if (before.state[number] !== "f" && state[number] === "f") return "given back";
-  const [had, has] = [before.owners, owners].map((all) => all[number].split(" ").filter(Boolean));
+  const [had, has] = [before.owners, owners].map((all) => all.split(",")[number].split(" ").filter(Boolean));
   const [came, left] = [has.filter((name) => !had.includes(name)), had.filter((name) => !has.includes(name))];
   return came.length ? `+ ${came.join(" ")}` : left.length ? `− ${left.join(" ")}` : "";
 }

@@ -29,7 +29,7 @@
  * @property {string} kind
  * @property {string} state a letter for each page
  * @property {number[]} filled
- * @property {string[]} owners
+ * @property {string} owners of each page, with commas between: a list is more to send
  * @property {Record<string, number[]>} tables
  * @property {Record<string, number>} lengths
  * @property {number[][]} written

@@ -1,6 +1,22 @@
-// Sliders, choices and toggles.
+// Sliders, choices and toggles. All are shown with each answer; what stays is not set again, which would cost more.
 
-import { h, setText, symbol } from "./elements.js";
+import { h, put, setText, symbol } from "./elements.js";
+
+/**
+ * @param {HTMLInputElement} range
+ * @param {number} value
+ */
+function setValue(range, value) {
+  if (range.value !== String(value)) range.value = String(value);
+}
+
+/**
+ * @param {HTMLInputElement} input
+ * @param {boolean} on
+ */
+function setChecked(input, on) {
+  if (input.checked !== on) input.checked = on;
+}
 
 /**
  * @param {string} name
@@ -18,8 +34,8 @@ export function slider(name, label, input) {
   const element = h("label", { class: "flash-slider" }, symbol(name), range, output);
   /** @param {number} value @param {number[]} [ends] */
   const show = (value, ends) => {
-    if (ends) [range.min, range.max] = ends.map(String); // before the value, which they clamp
-    range.value = String(value);
+    if (ends) ["min", "max"].forEach((name, k) => put(range, name, String(ends[k]))); // before the value: they clamp it
+    setValue(range, value);
     range.disabled = Number(range.min) === Number(range.max);
     setText(output, String(value));
   };
@@ -48,10 +64,10 @@ export function stops(name, text, label, input) {
   /** @param {number | null} value @param {(number | null)[]} all */
   const show = (value, all, unit = "") => {
     values = all.includes(value) ? all : [...all, value].sort((a, b) => Number(a) - Number(b));
-    range.max = String(values.length - 1);
-    range.value = String(values.indexOf(value));
+    put(range, "max", String(values.length - 1));
+    setValue(range, values.indexOf(value));
     const shown = value === null ? "none" : value + unit;
-    range.setAttribute("aria-valuetext", shown);
+    put(range, "aria-valuetext", shown);
     setText(output, shown);
   };
   return { element, show };
@@ -74,7 +90,7 @@ export function choice(name, label, options, change) {
     options.map(([, text, title], k) => h("label", { title }, inputs[k], h("span", {}, text))),
   );
   /** @param {string} value */
-  const show = (value) => inputs.forEach((input) => (input.checked = input.value === value));
+  const show = (value) => inputs.forEach((input) => setChecked(input, input.value === value));
   return { element, show };
 }
 
@@ -87,7 +103,7 @@ export function toggle(label, change) {
   return {
     element: h("label", { class: "flash-toggle" }, input, label),
     /** @param {boolean} value */
-    show: (value) => void (input.checked = value),
+    show: (value) => setChecked(input, value),
   };
 }
 

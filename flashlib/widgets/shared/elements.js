@@ -84,6 +84,16 @@ export function setText(element, text) {
   else if (firstChild.data !== text) firstChild.data = text;
 }
 
+/**
+ * Set an attribute where it differs: to set the same one again costs the browser nearly as much as another.
+ * @param {Element} element
+ * @param {string} name
+ * @param {string} value
+ */
+export function put(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
 const NAMES =
   /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 

@@ -46,7 +46,7 @@ def check_frame(shown, frame, result):
     assert shown["used"] == f"{counts['used']} used, {counts['kept']} kept, {counts['free']} free"
     for number, one in enumerate(shown["pages"]):
         assert one["state"] == frame["state"][number]
-        assert one["whose"] == STATES.get(one["state"], frame["owners"][number])
+        assert one["whose"] == STATES.get(one["state"], frame["owners"].split(",")[number])
         assert one["label"].startswith(f"page {number}: ") and one["label"].endswith(one["mark"])
         written = {row for of, first, end in frame["written"] for row in range(first, end) if of == number}
         filled = frame["filled"][number]
