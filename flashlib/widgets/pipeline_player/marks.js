@@ -7,7 +7,7 @@ const PIPE_KINDS = {
   fma: "low bar: multiply-adds",
   copy: "copies from global memory",
   store: "stores to global memory",
-  write: "writes into shared memory",
+  write: "writes to shared memory",
   wait: "waits",
   fill: "a tile comes into the slot",
   hold: "it is there",
@@ -18,7 +18,7 @@ const PIPE_KINDS = {
 };
 /** What names mean, [their pattern, what is said of it], by the letters of the course. */
 const PIPE_NAMES = /** @type {const} */ ([
-  [/^S\d/, "S0: scores of key tile 0"],
+  [/^S\d/, "S0: scores of tile 0"],
   [/^PV\d/, "PV0: its weights times V"],
   [/^[KV]\d/, "K0, V0: tile 0 of K, of V"],
 ]);

@@ -14,7 +14,7 @@ OF_SLOT = re.compile(r"([kqv])_(empty|full)\[(\d+)\]")
 
 
 def meaning(barrier: str) -> str:
-    """Return what a barrier tells who waits for it, in words; "" if its name is not one of the course's kernels."""
+    """Return what a barrier tells who waits for it, in words; "" if it is none of the course's kernels."""
     if barrier.startswith("turn["):
         return "its turn"
     if not (found := OF_SLOT.fullmatch(barrier)):
