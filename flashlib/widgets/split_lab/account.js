@@ -20,7 +20,7 @@ function ofPart(k, { ranges, tile }, states) {
     `${keys}, ${tiles} tile${tiles === 1 ? "" : "s"}. Its State:`,
     `m_${k} = ${number(m)}, the largest of its scores`,
     `l_${k} = ${number(l)}, the sum of exp(score − m_${k})`,
-    `O_acc = ${vector(O_acc)}, the sum of exp times V`,
+    `O_acc is ${vector(O_acc)}, the sum of exp times V`,
     `Merging multiplies both by alpha_${k} = exp(m_${k} − m) = exp(${number(m)} − ${inBrackets(all)}) = ${number(Math.exp(m - all))}.`,
   ];
 }
