@@ -491,7 +491,7 @@ def test_words():
     assert r["goes_on"][0] == "all ranks compute hop 0, own keys; K and V come to all ranks."
     contiguous = dict(RingPlayer(layout="contiguous").result["moments"])
     assert contiguous[10.0].startswith(
-        "all ranks merged hop 0; ranks 1, 2 and 3 begin hop 1, keys of the rank before; copies to "
+        "all ranks merged hop 0; ranks 1, 2 and 3 begin hop 1, keys from the rank before; copies to "
     )
     assert contiguous[10.0].endswith("rank 0 has nothing to compute.")
     assert "copies take no time" in RingPlayer(token=0).result["words"][0]

@@ -122,7 +122,7 @@ def _begins(found, at, P):
 def _keys(hop):
     if hop == 0:
         return "own keys"
-    return "keys of the rank before" if hop == 1 else f"keys of {hop} ranks before"
+    return "keys from the rank before" if hop == 1 else f"keys from {hop} ranks back"
 
 
 def goes_on(found: Record) -> list[str]:
