@@ -4,7 +4,7 @@ import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shar
 import { say } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
 import { PIPE_ALPHA, PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath, pipeRowName } from "./marks.js";
-import { pipeState } from "./told.js";
+import { pipeStates } from "./told.js";
 import { watchRoom } from "../split_lab/axes.js";
 
 const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
@@ -82,6 +82,7 @@ export class PipeRows {
     this.view = [0, result.end];
     this.at = 0;
     this.words = h("p", {});
+    this.state = pipeStates(program);
     const sentences = program.moments.flatMap(([at, said]) => [this.#told([at, said], at), this.#told([at, said], at + 1)]);
     const longest = sentences.reduce((a, b) => (a.length >= b.length ? a : b), "");
     const room_of_words = h("p", { "aria-hidden": "true" }, typeset(longest)); // not seen: nothing must jump
@@ -132,7 +133,7 @@ export class PipeRows {
   #told([at, said], time) {
     if (this.result.axis !== "clocks" || !this.program.rows.length) return said;
     if (Math.round(time) <= Math.round(at) || at === this.program.end) return `Now: ${said}`;
-    return `Now: ${pipeState(this.program, (span) => pipeIsOn(span, time, this.result))}`;
+    return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
   }
 
   /**

@@ -10,7 +10,7 @@ const PIPE_ROLE_DOES = {
   exp: (name, role) => (areMany(role) ? `${role} compute “${name}”` : `${role} computes “${name}”`),
   fma: (name, role) => {
     const does = PIPE_ROLE_DOES.exp(name, role);
-    return name.startsWith("rescale ") ? `${does}, O_acc times alpha` : does;
+    return name.startsWith("rescale") ? `${does}, O_acc times alpha` : does;
   },
   write: (name, role) => (areMany(role) ? `${role} write ${name}` : `${role} writes ${name}`),
 };
@@ -20,25 +20,26 @@ const PIPE_COPIES = {
 };
 
 /**
- * Who multiplies and computes; if nobody does, what is copied, and who waits for what.
- * @param {Program} program
- * @param {(span: Span) => boolean} isOn
+ * Return what tells of a time who multiplies and computes; if nobody does, what is copied, and who waits for what.
+ * @param {Pick<Program, "rows" | "roles" | "meanings">} program
+ * @returns {(isOn: (span: Span) => boolean) => string}
  */
-export function pipeState({ rows, roles, meanings }, isOn) {
-  const said = (group, words) =>
-    rows
-      .filter((row) => row.group === group)
-      .flatMap(({ spans }) => spans)
-      .filter((span) => words[span[0]] && isOn(span))
-      .map(([kind, name, , , role]) => words[kind](name, roles[role]));
+export function pipeStates({ rows, roles, meanings }) {
   const waits = {
     wait: (name, role) => {
       const what = meanings[name] ? `${name} (${meanings[name]})` : name;
       return areMany(role) ? `${role} wait for ${what}` : `${role} waits for ${what}`;
     },
   };
-  const work = [...said("units", PIPE_UNIT_DOES), ...said("roles", PIPE_ROLE_DOES)];
-  const clauses = work.length ? work : [...said("units", PIPE_COPIES), ...said("roles", waits)];
-  const sentence = clauses.join("; ") || "nobody works";
-  return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
+  const told = (group, words) => {
+    const spans = rows.filter((row) => row.group === group).flatMap((row) => row.spans.filter(([kind]) => words[kind]));
+    return (isOn) => spans.filter(isOn).map(([kind, name, , , role]) => words[kind](name, roles[role]));
+  };
+  const work = [told("units", PIPE_UNIT_DOES), told("roles", PIPE_ROLE_DOES)];
+  const rest = [told("units", PIPE_COPIES), told("roles", waits)];
+  return (isOn) => {
+    const said = [work, rest].map((some) => some.flatMap((of) => of(isOn))).find((clauses) => clauses.length);
+    const sentence = said?.join("; ") ?? "nobody works";
+    return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
+  };
 }

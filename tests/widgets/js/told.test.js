@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pipeState } from "../../../flashlib/widgets/pipeline_player/told.js";
+import { pipeStates } from "../../../flashlib/widgets/pipeline_player/told.js";
 
 const ROLES = ["consumer 0", "warps", "producer"];
 const row = (group, ...spans) => ({ name: "", group, spans, ticks: [] });
 const said = (...rows) =>
-  pipeState({ name: "", words: "", fault: [], roles: ROLES, meanings: { "k_empty[0]": "K slot 0 free" }, moments: [], end: 9, rows }, ([, , start, end]) => start <= 5 && 5 < end);
+  pipeStates({ rows, roles: ROLES, meanings: { "k_empty[0]": "K slot 0 free" } })(([, , start, end]) => start <= 5 && 5 < end);
 
 test("who multiplies and who computes is told, and where alpha is at work; no more", () => {
   const told = said(
