@@ -25,6 +25,7 @@ from flashlib.pipeline import (
     run,
 )
 from flashlib.widgets import PipelinePlayer, pipeline_player
+from flashlib.widgets.pipeline_player import words
 from flashlib.widgets.pipeline_player.rows import KINDS, MOST
 
 DATA = Path(__file__).parents[2] / "notebooks" / "data"
@@ -126,6 +127,27 @@ def test_it_opens_at_work(programs):
 def test_what_goes_wrong_opens_where_it_does():
     result = PipelinePlayer(circle()).result
     assert result["axis"] == "actions" and result["opens"] == result["end"] == result["events"][-1]
+
+
+BARRIERS = {
+    "k_empty[0]": "K slot 0 free",
+    "v_full[1]": "V in slot 1",
+    "q_full[10]": "Q in slot 10",
+    "turn[1]": "its turn",
+}
+
+
+def test_what_barriers_tell_is_said_in_words():
+    assert {name: words.meaning(name) for name in BARRIERS} == BARRIERS
+    assert {
+        words.meaning(name) for name in ("full", "k_empty", "do_full[0]", "k_empty[0] ", "its products", "")
+    } == {""}
+    for program in PROGRAMS.values():
+        shown = only(PipelinePlayer(program))
+        assert shown["meanings"] == {n: m for b in program.barriers if (m := words.meaning(n := str(b)))}
+        waits = {name for _, kind, name, *_ in spans(shown) if kind == "wait" and words.meaning(name)}
+        told = " ".join(sentence for _, sentence in shown["moments"])
+        assert all(f" waits for {name} ({words.meaning(name)})" in told for name in waits)
 
 
 def test_a_slower_unit_is_seen():

@@ -211,6 +211,26 @@ def test_every_moment_is_a_position_and_positions_are_about_as_far_apart(player)
     assert np.diff(times).max() < 2.01 * r["end"] / 96 and len(times) <= 97 + len(moments)
 
 
+def test_what_is_on_between_two_moments_is_said(player):
+    """Who computes which hop, to whom keys come, and who has nothing to compute; nobody is left out."""
+    r = player.result
+    P, times = len(r["computes"]), [time for time, _ in r["moments"]]
+    assert len(r["goes_on"]) == len(times)
+    for start, stop, said in zip(times, times[1:], r["goes_on"], strict=False):
+        at, hops = (start + stop) / 2, {}
+        for rank, own in enumerate(r["computes"]):
+            for hop in [hop for _, hop, begin, end, _ in own if begin <= at < end]:
+                hops.setdefault(hop, []).append(rank)
+        coming = [to for _, to, _, begin, end, _ in r["copies"] if begin <= at < end]
+        assert all(f"{words.ranks(who, P)} compute" in said for who in hops.values())
+        assert all(f" hop {hop}, " in said for hop in hops) and said.count(" hop ") == len(hops)
+        assert ("K and V" in said) == bool(coming)
+        assert not coming or f"K and V come to {words.ranks(coming, P)}" in said
+        idle = sorted(set(range(P)) - {rank for who in hops.values() for rank in who})
+        assert ("nothing to compute" in said) == bool(idle)
+        assert not idle or f"{words.ranks(idle, P)} ha" in said
+
+
 def test_it_opens_on_copies_that_hide_under_tiles_in_the_midst_of_the_run():
     r = RingPlayer().result
     time = r["times"][r["opens"]]
@@ -468,9 +488,10 @@ def test_words():
     ]
     assert r["moments"][0] == [0.0, "all ranks begin hop 0, own keys; copies to all ranks begin."]
     assert r["moments"][-1] == [34.0, "all ranks merged hop 3; all is done."]
+    assert r["goes_on"][0] == "all ranks compute hop 0, own keys; K and V come to all ranks."
     contiguous = dict(RingPlayer(layout="contiguous").result["moments"])
     assert contiguous[10.0].startswith(
-        "all ranks merged hop 0; ranks 1, 2 and 3 begin hop 1, keys of the rank before; copies to "
+        "all ranks merged hop 0; ranks 1, 2 and 3 begin hop 1, keys from the rank before; copies to "
     )
     assert contiguous[10.0].endswith("rank 0 has nothing to compute.")
     assert "copies take no time" in RingPlayer(token=0).result["words"][0]

@@ -264,7 +264,7 @@ def test_words():
         "decode's 16 take as long.",
     ]
     assert r["merges"] == (
-        "In a row: 7 merges, all one after another. So does the kernel, with up to 128 States at a time."
+        "In a row: 7 merges, all one after another. So does the kernel, with up to 128 parts at a time."
     )
     assert r["equal"].startswith("Merged, O and lse equal attention in one go to ")
     asked = SplitLab(1000, 256, order="tree").result
@@ -273,14 +273,14 @@ def test_words():
     assert "with at most 10 tiles in each, 13 are enough" in SplitLab(parts=14).result["words"][0]
     one = SplitLab(1, 1).result
     assert one["words"][0] == "1 key is 1 tile of 64, in one part."
-    assert one["merges"] == "There is one State, and nothing to merge."
+    assert one["merges"] == "There is one part, and nothing to merge."
     assert "all are busy, in one wave." in SplitLab(parts=32).result["words"][1]
     assert SplitLab(B=64).result["words"][1].endswith("264 at a time: 16 waves, 136 in the last.")
 
 
 @pytest.mark.parametrize("order", ["row", "tree"])
 def test_what_a_part_counts_is_the_product_of_the_factors_below_it(order):
-    """The headline says so."""
+    """The picture says so, beside the merges."""
     nodes = numbers.merged(numbers.states(1000, 7), order)
     counts = {len(nodes.states) - 1: 1.0}
     for k in reversed(range(len(nodes.children))):

@@ -67,7 +67,7 @@ export class GradientChip {
       this.#listen(this.tiles[name].matrix, pressed);
     this.parts = parts;
     new ResizeObserver(() => this.#letScroll()).observe(parts);
-    const title = [note("small and fast"), this.where];
+    const title = [note(h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")), this.where];
     this.element = panel("chip", "SRAM", title, parts);
   }
 

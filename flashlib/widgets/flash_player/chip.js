@@ -24,7 +24,7 @@ export class Chip {
       table: [({ B_r, d, learner }) => [B_r, d, Boolean(learner)], (frames) => new StateTable(frames, pressed)],
     });
     const { room: bar, tiles, table } = this.views.places;
-    const title = [note("small and fast"), bar, this.where];
+    const title = [note(h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")), bar, this.where];
     this.element = panel("chip", "SRAM", title, tiles, table);
   }
 

@@ -4,11 +4,11 @@
 import { h, svg, typeset } from "../shared/elements.js";
 
 const PIPE_KINDS = {
-  fma: "lower: multiply-adds",
+  fma: "low bar: multiply-adds",
   copy: "copies from global memory",
   store: "stores to global memory",
-  write: "writes into shared memory",
-  wait: "waits for what is named",
+  write: "writes to shared memory",
+  wait: "waits",
   fill: "a tile comes into the slot",
   hold: "it is there",
   read: "it is read",
@@ -18,12 +18,16 @@ const PIPE_KINDS = {
 };
 /** What names mean, [their pattern, what is said of it], by the letters of the course. */
 const PIPE_NAMES = /** @type {const} */ ([
-  [/^S\d/, "S0: scores of key tile 0, a product"],
-  [/^PV\d/, "PV0: its weights times V, a product"],
-  [/^[KV]\d/, "K0, V0: the first tiles of keys and of values"],
-  [/^rescale/, "rescale: O_acc times alpha = exp(m_old − m)"],
-  [/_empty\[/, "k_empty[0]: the slot k[0] is free again"],
+  [/^S\d/, "S0: scores of tile 0"],
+  [/^PV\d/, "PV0: its weights times V"],
+  [/^[KV]\d/, "K0, V0: tile 0 of K, of V"],
 ]);
+const PIPE_RESCALE = /^rescale/;
+/** Said below the lanes in which alpha is at work, in place of a mark in the legend. */
+export const PIPE_ALPHA =
+  "A low bar is multiply-adds. “rescale” multiplies O_acc by alpha = exp(m_old − m), so that old sums fit the new maximum m.";
+/** @param {Row[]} rows */
+export const pipeRescales = (rows) => rows.some(({ spans }) => spans.some(([kind, name]) => kind === "fma" && PIPE_RESCALE.test(name)));
 const PIPE_UNITS = { exp: "exponentials", fma: "multiply-adds (fma)" };
 /** The name of a row, in words where the course has a short one. */
 export const pipeRowName = ({ name, group }) => (group === "units" && PIPE_UNITS[name]) || name;
@@ -91,20 +95,21 @@ export function pipeLegend(drawn) {
   const path = (name, d) => svg("path", { class: name, d });
   const rows = drawn.flatMap(([, rows]) => rows);
   const spans = rows.flatMap((row) => row.spans);
+  const told = pipeRescales(rows) ? ["fma"] : []; // below the lanes
   const there = new Set([...spans.map(([kind]) => kind), ...(rows.some(({ ticks }) => ticks.length) ? ["tick"] : [])]);
   const kinds = Object.entries(PIPE_KINDS).flatMap(([kind, text]) => {
-    if (!there.has(kind)) return [];
+    if (!there.has(kind) || told.includes(kind)) return [];
     const name = PIPE_FILLED.has(kind) ? "flash-pipelining-any" : pipeClass(kind, 0);
     return h("span", {}, picture(path(name, pipePath(kind, kind === "tick" ? 10 : 1, 0, 18, kind === "wait" ? 9 : 16))), text);
   });
   const whose = pipeRoles(drawn).map((role, k) => {
     const paths = [path(pipeClass("product", k), pipePath("product", 1, 0, 18, 16))];
     paths.push(path("flash-pipelining-edge", pipeEdge(k, 1.5, 0.5, 17, 15)));
-    return h("span", {}, picture(paths), `${role} at work`);
+    return h("span", {}, picture(paths), role);
   });
   const later = [path("flash-pipelining-any", pipeBox(1, 1.5, 18, 13)), path("flash-pipelining-cover", pipeBox(0, 0, 20, 16))];
   const cursor = path("flash-pipelining-cursor", "M10 0V16");
-  const times = [h("span", {}, picture(cursor), "now"), h("span", {}, picture(later), "faint: not played yet")];
+  const times = [h("span", {}, picture(cursor), "now"), h("span", {}, picture(later), "faint: to come")];
   const names = PIPE_NAMES.filter(([pattern]) => spans.some(([, name]) => pattern.test(name)));
   return [times, whose, kinds, names.map(([, text]) => h("span", {}, h("span", {}, typeset(text))))];
 }

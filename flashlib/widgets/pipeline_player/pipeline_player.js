@@ -6,7 +6,7 @@ import { div, h, headline, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
-import { pipeLegend } from "./marks.js";
+import { pipeLegend, pipeRescales } from "./marks.js";
 import { PipeRows } from "./rows.js";
 import { pipeTitle, playedAt, playedTimes } from "./view.js";
 import { PipeZoom } from "./zoom.js";
@@ -114,6 +114,8 @@ class PipelinePlayer extends Widget {
 
   #look() {
     for (const rows of this.rows) rows.look(this.whole, this.zoom.view);
+    const last = this.rows.findLast(({ shown }) => pipeRescales(shown)); // once, above the legend
+    for (const rows of this.rows) rows.alpha.hidden = rows !== last;
     this.legend.replaceChildren(...pipeLegend(this.rows.map((rows) => [rows.program, rows.shown])).flat(2));
   }
 

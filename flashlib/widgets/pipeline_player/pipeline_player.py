@@ -107,7 +107,14 @@ def _played(name, program, machine, report, alone) -> dict:
         report = check(program, **SEARCH) if alone else None
         if report and report.fault:
             return _wrong(name, program, report, found if report.fault.said != fault.said else [])
-        nothing = {"rows": [], "roles": [], "end": 0.0, "moments": [[0.0, " ".join(found)]], "acts": False}
+        nothing = {
+            "rows": [],
+            "roles": [],
+            "meanings": {},
+            "end": 0.0,
+            "moments": [[0.0, " ".join(found)]],
+            "acts": False,
+        }
         return {"name": name, "words": "It does not come to its end.", "fault": found, **nothing}
     right = f" By its report it is {report}." if report else ""
     return _shown(name, program, timeline, words.moments(timeline), f"{words.total(timeline)}.{right}")
@@ -124,5 +131,12 @@ def _shown(name, program, timeline, moments, summary, *, fault=(), acts=False) -
     return {
         **{"name": name, "words": summary, "fault": list(fault), "acts": acts},
         **{"rows": rows(program, timeline), "roles": roles(program, timeline), "moments": moments},
+        "meanings": _meanings(program, timeline),
         "end": max(round(timeline.clocks, 2), moments[-1][0]),
     }
+
+
+def _meanings(program, timeline) -> dict:
+    """Return what is waited for, in words, by its name; not what has none but its name."""
+    names = {str(barrier) for barrier in program.barriers} | {s.name for s in timeline.spans if s.kind == "wait"}
+    return {name: words.meaning(name) for name in sorted(names) if words.meaning(name)}

@@ -1,16 +1,17 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Program, Result, Row, Span } from "./types.js" */
-import { div, h, note, panel, setText, svg } from "../shared/elements.js";
+import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
 import { say } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
-import { PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath, pipeRowName } from "./marks.js";
+import { PIPE_ALPHA, PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath, pipeRowName } from "./marks.js";
+import { pipeStates } from "./told.js";
 import { watchRoom } from "../split_lab/axes.js";
 
 const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
 /** px beside the axis, and how many letters that is: names at the left, what is on at the right. */
 const PIPE_BESIDE = {
-  wide: { label: 158, named: 24, now: 128, letters: 17 },
-  narrow: { label: 84, named: 12, now: 96, letters: 11 }, // a phone
+  wide: { label: 158, named: 24, now: 140, letters: 20 },
+  narrow: { label: 84, named: 12, now: 104, letters: 13 }, // a phone
 };
 const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row
 /** Where the text of a row stands. */
@@ -81,8 +82,10 @@ export class PipeRows {
     this.view = [0, result.end];
     this.at = 0;
     this.words = h("p", {});
-    const longest = program.moments.reduce((a, [, b]) => (a.length >= b.length ? a : b), "");
-    const room_of_words = h("p", { "aria-hidden": "true" }, `${result.axis === "clocks" ? "9999 clocks ago: " : ""}${longest}`); // not seen: nothing must jump
+    this.state = pipeStates(program);
+    const sentences = program.moments.flatMap(([at, said]) => [this.#told([at, said], at), this.#told([at, said], at + 1)]);
+    const longest = sentences.reduce((a, b) => (a.length >= b.length ? a : b), "");
+    const room_of_words = h("p", { "aria-hidden": "true" }, typeset(longest)); // not seen: nothing must jump
     const fault = program.fault.map((said, k) =>
       h("p", { class: "flash-pipelining-said" }, h("b", {}, k ? "" : "×"), said),
     );
@@ -90,7 +93,8 @@ export class PipeRows {
     for (const kind of ["pointerdown", "pointermove"]) this.svg.addEventListener(kind, (event) => this.#point(event));
     const room = div("flash-pipelining-room", this.svg);
     const sentence = div("flash-pipelining-sentence", this.words, room_of_words);
-    this.element = panel("pipelining-program", program.name, note(program.words), fault, sentence, room);
+    this.alpha = h("p", { class: "flash-note flash-pipelining-alpha", hidden: true }, typeset(PIPE_ALPHA));
+    this.element = panel("pipelining-program", program.name, note(program.words), fault, sentence, room, this.alpha);
     this.resized = watchRoom(room, this, () => this.plot());
   }
 
@@ -110,7 +114,7 @@ export class PipeRows {
     this.at = time;
     const moment = this.program.moments.findLast(([at]) => at <= time + 0.005) ?? this.program.moments[0];
     this.said = this.#told(moment, time);
-    setText(this.words, this.said);
+    setSentence(this.words, this.said);
     if (!this.cursor) return;
     const [x, from] = [this.#x(time), this.#x(before)];
     this.cursor.setAttribute("transform", `translate(${x} 0)`);
@@ -122,14 +126,14 @@ export class PipeRows {
   }
 
   /**
-   * The last thing that happened, and how long ago that is.
+   * What happens at this time or, if nothing begins or ends at it, what is on.
    * @param {[number, string]} moment
    * @param {number} time
    */
   #told([at, said], time) {
     if (this.result.axis !== "clocks" || !this.program.rows.length) return said;
-    const ago = Math.round(time) - Math.round(at);
-    return ago > 0 ? `${ago} clock${ago === 1 ? "" : "s"} ago: ${said}` : `Now: ${said}`;
+    if (Math.round(time) <= Math.round(at) || at === this.program.end) return `Now: ${said}`;
+    return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
   }
 
   /**
@@ -145,10 +149,19 @@ export class PipeRows {
     const one = on.find(([kind]) => ["read", "fault", "act"].includes(kind)) ?? on[0];
     if (!one) return "";
     const [kind, name, , , role] = one;
-    if (kind === "wait") return `waits: ${name}`;
+    if (kind === "wait") return this.#waits(name);
     if (kind === "fill") return `${name} comes`;
     if (kind === "read") return `${name} is read`;
     return group === "units" ? `${name}, ${this.program.roles[role]}` : name;
+  }
+
+  /**
+   * Who waits for what, in words where there are some; on a phone there is room for these alone.
+   * @param {string} name
+   */
+  #waits(name) {
+    const meaning = this.program.meanings[name];
+    return meaning && this.beside === PIPE_BESIDE.narrow ? meaning : `waits: ${meaning ?? name}`;
   }
 
   /** @param {number} time */
@@ -217,14 +230,15 @@ export class PipeRows {
    * @param {SVGElement[]} texts
    */
   #label(row, y, texts) {
-    const { name, use } = row;
+    const { name, use, group } = row;
+    const meaning = group === "barriers" ? this.program.meanings[name] : "";
     const wide = this.beside === PIPE_BESIDE.wide;
-    const words = wide ? say(pipeRowName(row)) : name;
+    const words = wide ? [say(pipeRowName(row)), meaning].filter(Boolean).join(" ") : name;
     const known = name && use !== undefined && this.result.axis === "clocks";
     const busy = known ? ` ${Math.round(100 * use)}%` : "";
     const shown = wide ? busy : "";
     const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(words, this.beside.named - shown.length) + shown));
-    text.append(svg("title", {}, name + (busy && `, busy for ${busy}`)));
+    text.append(svg("title", {}, name + (meaning && `: ${meaning}`) + (busy && `, busy for ${busy}`)));
     texts.push(text);
   }
 
@@ -242,8 +256,9 @@ export class PipeRows {
       const wide = Math.max(PIPE.least, this.#x(end) - x);
       add(pipeClass(kind, role), pipePath(kind, x, y, wide, tall));
       if (PIPE_FILLED.has(kind)) add("flash-pipelining-edge", pipeEdge(role, x, y, wide, tall));
-      if (PIPE_NAMED.has(kind) && wide > name.length * PIPE_DIGIT + 5)
-        texts.push(this.#text(x + wide / 2, pipeFoot(row, y) - 1, name, "middle"));
+      const words = (kind === "wait" && this.program.meanings[name]) || name;
+      if (PIPE_NAMED.has(kind) && wide > words.length * PIPE_DIGIT + 5)
+        texts.push(this.#text(x + wide / 2, pipeFoot(row, y) - 1, words, "middle"));
     }
   }
 
@@ -269,7 +284,7 @@ export class PipeRows {
     const ticks = pipeTicks(low, high, between(2, this.wide / 50, 9));
     return [
       this.#text(0, bottom + 14, axis),
-      this.#text(this.room, bottom + 14, "at the line", "end"),
+      this.#text(this.room, bottom + 14, this.beside === PIPE_BESIDE.wide ? "what is on now" : "on now", "end"),
       ...ticks.map((at) => this.#text(this.#x(at), bottom + 14, String(at), "middle")),
     ];
   }

@@ -19,6 +19,7 @@
  * @property {string[]} fault what went wrong, in sentences
  * @property {Row[]} rows
  * @property {string[]} roles
+ * @property {Record<string, string>} meanings what barriers tell, in words
  * @property {[number, string][]} moments from when on a sentence holds
  * @property {number} end
  */

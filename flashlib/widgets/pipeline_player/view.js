@@ -45,6 +45,8 @@ export function moved([from, to], at, end) {
   return [start, start + to - from];
 }
 
+const PIPE_OF_ATTENTION = /^PV\d/; // weights times V
+
 /**
  * What is shown, in a newcomer's words: its title, and how to read it.
  * @param {Pick<Result, "axis" | "programs">} result
@@ -52,10 +54,11 @@ export function moved([from, to], at, end) {
 export function pipeTitle({ axis, programs }) {
   if (axis === "actions") return ["How a pipeline goes wrong", "One action after the other; a row stands for a unit, a role, a slot or a barrier."];
   const how = "Time goes to the right. A bar: it works. A gap: it does nothing.";
-  if (programs.length === 1) return ["A kernel at work on one multiprocessor", how];
+  const attends = programs.every(({ rows }) => rows.some(({ spans = [] }) => spans.some(([, name]) => PIPE_OF_ATTENTION.test(name))));
+  if (programs.length === 1) return [attends ? "An attention kernel at work on one multiprocessor" : "A kernel at work on one multiprocessor", how];
   const clocks = programs.map(({ end }) => String(Math.round(end)));
   const last = clocks.pop();
   const whole = programs.every(({ rows }) => rows.length); // none of them stopped on its way
   const verdict = whole ? `: ${clocks.join(", ")} and ${last} clocks` : "";
-  return [`The same work in ${programs.length} ways${verdict}`, how];
+  return [attends ? `Attention in ${programs.length} ways${verdict}` : `The same work in ${programs.length} ways${verdict}`, how];
 }

@@ -1,5 +1,6 @@
 """The sentences of PipelinePlayer."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,17 @@ from flashlib.pipeline.commands import Barrier, Command, Finish, FinishStores, W
 from flashlib.pipeline.schedules import Action, Report
 
 DONE = "All is done."
+OF_SLOT = re.compile(r"([kqv])_(empty|full)\[(\d+)\]")
+
+
+def meaning(barrier: str) -> str:
+    """Return what a barrier tells who waits for it, in words; "" if it is none of the course's kernels."""
+    if barrier.startswith("turn["):
+        return "its turn"
+    if not (found := OF_SLOT.fullmatch(barrier)):
+        return ""
+    tile, slot = found[1].upper(), found[3]
+    return f"{tile} slot {slot} free" if found[2] == "empty" else f"{tile} in slot {slot}"
 
 
 # A timeline in clocks ----------------------------------------------------------------------------------------
@@ -45,7 +57,8 @@ def _said(span):
     if span.lane != role:
         return "", ""
     if span.kind == "wait":
-        return f"{role} waits for {name}", f"{role} goes on"
+        words = f"{name} ({meaning(name)})" if meaning(name) else name
+        return f"{role} waits for {words}", f"{role} goes on"
     if span.kind == "write":
         return f"{role} writes {name} into shared memory", ""
     return f"{role} begins “{name}” on the {span.kind} unit", ""

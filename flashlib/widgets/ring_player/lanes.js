@@ -120,7 +120,7 @@ export class RingLanes {
       return room > words.length * LANE.digit + 6 ? [this.#text(this.#x(start) + room / 2, at, words, "middle")] : [];
     };
     const longest = (all, ...at) => all.map((words) => inside(words, ...at)).find((text) => text.length) ?? [];
-    const hops = computes[r].flatMap(([source, hop, start, stop]) => longest([`hop ${hop}: keys of ${source}`, `hop ${hop}`, String(hop)], start, stop, y + 12));
+    const hops = computes[r].flatMap(([source, hop, start, stop]) => longest([`hop ${hop}: keys of ${source}`, `hop ${hop}: KV ${source}`, `${hop}: KV ${source}`, `hop ${hop}`, String(hop)], start, stop, y + 12));
     const comes = copies.flatMap(([, to, whose, start, stop]) => (to === r && whose >= 0 ? longest([`KV ${whose} comes`, `KV ${whose}`, String(whose)], start, stop, y + LANE.bar + 10.5) : []));
     const rest = idle[r].flatMap(([start, stop]) => (fault ? [] : longest([`idle ${ringTime(stop - start)}`, "idle"], start, stop, y + 12)));
     const all = idle[r].reduce((sum, [start, stop]) => sum + stop - start, 0);

@@ -116,7 +116,8 @@ class RingPlayer extends Widget {
     const said = result.fault?.said ?? [];
     this.fault.replaceChildren(...said.map((one, k) => h("p", {}, h("b", {}, k ? "" : "×"), one)));
     this.fault.hidden = !said.length;
-    setSentence(this.longest, `Before: ${result.moments.reduce((a, [, b]) => (a.length >= b.length ? a : b), "")}`);
+    const sentences = [...result.moments.map(([, said]) => said), ...result.goes_on];
+    setSentence(this.longest, `Now: ${sentences.reduce((a, b) => (a.length >= b.length ? a : b), "")}`);
     this.#take();
     this.transport.reset(result.times.length - 1, result.opens);
     this.transport.mark(result.moments.map(([time]) => result.times.indexOf(time)));
@@ -153,7 +154,7 @@ class RingPlayer extends Widget {
     if (!this.result) return;
     const started = performance.now();
     const { position } = this.transport;
-    const { times, moments, end, sums } = this.result;
+    const { times, moments, goes_on, end, sums } = this.result;
     const time = times[position];
     const at = standing(this.result, time);
     this.motion.begin(this.transport.motion);
@@ -161,8 +162,8 @@ class RingPlayer extends Widget {
     this.scores.draw(at);
     this.lanes.draw(time, this.motion);
     this.merges.draw(at);
-    const [since, said] = moments.findLast(([from]) => from <= time) ?? moments[0];
-    const sentence = `${since < time ? "Before" : "Now"}: ${said}`; // without its time: the clock beside it shows another
+    const k = Math.max(0, moments.findLastIndex(([from]) => from <= time));
+    const sentence = `Now: ${moments[k][0] < time ? goes_on[k] : moments[k][1]}`; // what happens, or what is on
     setSentence(this.sentence, sentence);
     const forEver = time === end && end > sums.total; // ranks wait, and the axis shows a piece of it
     const where = `time ${ringTime(time)} ${forEver ? "and for ever" : `of ${ringTime(end)}`}`;

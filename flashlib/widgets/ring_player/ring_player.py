@@ -69,6 +69,7 @@ class RingPlayer(Lab):
             **{name: getattr(found, name) for name in ("computes", "copies", "held", "asked", "idle", "end")},
             **{"times": played, "opens": of.opens(found, played, fault is not None)},
             "moments": words.said(found, fault),
+            "goes_on": words.goes_on(found),
             "sums": sums,
             "fault": fault and _fault(fault),
             **{"difference": off if off is not None and np.isfinite(off) else None, "wrong": words.is_wrong(off)},

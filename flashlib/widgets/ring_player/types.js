@@ -61,7 +61,8 @@
  * @property {number} end
  * @property {number[]} times that are played
  * @property {number} opens
- * @property {[number, string][]} moments from when on a sentence holds
+ * @property {[number, string][]} moments when something happens, and what
+ * @property {string[]} goes_on what is on from each moment until the next
  * @property {Sums} sums
  * @property {Fault | null} fault
  * @property {number | null} difference from one process, if it is a number

@@ -110,14 +110,41 @@ def _begins(found, at, P):
             if start == at and tiles:
                 hops.setdefault(hop, []).append(r)
     for hop, who in sorted(hops.items()):
-        keys = "own keys" if hop == 0 else f"keys of {'the rank before' if hop == 1 else f'{hop} ranks before'}"
-        yield f"{ranks(who, P)} {'begins' if len(who) == 1 else 'begin'} hop {hop}, {keys}"
+        yield f"{ranks(who, P)} {'begins' if len(who) == 1 else 'begin'} hop {hop}, {_keys(hop)}"
     going = [to for _, to, _, start, stop, _ in found.copies if start == at < stop]
     if going:
         yield f"copies to {ranks(going, P)} begin"
     idle = [r for r, own in enumerate(found.idle) if any(start == at for start, _, _ in own)]
     if idle and at < found.total:
         yield f"{ranks(idle, P)} {'has' if len(set(idle)) == 1 else 'have'} nothing to compute"
+
+
+def _keys(hop):
+    if hop == 0:
+        return "own keys"
+    return "keys from the rank before" if hop == 1 else f"keys from {hop} ranks back"
+
+
+def goes_on(found: Record) -> list[str]:
+    """Return what is on from each moment until the next, in the present."""
+    return [f"{'; '.join(_on(found, at)) or 'nothing is on'}." for at in moments(found)]
+
+
+def _on(found, at):
+    P = len(found.computes)
+    hops: dict[int, list[int]] = {}
+    for r, own in enumerate(found.computes):
+        for _, hop, start, stop, tiles in own:
+            if start <= at < stop and tiles:
+                hops.setdefault(hop, []).append(r)
+    for hop, who in sorted(hops.items()):
+        yield f"{ranks(who, P)} {'computes' if len(who) == 1 else 'compute'} hop {hop}, {_keys(hop)}"
+    coming = [to for _, to, _, start, stop, _ in found.copies if start <= at < stop]
+    if coming:
+        yield f"K and V come to {ranks(coming, P)}"
+    idle = [r for r, own in enumerate(found.idle) if any(start <= at < stop for start, stop, _ in own)]
+    if idle:
+        yield f"{ranks(idle, P)} {'has' if len(idle) == 1 else 'have'} nothing to compute"
 
 
 def fault(found: Fault) -> list[str]:

@@ -17,11 +17,11 @@ function ofPart(k, { ranges, tile }, states) {
   const all = states[states.length - 1].m;
   const keys = end - begin === 1 ? `Key ${begin}` : `Keys ${begin} to ${end - 1}`;
   return [
-    `${keys}, ${tiles} tile${tiles === 1 ? "" : "s"}. Its program leaves:`,
-    `m_${k} = ${number(m)}`,
-    `l_${k} = ${number(l)}`,
-    `O_acc = ${vector(O_acc)}`,
-    `In the end it counts alpha_${k} = exp(m_${k} − m) = exp(${number(m)} − ${inBrackets(all)}) = ${number(Math.exp(m - all))}.`,
+    `${keys}, ${tiles} tile${tiles === 1 ? "" : "s"}. Its State:`,
+    `m_${k} = ${number(m)}, the largest of its scores`,
+    `l_${k} = ${number(l)}, the sum of exp(score − m_${k})`,
+    `O_acc is ${vector(O_acc)}, the sum of exp times V`,
+    `Merging multiplies both by alpha_${k} = exp(m_${k} − m) = exp(${number(m)} − ${inBrackets(all)}) = ${number(Math.exp(m - all))}.`,
   ];
 }
 

@@ -1,13 +1,14 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Place, Result, State } from "./types.js" */
-import { div, h, svg, symbol } from "../shared/elements.js";
+import { div, h, svg, symbol, typeset } from "../shared/elements.js";
 import { short } from "../shared/numbers.js";
 import { watchRoom } from "./axes.js";
 import { drawMerges, factorsOf, placesOf } from "./merges.js";
 
-const GUTTER = 92; // px, of the names at the left
+const GUTTER = { wide: 122, narrow: 92 }; // px, of the names at the left
+const NARROW = 480; // px, of the picture
 const RIGHT = 14; // px, at the right
-const READABLE = 46; // px, of a part in which numbers can be read
+const READABLE = 46; // px, of a part in which numbers can be read, and factors of a row below it
 const SCORES = 38; // px, the height of the scores
 const CELL = 12; // px, of a number of O_acc
 
@@ -21,6 +22,8 @@ export class Parts {
   outline;
   /** @type {number} */
   room;
+  /** @type {number} */
+  gutter;
   /** @type {[left: number, right: number][]} */
   boxes;
   /** @type {Place[]} */
@@ -68,8 +71,9 @@ export class Parts {
   draw() {
     if (!this.room || !this.sent) return; // not on the page yet
     const { ranges, setting, n, nodes, D } = this.sent;
-    const wide = this.room - GUTTER - RIGHT;
-    const x = (key) => GUTTER + (wide * key) / setting.N_k;
+    this.gutter = this.room < NARROW ? GUTTER.narrow : GUTTER.wide;
+    const wide = this.room - this.gutter - RIGHT;
+    const x = (key) => this.gutter + (wide * key) / setting.N_k;
     /** @type {[number, number][]} */
     const boxes = ranges.map(([begin, end]) => [x(begin), x(end)]);
     const readable = wide / n >= READABLE;
@@ -86,7 +90,7 @@ export class Parts {
     this.mark = svg("rect", { class: "flash-split-mark", y: 0, rx: 3, height: rows.end + 2 });
     this.ring = svg("circle", { class: "flash-split-ring" });
     const alphas = this.states.map((state) => state.alphas);
-    const factors = wide / n >= (setting.order === "row" ? 52 : 62) && n > 1 ? factorsOf(nodes, setting.order, at, alphas) : [];
+    const factors = wide / n >= (setting.order === "row" ? READABLE : 62) && n > 1 ? factorsOf(nodes, setting.order, at, alphas) : [];
     this.svg.replaceChildren(
       this.mark,
       ...this.#scores(x, wide, rows.scores),
@@ -98,7 +102,7 @@ export class Parts {
       this.ring,
     );
     this.svg.setAttribute("aria-label", `${setting.N_k} keys in ${n} parts, and the merges of their States`);
-    this.#name(rows, n);
+    this.#name(rows, n, factors.length > 0);
     this.choose(this.node);
   }
 
@@ -122,11 +126,11 @@ export class Parts {
     const [most, least] = [Math.max(...outline), Math.min(...outline, 0)];
     const y = (score) => top + 4 + ((SCORES - 6) * (most - score)) / (most - least || 1);
     const bin = wide / outline.length;
-    const line = [...outline].map((score, k) => `L${GUTTER + k * bin} ${y(score)}h${bin}`).join("");
+    const line = [...outline].map((score, k) => `L${this.gutter + k * bin} ${y(score)}h${bin}`).join("");
     const bottom = top + SCORES;
-    const area = svg("path", { class: "flash-split-scores", d: `M${GUTTER} ${bottom}${line}V${bottom}z` });
+    const area = svg("path", { class: "flash-split-scores", d: `M${this.gutter} ${bottom}${line}V${bottom}z` });
     const m = this.boxes.map(([left, right], k) => `M${left + 0.5} ${y(states[k].m)}H${right - 0.5}`).join("");
-    const all = `M${GUTTER} ${y(states[states.length - 1].m)}H${x(sent.setting.N_k)}`;
+    const all = `M${this.gutter} ${y(states[states.length - 1].m)}H${x(sent.setting.N_k)}`;
     return [area, svg("path", { class: "flash-split-all", d: all }), svg("path", { class: "flash-split-m", d: m })];
   }
 
@@ -194,19 +198,24 @@ export class Parts {
   }
 
   /** The names of the rows, at the left. */
-  #name(rows, n) {
+  #name(rows, n, factors) {
     const name = (row, at, ...nodes) => h("span", { style: `top:${rows[row] + at}px` }, nodes);
-    const m_s = () => h("span", { class: "flash-symbol" }, "m", h("sub", {}, "s"));
+    const wide = this.gutter === GUTTER.wide; // then there is room to say what a number is
+    const { order } = this.sent.setting;
     this.names.replaceChildren(
-      name("scores", 6, "scores,"),
-      name("scores", 22, "their ", m_s()),
+      name("scores", 6, wide ? "scores of the keys;" : "scores,"),
+      name("scores", 22, typeset(wide ? "max m_s; of all: m" : "their m_s")),
       name("part", 1, "part s"),
-      ...(rows.m ? [name("m", 0, m_s())] : []),
-      name("l", 0, symbol("l_s")),
-      name("weight", -3, symbol("alpha_s"), " ="),
-      name("weight", 11, "exp(", m_s(), " − ", symbol("m"), ")"),
-      name("O_acc", 18, symbol("O_acc")),
-      ...(n > 1 ? [name("end", 4, "merged,"), name("end", 19, "× factors")] : []),
+      ...(rows.m ? [name("m", 0, typeset(wide ? "m_s, its largest" : "m_s"))] : []),
+      name("l", 0, typeset(wide ? "l_s, sum of exp" : "l_s")),
+      name("weight", -3, typeset("alpha_s =")),
+      name("weight", 11, typeset("exp(m_s − m)")),
+      ...(wide
+        ? [name("O_acc", 9, typeset("O_acc, sum of")), name("O_acc", 24, typeset("exp times V"))]
+        : [name("O_acc", 18, symbol("O_acc"))]),
+      ...(n > 1 ? [name("end", 4, order === "row" ? "merged in a row," : "merged as a tree,")] : []),
+      ...(factors ? [name("end", 19, "× factors: their"), name("end", 34, typeset("product is alpha_s"))] : []),
+      ...(n > 1 && !factors ? [name("end", 19, "a wide line:"), name("end", 34, "a large factor")] : []),
     );
   }
 
@@ -230,7 +239,7 @@ export class Parts {
     if (!this.boxes) return null;
     const box = this.svg.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    if (x < GUTTER || x > this.room - RIGHT) return null;
+    if (x < this.gutter || x > this.room - RIGHT) return null;
     if (y < this.rows.end + 8 || this.boxes.length === 1) return this.boxes.findIndex(([, right]) => x <= right);
     const far = this.at.map(([left, top]) => Math.hypot(left - x, top - y));
     const near = far.reduce((best, distance, k) => (k >= this.boxes.length && distance < far[best] ? k : best), far.length - 1);

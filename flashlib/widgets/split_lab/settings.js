@@ -3,7 +3,7 @@ import { choice, stops } from "../shared/controls.js";
 import { div, h, note } from "../shared/elements.js";
 
 const ORDERS = [
-  ["row", "in a row", "each State into what those before it gave, as one program does it"],
+  ["row", "in a row", "each part into what those before it gave, as one program does it"],
   ["tree", "as a tree", "neighbours two at a time, level by level"],
 ];
 const COUNTS = {
@@ -43,7 +43,7 @@ export class SplitSettings {
     const group = (name, label, ...children) =>
       h("div", { class: `flash-split-${name}`, role: "group", "aria-label": label }, note(label), div("", children));
     this.elements = [
-      group("own", "The States", of("N_k", "parts"), this.own, this.order.element),
+      group("own", "The split", of("N_k", "parts"), this.own, this.order.element),
       group("call", "The call", of("B", "H_k", "group", "d"), this.gpu.element),
     ];
   }

@@ -50,7 +50,7 @@ class SplitLab extends Widget {
     this.node = 0; // chosen
     /** @type {number | null} */
     this.pointed = null; // the one under the pointer
-    this.head = headline("Decoding: the keys of one query, split");
+    this.head = headline("Decoding: keys in parts");
     this.words = h("p", {});
     this.picture = new Parts(
       (node) => this.point(node),
@@ -126,7 +126,7 @@ class SplitLab extends Widget {
   draw(kept = false) {
     if (!this.result) return;
     const { words, equal, merges, model, n } = this.result;
-    const many = `${n} programs read a part each. What it counts, alpha, is the product of the factors below it.`;
+    const many = `${n} programs read a part each. Merging multiplies a part's sum l and output O_acc by alpha = exp(m_s − m).`;
     setSentence(this.head.now, n > 1 ? many : "One program reads all keys: there is nothing to merge.");
     setSentence(this.words, `${words[0]} ${merges}`);
     setSentence(this.model_words, model.join(" "));

@@ -4,7 +4,7 @@ import { number } from "../shared/numbers.js";
 import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
 
 const PLOT = { left: 40, right: 14, top: 16, high: 72, below: 32 }; // px
-const PIECES = { launches: "launches", keys: "K and V", states: "States" };
+const PIECES = { launches: "launches", keys: "K and V", states: "merging" };
 
 /** The time by the model, over the number of parts, with what was measured; and what it is made of. */
 export class Times {

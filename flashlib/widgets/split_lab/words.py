@@ -23,12 +23,12 @@ def parts(setting: dict, ranges: list[list[int]]) -> str:
 
 
 def merges(setting: dict, call: Call, n: int, depth: int) -> str:
-    """Return in which order the States are merged."""
+    """Return in which order the parts are merged."""
     if n == 1:
-        return "There is one State, and nothing to merge."
+        return "There is one part, and nothing to merge."
     order = ORDERS[setting["order"]].capitalize()
     after = "all one after another" if depth == n - 1 else f"no more than {depth} one after another"
-    kernel = f" So does the kernel, with up to {call.joined} States at a time."
+    kernel = f" So does the kernel, with up to {call.joined} parts at a time."
     return f"{order}: {counted(n - 1, 'merge')}, {after}.{kernel if setting['order'] == 'row' else ''}"
 
 
@@ -82,8 +82,8 @@ def explain(call: Call) -> list[str]:
         f"{number(call.pulls / 1e9)} GB/s.",
         f"The {gpu.name} gives {number(gpu.bandwidth / 1e12)} TB/s; for that "
         f"{counted(-(-enough // call.in_flight), 'program')} must run at once.",
-        f"A launch takes {microseconds(model.LAUNCH)}; there are two, for the parts and for the merge. States are "
-        f"written and read, fp32, and merged {call.joined} at a time, a latency each.",
+        f"A launch takes {microseconds(model.LAUNCH)}; there are two, for the parts and for the merge. m, l and "
+        f"O_acc of the parts are written and read, fp32, and merged {call.joined} at a time, a latency each.",
     ]
 
 

@@ -29,7 +29,7 @@ NOW = """(player, [position, next]) => {
     const svg = player.querySelector(".flash-pipelining-rows");
     const cover = svg.querySelector(".flash-pipelining-cover");
     return {
-        words: player.querySelector(".flash-pipelining-sentence > p").textContent,
+        words: player.querySelector(".flash-pipelining-sentence > p").flashText,
         status: player.querySelector(".flash-status").textContent,
         cursor: svg.querySelector(".flash-pipelining-cursor").transform.baseVal[0].matrix.e,
         cover: ["x", "width"].map((side) => Number(cover.getAttribute(side))),
@@ -38,6 +38,8 @@ NOW = """(player, [position, next]) => {
 }"""
 
 
+ALPHA = """player => [...player.querySelectorAll(".flash-pipelining-alpha")]
+    .filter((one) => !one.hidden).map((one) => one.textContent)"""
 LEGEND = """player => [...player.querySelectorAll(".flash-legend path")].map(
     (path) => path.getAttribute("class").replace("flash-pipelining-", ""))"""
 UNITS = {"exp": "exponentials", "fma": "multiply-adds (fma)"}
@@ -52,6 +54,7 @@ def check(player):
         program["rows"] = [row for row in program["rows"] if row["group"] in ("units", "roles")]
     picture = player.evaluate(PICTURE)
     check_legend(player.evaluate(LEGEND), picture)
+    check_alpha(player.evaluate(ALPHA), program["rows"])
     x = check_picture(picture, result, program)
     assert player.evaluate("player => player.flashWidget.transport.last") == STEPS
     assert STEPS <= 30 * float(player.locator(".flash-speed").input_value()), "it plays in half a minute"
@@ -68,6 +71,12 @@ def check_legend(legend, picture):
     drawn = {name for name, _ in picture["paths"]} - {"edge", "odd"}
     assert {name for name in legend if name not in ("edge", "any", "cover")} == drawn
     assert {"cover", "cursor"} <= set(legend)
+
+
+def check_alpha(said, rows):
+    """What alpha is, and what it multiplies, is said once where a rescale is drawn, and only there."""
+    rescales = any(kind == "fma" and name.startswith("rescale") for row in rows for kind, name, *_ in row["spans"])
+    assert len(said) == rescales and all("Oacc by alpha = exp(mold − m)" in one for one in said)
 
 
 def check_zoom(player, end):
@@ -99,7 +108,8 @@ def check_picture(picture, result, program):
     assert len(names) == len(rows)
     for (text, _), row in zip(names, rows, strict=True):
         busy = f" {100 * row['use']:.0f}%" if row["name"] and "use" in row and result["axis"] == "clocks" else ""
-        assert text == UNITS.get(row["name"], row["name"]) + busy
+        meaning = program["meanings"].get(row["name"]) if row["group"] == "barriers" else None
+        assert text == UNITS.get(row["name"], row["name"]) + (f" {meaning}" if meaning else "") + busy
     feet = [y for _, y in names]
     drawn = Counter()
     for name, d in picture["paths"]:
@@ -118,7 +128,7 @@ def check_picture(picture, result, program):
     for name, row, a, b in expected:
         near = [(name, row, round(a) + i, round(b) + j) for i in (0, 1, -1) for j in (0, 1, -1)]
         assert any(drawn[one] for one in near), (name, row, a, b)
-    check_names(picture, rows, feet, x, axis)
+    check_names(picture, program, feet, x, axis)
     check_phases(picture, rows, result["end"], x)
     return x
 
@@ -127,10 +137,21 @@ def name_of(kind, role):
     return f"role{role % 5}" if kind in FILLED else {"write": "store"}.get(kind, kind)
 
 
-def check_names(picture, rows, feet, x, axis):
+def in_words(program, kind, name):
+    """What is waited for has words, if it is a barrier of the course's kernels."""
+    return program["meanings"].get(name, name) if kind == "wait" else name
+
+
+def check_names(picture, program, feet, x, axis):
     """A name stands in the middle of its span, and none is left out where there is much room."""
+    rows = program["rows"]
     texts = [(text, at, y) for text, at, y, anchor in picture["texts"] if anchor == "middle" and y < axis]
-    spans = [(feet[n], *span) for n, row in enumerate(rows) for span in row["spans"] if span[0] in NAMED]
+    spans = [
+        (feet[n], kind, in_words(program, kind, name), *rest)
+        for n, row in enumerate(rows)
+        for kind, name, *rest in row["spans"]
+        if kind in NAMED
+    ]
     for text, at, y in texts:
         assert any(
             text == name and abs(y - foot) < 2 and abs(at - (x(start) + x(end)) / 2) < 1
@@ -154,9 +175,10 @@ def check_moment(shown, result, program, time, x):
     """The sentence, the time and what each row does are those of a time; what is to come is covered."""
     end = result["end"]
     at, words = [moment for moment in program["moments"] if moment[0] <= time + 0.005][-1]
-    ago = round(time) - round(at)
-    assert shown["words"] in (f"{ago} clocks ago: {words}", f"{ago} clock ago: {words}", f"Now: {words}")
-    assert (ago <= 0) == shown["words"].startswith("Now: ")
+    if round(time) <= round(at) or at == program["end"]:
+        assert shown["words"] == f"Now: {words}"
+    else:
+        check_state(shown["words"], program, time)
     assert shown["status"] == f"clock {time:.0f} of {end:.0f}"
     assert shown["cursor"] == pytest.approx(x(time), abs=0.2)
     left, width = shown["cover"]
@@ -169,7 +191,27 @@ def check_moment(shown, result, program, time, x):
             on = [(kind, name, role) for kind, name, start, stop, role in row["spans"] if start <= time < stop]
             assert (now == "") == (not on)
             kind, name, role = ([one for one in on if one[0] == "read"] or on or [("", "", 0)])[0]
-            words = {"wait": f"waits: {name}", "fill": f"{name} comes", "read": f"{name} is read"}.get(kind, name)
+            words = {
+                "wait": f"waits: {in_words(program, 'wait', name)}",
+                "fill": f"{name} comes",
+                "read": f"{name} is read",
+            }.get(kind, name)
             if row["group"] == "units" and name:
                 words += f", {program['roles'][role]}"
-            assert now == (words if len(words) <= 17 else f"{words[:16]}…")
+            assert now == (words if len(words) <= 20 else f"{words[:19]}…")
+
+
+def check_state(said, program, time):
+    """Between two events it is told, in the present, who multiplies and computes; else who waits."""
+    on = [
+        (row["group"], kind, name, program["roles"][role])
+        for row in program["rows"]
+        for kind, name, start, stop, role in row["spans"]
+        if start <= time < stop
+    ]
+    products = [f"tensor cores multiply {name} for {role}" for _, kind, name, role in on if kind == "product"]
+    work = [(name, role) for group, kind, name, role in on if group == "roles" and kind in ("exp", "fma")]
+    assert said.startswith("Now: ") and said.endswith(".") and "ago" not in said
+    assert all(one in said for one in products) and said.count(" multiply ") == len(products)
+    assert all(f"{role} computes “{name}”" in said for name, role in work) and said.count("“") == len(work)
+    assert said.count("O_acc times alpha") == sum(name.startswith("rescale") for name, _ in work)

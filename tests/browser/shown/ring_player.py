@@ -158,8 +158,9 @@ def check_time(now, r, position, x):
         assert of[2] == "and for ever"
     else:
         assert float(of[3]) == pytest.approx(end, rel=6e-4)
-    since, said = next(moment for moment in reversed(r["moments"]) if moment[0] <= time)
-    assert plain(now["sentence"]) == plain(f"{'Before' if since < time else 'Now'}: {said}")
+    k = max(k for k, (since, _) in enumerate(r["moments"]) if since <= time)
+    since, said = r["moments"][k]
+    assert plain(now["sentence"]) == plain(f"Now: {r['goes_on'][k] if since < time else said}")
     assert now["cursor"] == pytest.approx(x(time), abs=0.5) == now["cover"]
     for rank, own in enumerate(r["computes"]):
         with_ = [source for source, _, start, stop, _ in own if start <= time < stop]

@@ -31,7 +31,8 @@ def check_shown(lab, **setting):
         shown = text(lab, f"[data-time={name}]").removesuffix(" µs").replace("−", "-")
         assert float(shown) == pytest.approx(r["times"]["now"][name], rel=1e-3)
     names = "".join(text(lab, ".flash-split-names").split())
-    assert "alphas=exp(ms−m)" in names
+    assert "alphas=exp(ms−m)" in names and ("merged" in names) == (r["n"] > 1)
+    assert ("productisalphas" in names) == (lab.locator(".flash-split-factor").count() > 0)
     assert ("alpha" in text(lab, ".flash-headline")) == (r["n"] > 1)
     check_pictures(lab, r)
 

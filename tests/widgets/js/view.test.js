@@ -54,4 +54,8 @@ test("the title of several programs says how long each took, if all came to thei
   assert.ok(title(program(1), program(2), program(3)).endsWith("in 3 ways: 1, 2 and 3 clocks"));
   assert.equal(title(program(41892), program(0, [])), "The same work in 2 ways");
   assert.ok(!/\d/.test(title(program(5))));
+  const attends = [{ spans: [["product", "PV3", 0, 1, 0]] }];
+  assert.equal(title(program(3, attends), program(2, attends)), "Attention in 2 ways: 3 and 2 clocks");
+  assert.equal(title(program(3, attends), program(2)), "The same work in 2 ways: 3 and 2 clocks");
+  assert.ok(title(program(3, attends)).includes("attention") && !title(program(3)).includes("attention"));
 });
