@@ -242,7 +242,11 @@ class Meter {
     };
     this.bar = bar();
     this.others = frames.baselines().map(() => ({ bar: bar(), text: h("span") }));
-    this.text = h("span", { class: "flash-moved" });
+    this.read = h("span", {});
+    this.written = h("span", {});
+    const swatch = (kind) => h("i", { class: "flash-swatch", "data-state": kind });
+    this.stored = h("span", {}, ", ", h("span", { class: "flash-kept" }, swatch("written"), this.written)); // a learner's steps do not tell
+    this.text = h("span", { class: "flash-moved" }, swatch("read"), this.read, this.stored);
     this.element = div(
       "flash-meters flash-note",
       this.text,
@@ -255,6 +259,7 @@ class Meter {
   take(frames) {
     this.frames = frames;
     const others = frames.baselines();
+    this.stored.hidden = Boolean(frames.learner);
     const totals = [frames.total(), ...others.map(([, moved]) => moved)].map(frames.sum);
     this.most = frames.most ?? Math.max(...totals, 1); // bytes that fill a bar
     others.forEach(([words, moved], k) => {
@@ -266,8 +271,8 @@ class Meter {
   /** @param {At} at @param {Motion} motion */
   draw(at, motion) {
     const { read, written } = this.frames.moved(at);
-    const stored = this.frames.learner ? "" : `, ${bytes(written)} written`; // a learner's steps do not tell
-    setText(this.text, `${bytes(read)} read${stored}`);
+    setText(this.read, `${bytes(read)} read`);
+    setText(this.written, `${bytes(written)} written`);
     const before = this.bar.parts.map((part) => part.style.width);
     this.#fill(this.bar, read, written);
     this.bar.parts.forEach((part, k) => {
