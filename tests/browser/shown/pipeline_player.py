@@ -206,7 +206,7 @@ def check_moment(shown, result, program, time, x):
 
 
 def check_state(said, program, is_on):
-    """It is told, in the present, who multiplies and computes between two events, or besides what begins or ends."""
+    """It is told, in the present, who multiplies and computes: between two events, or besides one."""
     on = [
         (row["group"], kind, name, program["roles"][role])
         for row in program["rows"]
