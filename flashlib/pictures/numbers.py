@@ -12,6 +12,14 @@ def number(x: float) -> str:
     return _tidy(f"{x:.3e}" if abs(x) < 1e-4 else f"{x:#.4g}".rstrip("."))
 
 
+def brief(x: float, digits: int = 3) -> str:
+    """Return x as it is said in a sentence: to few significant digits, without zeros that say nothing."""
+    if not np.isfinite(x):
+        return number(x)
+    x = float(f"{x:.{digits - 1}e}")
+    return _tidy(f"{x:.{digits - 1}e}" if 0 < abs(x) < 1e-4 else f"{x:.12g}")
+
+
 def short(x: float) -> str:
     """Return x with one decimal, where space is short."""
     return _tidy(f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0e}") if np.isfinite(x) else number(x)

@@ -3,6 +3,8 @@
 What a test changes it changes back: those below it go on from there.
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -198,8 +200,42 @@ def test_nothing_jumps_as_it_plays(lab, n, width):
     assert_nothing_jumps(at_start(lab, n), width)
 
 
-def test_it_says_which_pass_it_is(lab):
-    assert at_start(lab, 0).get_by_role("heading", name="Backward pass").is_visible()
+def test_it_says_what_this_pass_computes(lab):
+    for n, names in enumerate((["dK", "dV"], ["dQ"])):
+        line = at_start(lab, n).locator(".flash-headline").inner_text()
+        assert line.startswith("Backward pass: gradients of attention")
+        assert [name for name in ("dQ", "dK", "dV") if name in line] == names
+
+
+def test_steps_alone_are_counted(first):
+    """Parts of a step are not: two counts side by side would be taken for each other."""
+    for frame in range(len(timeline(first))):
+        seek(first, frame)
+        assert re.fullmatch(r"step \d of \d · tile \(\d, \d\)", first.locator(".flash-status").inner_text())
+        assert re.fullmatch(r"Now: [a-zA-Z, ]+", first.locator(".flash-title").inner_text())
+
+
+def test_colours_and_hatches_have_a_key_that_is_seen(lab):
+    for n in (0, 1):
+        player = at_start(lab, n)
+        player.evaluate("player => player.flashWidget.load(player.flashWidget.model.get('frames'))")
+        marks = player.locator(".flash-tile-marks span").all_inner_texts()
+        assert marks[:3] == ["now", "dropped", "to come"] and ("masked" in marks) == (n == 1)
+        for key in (
+            ".flash-chip .flash-scale",
+            ".flash-moved [data-state=read]",
+            ".flash-moved [data-state=written]",
+        ):
+            assert player.locator(key).is_visible(), key
+
+
+def test_a_row_is_marked_where_one_is_told(first):
+    for frame, (_, part) in enumerate(timeline(first)):
+        seek(first, frame)
+        told = first.locator(".flash-sentence").inner_text().startswith("Row ")
+        assert (
+            first.locator(".flash-mark").first.is_visible() == told == (part in ("scores", "weights", "dP", "dS"))
+        )
 
 
 def test_what_cannot_be_played_is_said_in_its_place(lab):
@@ -211,4 +247,4 @@ def test_what_cannot_be_played_is_said_in_its_place(lab):
 
 def test_announces_the_frame(first):
     seek(first, 2)
-    assert_announces(first, "step 1 of 8 · tile (0, 0), 3 of 6 · P, recomputed")
+    assert_announces(first, "step 1 of 8 · tile (0, 0), Now: P, recomputed")

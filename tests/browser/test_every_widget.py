@@ -55,7 +55,7 @@ WRONG = {  # for each class, one argument that is wrong for it
 }
 
 # These begin with a line that says what they are.
-HEADED = {"EightBitsLab", "PipelinePlayer", "RingPlayer", "SplitLab", "TilingLab"}
+HEADED = {"BackwardPlayer", "EightBitsLab", "PipelinePlayer", "RingPlayer", "SplitLab", "TilingLab"}
 CARD = """import os
 os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
 from flashlib import checks

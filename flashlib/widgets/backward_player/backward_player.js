@@ -2,13 +2,13 @@
 
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardStep, Sent, Traits } from "./types.js" */
-import { div, h } from "../shared/elements.js";
+import { div, h, headline, setSentence } from "../shared/elements.js";
 import { GradientChip } from "./chip.js";
 import { ErrorCurve } from "./errors.js";
 import { BackwardFrames, errorInWords } from "./frames.js";
 import { GradientLegend } from "./legend.js";
 import { GradientMemory } from "./memory.js";
-import { backwardEquations, backwardSentence } from "./words.js";
+import { backwardEquations, backwardPurpose, backwardSentence } from "./words.js";
 import { counted } from "../flash_player/frames.js";
 import { Grid } from "../flash_player/grid.js";
 import { Lines } from "../flash_player/lines.js";
@@ -55,7 +55,9 @@ class Backward extends Stepped {
         (frames) => new Lines(frames.lines, backwardEquations(frames)),
       ],
       legend: [GradientLegend.key, (frames) => new GradientLegend(frames)],
-    }, { heading: "Backward pass" });
+    });
+    this.head = headline("Backward pass: gradients of attention");
+    this.root.prepend(this.head.element);
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, error, chip } = this.views.places;
     const words = div("flash-panel flash-words", this.title, this.sentence);
@@ -68,6 +70,7 @@ class Backward extends Stepped {
   /** @param {Sent} sent */
   unpack(sent) {
     this.equations = backwardEquations(sent);
+    setSentence(this.head.now, backwardPurpose(sent));
     return new BackwardFrames(sent);
   }
 
@@ -104,6 +107,14 @@ class Backward extends Stepped {
       const [rows, peak] = [stop - first, frames.peaks[name]];
       send(motion, air, "written", from, to, [memory.held[name], first * d, rows, d, peak], colour);
     }
+  }
+
+  /**
+   * What the part at work does. Its place among the parts is not said: steps are counted beside it.
+   * @param {At<BackwardStep>} at
+   */
+  titled({ step, part }) {
+    return step ? `Now: ${this.equations[part][0]}` : this.ended();
   }
 
   /** @param {At<BackwardStep> & { step: BackwardStep }} at */

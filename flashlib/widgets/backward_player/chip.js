@@ -6,6 +6,8 @@
 /** @import { BackwardStep } from "./types.js" */
 import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
 import { span } from "../flash_player/frames.js";
+import { scaleMark } from "../flash_player/legend.js";
+import { TELLS } from "./frames.js";
 import { cellsIn, heatWidth, NamedTile, WITHOUT_NUMBERS } from "../flash_player/matrix.js";
 
 const LANE = 632; // for the tiles of a lane beside each other, in pixels
@@ -67,7 +69,8 @@ export class GradientChip {
       this.#listen(this.tiles[name].matrix, pressed);
     this.parts = parts;
     new ResizeObserver(() => this.#letScroll()).observe(parts);
-    const title = [note(h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")), this.where];
+    const key = h("span", { class: "flash-legend" }, "cells:", scaleMark());
+    const title = [note(h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged"), key), this.where];
     this.element = panel("chip", "SRAM", title, parts);
   }
 
@@ -163,7 +166,7 @@ export class GradientChip {
   }
 
   /**
-   * Mark the row that the words are about.
+   * Mark the row that the words are about, in the parts that tell of one.
    * @param {At<BackwardStep>} at
    * @param {number} selected
    */
@@ -171,7 +174,7 @@ export class GradientChip {
     this.rows = step?.rows;
     const { matrix } = this.tiles.S_ij;
     for (const element of this.marks) {
-      element.hidden = !step || part === "store";
+      element.hidden = !TELLS.has(part);
       if (!step || element.hidden) continue;
       setText(element, `${selected} ▸`);
       element.style.top = `${(selected - step.rows[0] + 0.5) * matrix.height}px`;

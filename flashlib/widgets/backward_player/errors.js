@@ -17,6 +17,8 @@ export class ErrorCurve {
   frames;
   /** @type {(tiles: number) => number} */
   x;
+  /** @type {string[]} the line of each step, of the error of the block that it adds to; those of one block are drawn */
+  blocks;
 
   /** @param {BackwardFrames} frames */
   constructor({ gradients, pass }) {
@@ -70,12 +72,11 @@ export class ErrorCurve {
         .join("");
     const at = (name, k) => numbers[errors[name] + k];
     const whole = Array.from({ length: T + 1 }, (_, k) => [k, at("whole", k)]);
-    const blocks = frames.steps.map((step, k) => {
+    this.blocks = frames.steps.map((step, k) => {
       const end = [k + 1, at("after", k)];
       return points(step.first ? [[k, at("before", k)], end] : [[k, at("after", k - 1)], end]);
     });
     this.paths.whole.setAttribute("d", points(whole));
-    this.paths.block.setAttribute("d", blocks.join(""));
     const names = [...gradients].sort().join(" and ");
     this.picture.setAttribute("aria-label", `error of ${names} over ${counted(T, "step")}`);
     setText(this.top, number(peaks.error));
@@ -92,6 +93,8 @@ export class ErrorCurve {
       setText(this.values[name], error === undefined ? "" : errorInWords(error, this.frames.dtype));
       this.values[name].title = error === undefined ? "" : exact(error);
     }
+    const own = this.frames.steps.map((step, k) => (step[pass.index] === at.step?.[pass.index] ? this.blocks[k] : ""));
+    this.paths.block.setAttribute("d", own.join(""));
     this.paths.now.setAttribute("d", `M${this.x(tiles)} 0V${CURVE.height}`);
   }
 }

@@ -29,6 +29,7 @@ const PASSES = {
   },
 };
 
+export const TELLS = new Set(["scores", "weights", "dP", "dS"]); // the parts that are told for one row
 const ADDED = 1200; // ms, of the story at what is added: the error falls
 const EPS = { float16: 2 ** -10, float32: 2 ** -23, float64: 2 ** -52 };
 

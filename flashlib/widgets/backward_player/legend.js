@@ -1,8 +1,8 @@
-// What each mark of the backward player means; only the marks that can be there.
+// What each mark of a tile or row means; only those that can be there. Colours and bars have their keys beside them.
 
 /** @import { BackwardFrames } from "./frames.js" */
 import { h } from "../shared/elements.js";
-import { legendOf, mark, scaleMark } from "../flash_player/legend.js";
+import { legendOf, mark } from "../flash_player/legend.js";
 
 export class GradientLegend {
   static key = ({ causal, T, T_r, T_c }) => [causal, T < T_r * T_c];
@@ -15,10 +15,7 @@ export class GradientLegend {
       mark("pending", "to come, or not written yet"),
       T < T_r * T_c && mark("skipped", "skipped: the mask cuts all of it"),
       causal && mark("cut", "cut by the mask: score −∞"),
-      scaleMark(),
       h("span", {}, "▸ the row told in words: click one, or use the up and down arrows"),
-      mark("read", "bytes read"),
-      mark("written", "bytes written"),
     );
   }
 

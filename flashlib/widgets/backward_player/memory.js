@@ -21,6 +21,7 @@ export class GradientMemory extends Hbm {
       written: [...gradients].sort().map((name) => [name, rows[name[1]], d]),
       remark: "S, P, dP and dS: never here",
       room: 28,
+      keyed: true,
     });
   }
 

@@ -4,7 +4,18 @@
 /** @import { BackwardFrames } from "./frames.js" */
 /** @import { BackwardStep } from "./types.js" */
 import { inBrackets, number } from "../shared/numbers.js";
-import { errorInWords } from "./frames.js";
+import { errorInWords, TELLS } from "./frames.js";
+
+/**
+ * What is computed, and how, for those who see it for the first time.
+ * @param {{ wrt: string }} sent
+ */
+export const backwardPurpose = ({ wrt }) =>
+  wrt === "kv"
+    ? "Here dK and dV. A tile of P is computed again and dropped: nothing of size N × N is stored."
+    : "Here dQ. A tile of P is computed again and dropped: nothing of size N × N is stored.";
+
+const IN_CODE = "  (in the code Q_i has the scale in it)";
 
 /**
  * What each part of a step does, in a word or two, and as an equation.
@@ -18,11 +29,11 @@ export const backwardEquations = ({ wrt }) => ({
       ? "Q_i, dO_i, lse_i, delta_i come; K_j, V_j stay"
       : "K_j, V_j come; Q_i, dO_i, lse_i, delta_i stay",
   ],
-  scores: ["scores", "S_ij = Q_i K_j^T · scale"],
+  scores: ["scores", `S_ij = Q_i K_j^T · scale${IN_CODE}`],
   weights: ["P, recomputed", "P_ij = exp(S_ij − lse_i)"],
   dP: ["gradient of P", "dP_ij = dO_i V_j^T"],
   dS: ["gradient of S", "dS_ij = P_ij ∘ (dP_ij − delta_i)"],
-  add: ["add", wrt === "kv" ? "dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale" : "dQ_i += dS_ij K_j"],
+  add: ["add", wrt === "kv" ? `dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale${IN_CODE}` : "dQ_i += dS_ij K_j"],
   store: ["store", wrt === "kv" ? "dK_j and dV_j go to HBM" : "dQ_i · scale goes to HBM"],
 });
 
@@ -53,9 +64,9 @@ const TOLD = {
     const error = (x) => errorInWords(x, dtype);
     const terms =
       wrt === "kv"
-        ? `dV_${j} gains P_ij^T dO_i and dK_${j} gains dS_ij^T Q_i · scale.`
-        : `dQ_${i} gains dS_ij K_j.`;
-    return `${terms} Largest error of the block: ${error(before)} before, now ${error(after)}.`;
+        ? `What tile (${i}, ${j}) adds: P_ij^T dO_i to dV_${j}, and dS_ij^T Q_i · scale to dK_${j}.`
+        : `What tile (${i}, ${j}) adds: dS_ij K_j to dQ_${i}.`;
+    return `${terms} Largest error of this block: ${error(before)} before, now ${error(after)}.`;
   },
   store: ({ i, j, wrt }) =>
     wrt === "kv"
@@ -73,7 +84,7 @@ export function backwardSentence(frames, at, selected) {
   const { numbers, errors, wrt, dtype } = frames;
   const { lse, delta, ...cells } = frames.row(step, selected - step.rows[0]);
   const row = `Row ${selected}`;
-  if (!["load", "add", "store"].includes(part)) {
+  if (TELLS.has(part)) {
     if (lse === -Infinity)
       return `${row} sees no key: its lse is −∞, and 0 is taken in its place, so that P = exp(−∞) = 0. It adds nothing.`;
     if (cells.S.every((s) => s === -Infinity))

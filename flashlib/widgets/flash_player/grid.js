@@ -89,7 +89,7 @@ export class Grid {
       boundary: this.#boundary(),
     };
     for (const [name, path] of Object.entries(paths)) this.paths[name].setAttribute("d", path);
-    this.#label("j", "left", T_c, B_c, N_k, width, 30);
+    this.#label("j", "left", T_c, B_c, N_k, width, T_c > 10 ? 30 : 24); // px, of j=10 or of j=1
     this.#label("i", "top", T_r, B_r, N_q, height, 14);
     this.#mark();
   }
@@ -177,7 +177,9 @@ export class Grid {
     [...children].forEach((label, n) => {
       const k = n * every;
       setText(label, `${name}=${k}`);
-      label.style[side] = `${((k * B + Math.min((k + 1) * B, N)) / 2) * size}px`;
+      const middle = (k) => ((k * B + Math.min((k + 1) * B, N)) / 2) * size;
+      label.style[side] = `${middle(k)}px`;
+      label.hidden = n > 0 && middle(k) - middle(k - every) < room; // the last block may be small
     });
   }
 

@@ -242,8 +242,9 @@ export class Matrix {
           continue;
         }
         const x = data[offset + r * cols + c];
-        const kind = x === -Infinity ? "flash-cell flash-cut" : "flash-cell";
-        this.#drawCell(k, kind, colour.css(x, peak), short(x));
+        const text = short(x);
+        const kind = x === -Infinity ? "flash-cell flash-cut" : text.includes("e") ? "flash-cell flash-long" : "flash-cell";
+        this.#drawCell(k, kind, colour.css(x, peak), text);
       }
     }
   }

@@ -27,9 +27,9 @@ export class Hbm {
 
   /**
    * @param {F} frames
-   * @param {{ read: Sizes[], written: Sizes[], remark: string, room?: number }} shown
+   * @param {{ read: Sizes[], written: Sizes[], remark: string, room?: number, keyed?: boolean }} shown
    */
-  constructor(frames, { read, written, remark, room = STRIP.width }) {
+  constructor(frames, { read, written, remark, room = STRIP.width, keyed = false }) {
     const { N_q, N_k, d } = frames;
     const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell.height);
     const width = Math.min(room / d, STRIP.cell.width);
@@ -42,7 +42,7 @@ export class Hbm {
       this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? STRIP.column : width, height);
     for (const [name, rows, cols] of written) this.held[name] = new Float64Array(rows * cols);
     this.note = h("p", { class: "flash-note" });
-    this.meter = new Meter(frames);
+    this.meter = new Meter(frames, keyed);
     const elements = Object.values(this.strips).map((strip) => strip.element);
     const beside = div("flash-beside", this.meter.element, this.note);
     const title = [note("large and slow"), h("span", {}, remark)];
@@ -234,15 +234,24 @@ class Meter {
   /** @type {number} */
   most;
 
-  /** @param {Trace<any>} frames */
-  constructor(frames) {
+  /**
+   * keyed: what is read and what is written have their colours beside them, as no legend says them.
+   * @param {Trace<any>} frames
+   * @param {boolean} keyed
+   */
+  constructor(frames, keyed) {
+    this.keyed = keyed;
     const bar = () => {
       const parts = [h("i", { class: "flash-read" }), h("i", { class: "flash-written" })];
       return { parts, element: h("span", { class: "flash-meter", "aria-hidden": "true" }, parts) };
     };
     this.bar = bar();
     this.others = frames.baselines().map(() => ({ bar: bar(), text: h("span") }));
-    this.text = h("span", { class: "flash-moved" });
+    this.read = h("span", {});
+    this.written = h("span", {});
+    const swatch = (kind) => h("i", { class: "flash-swatch", "data-state": kind });
+    const both = [swatch("read"), this.read, ", ", h("span", { class: "flash-kept" }, swatch("written"), this.written)];
+    this.text = h("span", { class: "flash-moved" }, keyed && both);
     this.element = div(
       "flash-meters flash-note",
       this.text,
@@ -266,8 +275,11 @@ class Meter {
   /** @param {At} at @param {Motion} motion */
   draw(at, motion) {
     const { read, written } = this.frames.moved(at);
-    const stored = this.frames.learner ? "" : `, ${bytes(written)} written`; // a learner's steps do not tell
-    setText(this.text, `${bytes(read)} read${stored}`);
+    const stored = this.frames.learner ? "" : `${bytes(written)} written`; // a learner's steps do not tell
+    if (this.keyed) {
+      setText(this.read, `${bytes(read)} read`);
+      setText(this.written, stored);
+    } else setText(this.text, `${bytes(read)} read${stored && `, ${stored}`}`);
     const before = this.bar.parts.map((part) => part.style.width);
     this.#fill(this.bar, read, written);
     this.bar.parts.forEach((part, k) => {

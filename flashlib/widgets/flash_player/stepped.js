@@ -49,9 +49,9 @@ export class Stepped extends Widget {
    * @param {string} name
    * @param {string} label
    * @param {Kinds<F, Made>} kinds
-   * @param {{ inParts?: boolean, heading?: string }} [options] heading: what it plays, where nothing else says it
+   * @param {{ inParts?: boolean }} [options]
    */
-  constructor(context, name, label, kinds, { inParts = true, heading } = {}) {
+  constructor(context, name, label, kinds, { inParts = true } = {}) {
     super(context, `${name} flash-played flash-stepped`, label);
     /** @type {number | null} */
     this.picked = null; // the row that the learner picked, counted in its block
@@ -68,7 +68,7 @@ export class Stepped extends Widget {
     this.body = div("flash-body");
     this.below = h("div", {}); // the scrub bar
     this.controls = new TilingControls(this);
-    this.root.append(this.#header(heading), this.body);
+    this.root.append(this.#header(), this.body);
     this.links = new Links(this.root, (name) => {
       const lines = /** @type {Lines | undefined} */ (/** @type {unknown} */ (this.views.made.lines));
       lines?.point(name);
@@ -76,8 +76,7 @@ export class Stepped extends Widget {
     this.stops.push(() => this.transport.pause());
   }
 
-  /** @param {string | undefined} heading */
-  #header(heading) {
+  #header() {
     const { buttons, bar, speed } = this.transport;
     const whole = this.inParts && toggle("whole steps", (on) => this.setDetail(!on)).element;
     this.blocks = this.settings(this.controls.blocks);
@@ -85,7 +84,7 @@ export class Stepped extends Widget {
     const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
     const button = (others || whole) && disclosure("change", (open) => (change.hidden = !open));
     bar.append(this.below);
-    const row = div("flash-controls", heading && h("h3", {}, heading), buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
+    const row = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
     return div("flash-panel flash-header", row, change, this.busy);
   }
 

@@ -107,7 +107,7 @@ export function pipeLegend(drawn) {
     paths.push(path("flash-pipelining-edge", pipeEdge(k, 1.5, 0.5, 17, 15)));
     return h("span", {}, picture(paths), role);
   });
-  const later = [path("flash-pipelining-any", pipeBox(1, 1.5, 18, 13)), path("flash-pipelining-cover", pipeBox(0, 0, 20, 16))];
+  const later = [path(pipeClass("product", 0), pipeBox(1, 1.5, 18, 13)), path("flash-pipelining-cover", pipeBox(10, 0, 10, 16))];
   const cursor = path("flash-pipelining-cursor", "M10 0V16");
   const times = [h("span", {}, picture(cursor), "now"), h("span", {}, picture(later), "faint: to come")];
   const names = PIPE_NAMES.filter(([pattern]) => spans.some(([, name]) => pattern.test(name)));

@@ -126,13 +126,17 @@ export class PipeRows {
   }
 
   /**
-   * What happens at this time or, if nothing begins or ends at it, what is on.
+   * What happens at this time, and what else is on; if nothing begins or ends at it, what is on.
    * @param {[number, string]} moment
    * @param {number} time
    */
   #told([at, said], time) {
     if (this.result.axis !== "clocks" || !this.program.rows.length) return said;
-    if (Math.round(time) <= Math.round(at) || at === this.program.end) return `Now: ${said}`;
+    if (at === this.program.end) return `Now: ${said}`;
+    if (Math.round(time) <= Math.round(at)) {
+      const others = this.state((span) => span[2] < at && at < span[3], true);
+      return `Now: ${said}${others && ` Besides: ${others[0].toLowerCase()}${others.slice(1)}`}`;
+    }
     return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
   }
 

@@ -22,7 +22,7 @@ const PIPE_COPIES = {
 /**
  * Return what tells of a time who multiplies and computes; if nobody does, what is copied, and who waits for what.
  * @param {Pick<Program, "rows" | "roles" | "meanings">} program
- * @returns {(isOn: (span: Span) => boolean) => string}
+ * @returns {(isOn: (span: Span) => boolean, besides?: boolean) => string} besides: only who multiplies and computes
  */
 export function pipeStates({ rows, roles, meanings }) {
   const waits = {
@@ -37,8 +37,9 @@ export function pipeStates({ rows, roles, meanings }) {
   };
   const work = [told("units", PIPE_UNIT_DOES), told("roles", PIPE_ROLE_DOES)];
   const rest = [told("units", PIPE_COPIES), told("roles", waits)];
-  return (isOn) => {
-    const said = [work, rest].map((some) => some.flatMap((of) => of(isOn))).find((clauses) => clauses.length);
+  return (isOn, besides = false) => {
+    const said = (besides ? [work] : [work, rest]).map((some) => some.flatMap((of) => of(isOn))).find((clauses) => clauses.length);
+    if (besides && !said) return "";
     const sentence = said?.join("; ") ?? "nobody works";
     return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
   };

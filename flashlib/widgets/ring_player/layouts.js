@@ -19,7 +19,8 @@ export class RingLayouts {
       return { name, button, picture, sums, total };
     });
     const cards = div("flash-ring-cards", this.cards.map(({ button }) => button));
-    this.element = panel("ring-compare", "Each layout, on one axis of time", null, cards);
+    const what = h("p", { class: "flash-note" }, "A copy is hidden while its rank computes.");
+    this.element = panel("ring-compare", "Each layout, on one axis of time", null, cards, what);
   }
 
   /** @param {Result} result */

@@ -21,7 +21,7 @@ export class RingRow {
   constructor(choose) {
     this.slider = slider("row", "row of Q that is shown (arrow up, arrow down)", choose);
     this.title = h("span", {});
-    const names = [["hop", "keys of"], ["alpha", "m", "l", "O_acc"]];
+    const names = [["after hop", "keys of"], ["alpha", "m", "l", "O_acc"]];
     const head = [...names[0].map((name) => h("th", { scope: "col" }, name)), ...names[1].map((name) => h("th", { scope: "col" }, name === "O_acc" ? ["|", symbol(name), "|"] : symbol(name)))];
     this.body = h("tbody", {});
     this.ends = h("p", {});

@@ -36,6 +36,12 @@ export function short(x) {
 }
 
 /**
+ * x as it is said in a sentence, to three digits, without zeros that say nothing: 12.6, 1.4, 4.
+ * @param {number} x
+ */
+export const threeDigits = (x) => number(Number(x.toPrecision(3))).replace(/(\.\d*?)0+(?=e|$)/, "$1").replace(/\.(?=e|$)/, "");
+
+/**
  * x with every digit that tells it from its neighbours.
  * @param {number} x
  */

@@ -25,7 +25,9 @@ export class Chip {
     this.where = note();
     this.title = h("span", {});
     const swatch = (kind) => h("i", { class: `flash-split-swatch flash-split-swatch-${kind}` });
-    const legend = div("flash-legend flash-note", h("span", {}, swatch("busy"), "a program"), h("span", {}, swatch("free"), "room for one"));
+    this.holds = h("span", {});
+    const keys = [h("span", {}, swatch("free"), this.holds), h("span", {}, swatch("busy"), "program")];
+    const legend = div("flash-legend flash-note", keys);
     this.stepper = div("flash-split-stepper", this.where, this.buttons);
     this.words = h("p", {});
     this.product = h("p", { class: "flash-note" });
@@ -46,8 +48,10 @@ export class Chip {
     const { chip, setting, n } = sent;
     setText(this.title, `${setting.gpu}: ${chip.sms} multiprocessors`);
     const part = n === 1 ? "1 part" : `${n} parts`;
-    const product = `${setting.B} sequence${setting.B > 1 ? "s" : ""} × ${setting.H_k} head${setting.H_k > 1 ? "s" : ""} of K and V × ${part}`;
-    setSentence(this.product, `${product} = ${chip.programs} programs; places: ${chip.sms} × ${chip.at_a_time} = ${chip.places}`);
+    const product = `${setting.B} sequence${setting.B > 1 ? "s" : ""} × ${setting.H_k} head${setting.H_k > 1 ? "s" : ""} × ${part}`;
+    setText(this.product, `${product} = ${chip.programs} program${chip.programs > 1 ? "s" : ""}`);
+    const some = chip.at_a_time === 1 ? "1 program" : `${chip.at_a_time} programs`;
+    setText(this.holds, `multiprocessor, room for ${some}`);
     setSentence(this.words, sent.words[1]);
     this.#drawWave();
   }

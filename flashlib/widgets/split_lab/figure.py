@@ -7,7 +7,7 @@ import numpy as np
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.chart import Chart
 from flashlib.pictures.inks import BLUE, HIGHLIGHT, INK
-from flashlib.pictures.numbers import number
+from flashlib.pictures.numbers import brief
 
 LEFT, WIDE = 110, 806  # pixels, of the keys
 BUSY, LIGHT, DARK = "#a9a9a9", "#e1e1e1", "#c4c4c4"
@@ -78,7 +78,7 @@ def _draw_times(picture, n, times, record):
         picture.line([(x - 4, y + 4), (x + 4, y - 4)], thick=2)
     x, y = chart.at(math.log2(n), math.log2(now))
     picture.box(x - 5, y - 5, 10, 10, fill=HIGHLIGHT, edge=INK, thick=2)
-    picture.text(min(x + 10, 830), max(y - 12, TOP + 48), f"{number(now)} µs", 11, face="bold")
+    picture.text(min(x + 10, 830), max(y - 12, TOP + 48), f"{brief(now)} µs", 11, face="bold")
 
 
 def _lines(sentence):

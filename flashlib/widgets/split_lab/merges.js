@@ -30,45 +30,47 @@ export function placesOf({ children, levels }, order, middles, top, step) {
  */
 const edge = ([x, y], [toX, toY]) => `M${x} ${y}V${toY}H${toX}`;
 
+const BESIDE = { row: 44, tree: 90 }; // px between the children of a merge, for each factor beside its edge
+
 /**
- * What the children of each node are multiplied by, beside their edges: [x, y, text, anchor].
+ * What the two children of a merge are multiplied by, beside their edges, or where these are too near beside the dot.
  * @param {Result["nodes"]} nodes
  * @param {string} order
  * @param {Place[]} at
- * @param {number[][]} alphas
+ * @param {number} node
+ * @param {number[]} alphas
  * @returns {[x: number, y: number, text: string, anchor: string][]}
  */
-export function factorsOf({ children }, order, at, alphas) {
-  const parts = at.length - children.length;
-  return children.flatMap(([a, b], k) => {
-    const [, y] = at[parts + k];
-    const texts = alphas[parts + k].map((alpha) => `× ${short(alpha)}`);
-    if (order === "tree") return [a, b].map((child, side) => [at[child][0] + 5, y - 5, texts[side], "start"]);
-    return [
-      [(at[a][0] + at[b][0]) / 2, y + 14, texts[0], "middle"],
-      [at[b][0] - 5, y - 8, texts[1], "end"],
-    ];
-  });
+export function factorsOf({ children }, order, at, node, alphas) {
+  const [a, b] = children[node - (at.length - children.length)].map((child) => at[child][0]);
+  const [x, y] = at[node];
+  const [left, right] = alphas.map((alpha) => `× ${short(alpha)}`);
+  const isLeft = x < (at[0][0] + at[children.length][0]) / 2; // of the middle: there is room to the right
+  if (b - a < BESIDE[order]) return [[x + (isLeft ? 9 : -9), y + 14, `${left} and ${right}`, isLeft ? "start" : "end"]];
+  if (order === "row") return [[(a + b) / 2, y + 14, left, "middle"], [b - 5, y - 8, right, "end"]];
+  return [[a + 5, y - 5, left, "start"], [b - 5, y - 5, right, "end"]];
 }
 
 /**
- * The edges, as wide as what is multiplied on them, and a dot for each merge.
+ * The edges that lead to a merge.
  * @param {Result["nodes"]} nodes
- * @param {string} order
  * @param {Place[]} at
- * @param {number[][]} alphas
+ * @param {number} node
  */
-export function drawMerges(nodes, order, at, alphas) {
+export const edgesOf = ({ children }, at, node) =>
+  children[node - (at.length - children.length)].map((child) => edge(at[child], at[node]));
+
+/**
+ * All edges, and a dot for each merge.
+ * @param {Result["nodes"]} nodes
+ * @param {Place[]} at
+ */
+export function drawMerges(nodes, at) {
   const parts = at.length - nodes.children.length;
-  const thin = parts > 64 ? 0.4 : 1;
-  const edges = nodes.children.flatMap((pair, k) =>
-    pair.map((child, side) => {
-      const alpha = alphas[parts + k][side];
-      const path = svg("path", { class: "flash-split-edge", d: edge(at[child], at[parts + k]) });
-      path.style.strokeWidth = `${thin * (1 + 2.5 * alpha)}px`;
-      return path;
-    }),
+  const edges = nodes.children.flatMap((_, k) =>
+    edgesOf(nodes, at, parts + k).map((d) => svg("path", { class: "flash-split-edge", d })),
   );
+  if (parts > 64) for (const path of edges) path.style.strokeWidth = "0.7px";
   const radius = parts > 64 ? 1.5 : parts > 24 ? 2.5 : 4;
   const dots = at
     .slice(parts)

@@ -3,13 +3,13 @@
 import { div, h, svg, symbol, typeset } from "../shared/elements.js";
 import { short } from "../shared/numbers.js";
 import { watchRoom } from "./axes.js";
-import { drawMerges, factorsOf, placesOf } from "./merges.js";
+import { drawMerges, edgesOf, factorsOf, placesOf } from "./merges.js";
 
-const GUTTER = { wide: 122, narrow: 92 }; // px, of the names at the left
+const GUTTER = { wide: 146, narrow: 92 }; // px, of the names at the left
 const NARROW = 480; // px, of the picture
 const RIGHT = 14; // px, at the right
-const READABLE = 46; // px, of a part in which numbers can be read, and factors of a row below it
-const SCORES = 38; // px, the height of the scores
+const READABLE = 44; // px, of a part in which numbers can be read
+const SCORES = 34; // px, the height of the scores
 const CELL = 12; // px, of a number of O_acc
 
 /** The keys of one query, cut into parts; below each its State, and how these are merged. */
@@ -34,6 +34,8 @@ export class Parts {
   mark;
   /** @type {SVGCircleElement} */
   ring;
+  /** @type {SVGGElement} */
+  chosen;
 
   /**
    * moved is called with the node under the pointer, or null, pressed with one that was clicked.
@@ -79,9 +81,9 @@ export class Parts {
     const readable = wide / n >= READABLE;
     const rows = this.#rows(readable, D);
     const middles = boxes.map(([left, right]) => (left + right) / 2);
-    const step = setting.order === "row" ? 27 : n > 64 ? 15 : n > 12 ? 22 : 32;
+    const step = setting.order === "row" ? 21 : n > 64 ? 15 : n > 12 ? 22 : 32;
     const at = placesOf(nodes, setting.order, middles, rows.end, step);
-    const height = Math.max(...at.map(([, y]) => y)) + (setting.order === "row" ? 32 : 24);
+    const height = Math.max(...at.map(([, y]) => y)) + (setting.order === "row" ? 29 : 24);
     this.boxes = boxes;
     this.at = at;
     this.rows = rows;
@@ -89,26 +91,25 @@ export class Parts {
     this.svg.setAttribute("height", height);
     this.mark = svg("rect", { class: "flash-split-mark", y: 0, rx: 3, height: rows.end + 2 });
     this.ring = svg("circle", { class: "flash-split-ring" });
-    const alphas = this.states.map((state) => state.alphas);
-    const factors = wide / n >= (setting.order === "row" ? READABLE : 62) && n > 1 ? factorsOf(nodes, setting.order, at, alphas) : [];
+    this.chosen = svg("g", {});
     this.svg.replaceChildren(
       this.mark,
       ...this.#scores(x, wide, rows.scores),
       ...this.#boxes(rows.part),
       ...this.#numbers(rows, readable),
-      ...drawMerges(nodes, setting.order, at, alphas),
-      ...factors.map(([left, y, text, anchor]) => this.#text(left, y, text, "flash-split-factor", anchor)),
+      ...drawMerges(nodes, at),
+      this.chosen,
       this.#end(at[at.length - 1]),
       this.ring,
     );
     this.svg.setAttribute("aria-label", `${setting.N_k} keys in ${n} parts, and the merges of their States`);
-    this.#name(rows, n, factors.length > 0);
+    this.#name(rows, n);
     this.choose(this.node);
   }
 
   /** The heights at which the rows begin; where no numbers can be read, l is a bar. */
   #rows(readable, D) {
-    const sizes = { scores: SCORES, part: 22, m: readable ? 18 : 0, l: 18, weight: 28, O_acc: D * CELL + 2 };
+    const sizes = { scores: SCORES, part: 22, m: readable ? 18 : 0, l: 18, weight: readable ? 34 : 28, O_acc: D * CELL + 2 };
     let y = 4;
     /** @type {Record<string, number>} */
     const rows = {};
@@ -168,8 +169,8 @@ export class Parts {
       return [
         text(rows.m + 13, state.m),
         text(rows.l + 13, state.l),
-        bar("weight", rows.weight + 13, 15, weight),
-        text(rows.weight + 10, weight),
+        text(rows.weight + 13, weight),
+        bar("weight", rows.weight + 18, 15, weight),
         ...cells,
         ...[...state.O_acc].map((value, row) => text(rows.O_acc + row * CELL + 9.5, value)),
       ];
@@ -182,7 +183,7 @@ export class Parts {
    */
   #end([x, y]) {
     const anchor = x > this.room - 90 ? "end" : "middle";
-    const below = this.sent.setting.order === "row" ? 28 : 19; // factors stand above
+    const below = this.sent.setting.order === "row" ? 26 : 19; // factors stand above
     return this.#text(anchor === "end" ? x + 4 : x, y + below, "all keys: O, lse", "flash-split-root", anchor);
   }
 
@@ -198,24 +199,26 @@ export class Parts {
   }
 
   /** The names of the rows, at the left. */
-  #name(rows, n, factors) {
+  #name(rows, n) {
     const name = (row, at, ...nodes) => h("span", { style: `top:${rows[row] + at}px` }, nodes);
     const wide = this.gutter === GUTTER.wide; // then there is room to say what a number is
     const { order } = this.sent.setting;
     this.names.replaceChildren(
-      name("scores", 6, wide ? "scores of the keys;" : "scores,"),
-      name("scores", 22, typeset(wide ? "max m_s; of all: m" : "their m_s")),
+      name("scores", 2, wide ? "scores of the keys;" : "scores,"),
+      name("scores", 18, typeset(wide ? "max m_s; of all: m" : "their m_s")),
       name("part", 1, "part s"),
       ...(rows.m ? [name("m", 0, typeset(wide ? "m_s, its largest" : "m_s"))] : []),
       name("l", 0, typeset(wide ? "l_s, sum of exp" : "l_s")),
-      name("weight", -3, typeset("alpha_s =")),
-      name("weight", 11, typeset("exp(m_s − m)")),
+      ...(wide
+        ? [name("weight", rows.m ? 0 : -3, typeset("alpha_s = exp(m_s − m)"))]
+        : [name("weight", -3, typeset("alpha_s =")), name("weight", 13, typeset("exp(m_s − m)"))]),
+      ...(wide ? [name("weight", rows.m ? 17 : 12, typeset("alpha_s as bars"))] : []),
       ...(wide
         ? [name("O_acc", 9, typeset("O_acc, sum of")), name("O_acc", 24, typeset("exp times V"))]
         : [name("O_acc", 18, symbol("O_acc"))]),
-      ...(n > 1 ? [name("end", 4, order === "row" ? "merged in a row," : "merged as a tree,")] : []),
-      ...(factors ? [name("end", 19, "× factors: their"), name("end", 34, typeset("product is alpha_s"))] : []),
-      ...(n > 1 && !factors ? [name("end", 19, "a wide line:"), name("end", 34, "a large factor")] : []),
+      ...(n > 1
+        ? [name("end", 6, order === "row" ? "merged in a row," : "merged as a tree,"), name("end", 22, "two at a time")]
+        : []),
     );
   }
 
@@ -232,6 +235,20 @@ export class Parts {
     const [x, y] = this.at[node];
     const r = node < this.boxes.length ? 0 : 7;
     Object.entries({ cx: x, cy: y, r }).forEach(([name, value]) => this.ring.setAttribute(name, value));
+    this.#drawChosen(node);
+  }
+
+  /**
+   * The edges of a merge that is chosen, and what is multiplied on them; nothing for a part.
+   * @param {number} node
+   */
+  #drawChosen(node) {
+    const { nodes, setting } = this.sent;
+    if (node < this.boxes.length) return this.chosen.replaceChildren();
+    const edges = edgesOf(nodes, this.at, node).map((d) => svg("path", { class: "flash-split-edge flash-split-at", d }));
+    const factors = factorsOf(nodes, setting.order, this.at, node, this.states[node].alphas);
+    const texts = factors.map(([x, y, text, anchor]) => this.#text(x, y, text, "flash-split-factor", anchor));
+    this.chosen.replaceChildren(...edges, ...texts);
   }
 
   /** The node under the pointer: a part, or the nearest merge; null outside. */

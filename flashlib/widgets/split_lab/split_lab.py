@@ -106,7 +106,7 @@ class SplitLab(Lab):
             "now": {name: 1e6 * seconds for name, seconds in now._asdict().items()} | {"total": 1e6 * now.total},
             "curve": [[parts, 1e6 * time.total] for parts, time in curve],
             "least": 1e6 * call.bytes / GPUS[call.gpu].bandwidth,
-            "best": words.fastest(curve)[0],
+            "best": words.marked(call, n, curve),
             "default": call.default,
         }
 

@@ -1,9 +1,9 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
-import { number } from "../shared/numbers.js";
+import { threeDigits } from "../shared/numbers.js";
 import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
 
-const PLOT = { left: 40, right: 14, top: 16, high: 72, below: 32 }; // px
+const PLOT = { left: 40, right: 14, top: 16, high: 66, below: 32 }; // px
 const PIECES = { launches: "launches", keys: "K and V", states: "merging" };
 
 /** The time by the model, over the number of parts, with what was measured; and what it is made of. */
@@ -40,7 +40,7 @@ export class Times {
     const { now } = sent.times;
     setSentence(this.words, sent.words[2]);
     for (const { name, value, part } of this.pieces) {
-      setText(value, `${number(Number(now[name].toPrecision(12)))} µs`);
+      setText(value, `${threeDigits(now[name])} µs`);
       part.style.width = `${(100 * now[name]) / now.total}%`;
     }
     this.#legend();
@@ -48,9 +48,10 @@ export class Times {
   }
 
   #legend() {
-    const { record, other_record } = this.sent;
+    const { record, other_record, times: { best } } = this.sent;
     const key = (name, ...text) => h("span", {}, h("i", { class: `flash-split-key flash-split-key-${name}` }), h("span", {}, text));
     const keys = [key("now", "chosen"), key("default", "as decode chooses"), key("least", "full bandwidth")];
+    if (best !== null) keys.splice(2, 0, key("best", "fastest"));
     if (record.length) keys.push(key("record", "measured"));
     this.keys.replaceChildren(...keys);
     setText(this.note, other_record ? "what was measured is of another call" : record.length ? "and as measured" : "");
@@ -70,6 +71,7 @@ export class Times {
     /** @param {number} parts */
     const of = (parts) => times.curve.find(([found]) => found === parts) ?? [parts, NaN];
     const [own, now] = [of(times.default), of(n)];
+    const best = times.best === null ? [] : [of(times.best)];
     this.svg.setAttribute("viewBox", `0 0 ${this.room} ${bottom + PLOT.below}`);
     this.svg.setAttribute("height", bottom + PLOT.below);
     this.svg.replaceChildren(
@@ -78,10 +80,11 @@ export class Times {
       path("curve", line),
       path("chosen", `M${x(n)} ${bottom}V${y(now[1])}`),
       path("default", diamond(x(own[0]), y(own[1]))),
+      ...best.map(([parts, time]) => path("best", `M${x(parts)} ${y(time) - 3}l5 -9h-10z`)),
       svg("circle", { class: "flash-split-now", cx: x(n), cy: y(now[1]), r: 5 }),
       path("record", record.map(([parts, time]) => cross(x(parts), y(time))).join("")),
     );
-    const chosen = `${number(now[1])} microseconds with ${n} parts, by the model`;
+    const chosen = `${threeDigits(now[1])} microseconds with ${n} parts, by the model`;
     this.svg.setAttribute("aria-label", `time over the number of parts: ${chosen}; ${record.length} points measured`);
   }
 

@@ -18,7 +18,7 @@
  * @property {{ launches: number, keys: number, states: number, total: number }} now
  * @property {[number, number][]} curve parts, time
  * @property {number} least
- * @property {number} best
+ * @property {number | null} best the fastest number of parts, if it is marked
  * @property {number} default
  */
 

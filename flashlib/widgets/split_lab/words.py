@@ -1,7 +1,7 @@
 """The sentences of SplitLab."""
 
 from flashlib.gpus import GPUS
-from flashlib.pictures.numbers import number
+from flashlib.pictures.numbers import brief, number
 from flashlib.widgets.split_lab import model
 from flashlib.widgets.split_lab.model import Call, Time
 
@@ -39,7 +39,7 @@ def busy(call: Call, n: int) -> str:
     sentence = f"{counted(programs, 'program')} on the {sms} multiprocessors of the {call.gpu}"
     if programs < sms:
         idle = sms - programs
-        return f"{sentence}: {idle} of these have nothing to do, {number(100 * idle / sms)}%."
+        return f"{sentence}: {idle} of these have nothing to do, {brief(100 * idle / sms, 2)}%."
     if waves == 1:
         return f"{sentence}: all are busy, in one wave."
     return f"{sentence}, {call.places} at a time: {waves} waves, {last} in the last."
@@ -47,27 +47,38 @@ def busy(call: Call, n: int) -> str:
 
 def time(call: Call, n: int, curve: list[tuple[int, Time]]) -> str:
     """Return what the model says, against one part, the best number of parts, and as many as decode chooses."""
-    now, one = call.time(n).total, call.time(1).total
-    best, least = fastest(curve)
-    sentence = f"By the model {microseconds(now)}"
-    if n > 1 and now <= one:
-        sentence += f", {number(one / now)} times as fast as one part"
-    elif n > 1:
-        sentence += f", {number(now / one)} times as long as one part"
-    if now <= least * (1 + 1e-9):
+    now, one, least = (microseconds(x) for x in (call.time(n).total, call.time(1).total, fastest(curve)[1]))
+    sentence = f"By the model {now}{_against(call.time(n).total, call.time(1).total) if now != one else ''}"
+    if now == least:
         return f"{sentence}; no other number of parts is faster."
-    sentence += f". {counted(best, 'part')} {'is' if best == 1 else 'are'} fastest: {microseconds(least)}"
-    if call.default in (n, best):
-        return f"{sentence}."
-    own = microseconds(dict(curve)[call.default].total)
-    return f"{sentence}; decode's {call.default} take {'as long' if own == microseconds(least) else own}."
+    best, own = marked(call, n, curve), microseconds(dict(curve)[call.default].total)
+    if best is None:
+        return f"{sentence}. None is faster than decode's {counted(call.default, 'part')}: {own}."
+    sentence += f". {counted(best, 'part')} {'is' if best == 1 else 'are'} fastest: {least}"
+    return f"{sentence}." if call.default == n else f"{sentence}; decode's {call.default} take {own}."
+
+
+def _against(now, one):
+    """Return how many times as fast as one part, or as slow."""
+    return (
+        f", {brief(one / now, 2)} times as fast as one part"
+        if now <= one
+        else (f", {brief(now / one, 2)} times as long as one part")
+    )
+
+
+def marked(call: Call, n: int, curve: list[tuple[int, Time]]) -> int | None:
+    """Return the fastest number of parts; None where n, or what decode chooses, is as fast to three digits."""
+    best, least = fastest(curve)
+    known = [call.time(n).total, dict(curve)[call.default].total]
+    return None if microseconds(least) in map(microseconds, known) else best
 
 
 def equal(difference: float) -> str:
     """Return that the merge equals attention in one go."""
     if difference == 0:
         return "Merged, O and lse equal attention in one go to the last bit."
-    return f"Merged, O and lse equal attention in one go to {number(difference)}, which is rounding."
+    return f"Merged, O and lse equal attention in one go, up to rounding: {brief(difference, 1)}."
 
 
 def explain(call: Call) -> list[str]:
@@ -96,7 +107,7 @@ def fastest(curve: list[tuple[int, Time]]) -> tuple[int, float]:
 def microseconds(seconds: float) -> str:
     """Return seconds as a text: in microseconds, or in milliseconds where they are many."""
     size, unit = (1e3, "ms") if seconds >= 0.01 else (1e6, "µs")
-    return f"{number(round(seconds * size, 9))}\u00a0{unit}"
+    return f"{brief(seconds * size)}\u00a0{unit}"
 
 
 def counted(n: float, name: str) -> str:

@@ -175,10 +175,14 @@ def check_moment(shown, result, program, time, x):
     """The sentence, the time and what each row does are those of a time; what is to come is covered."""
     end = result["end"]
     at, words = [moment for moment in program["moments"] if moment[0] <= time + 0.005][-1]
-    if round(time) <= round(at) or at == program["end"]:
+    if at == program["end"]:
         assert shown["words"] == f"Now: {words}"
+    elif round(time) <= round(at):
+        told, _, besides = shown["words"].partition(" Besides: ")
+        assert told == f"Now: {words}"
+        check_state(f"Now: {besides or 'nobody.'}", program, lambda start, stop: start < at < stop)
     else:
-        check_state(shown["words"], program, time)
+        check_state(shown["words"], program, lambda start, stop: start <= time < stop)
     assert shown["status"] == f"clock {time:.0f} of {end:.0f}"
     assert shown["cursor"] == pytest.approx(x(time), abs=0.2)
     left, width = shown["cover"]
@@ -201,13 +205,13 @@ def check_moment(shown, result, program, time, x):
             assert now == (words if len(words) <= 20 else f"{words[:19]}…")
 
 
-def check_state(said, program, time):
-    """Between two events it is told, in the present, who multiplies and computes; else who waits."""
+def check_state(said, program, is_on):
+    """It is told, in the present, who multiplies and computes: between two events, or besides one."""
     on = [
         (row["group"], kind, name, program["roles"][role])
         for row in program["rows"]
         for kind, name, start, stop, role in row["spans"]
-        if start <= time < stop
+        if is_on(start, stop)
     ]
     products = [f"tensor cores multiply {name} for {role}" for _, kind, name, role in on if kind == "product"]
     work = [(name, role) for group, kind, name, role in on if group == "roles" and kind in ("exp", "fma")]

@@ -27,3 +27,9 @@ test("where nobody computes, it is told what is copied and who waits for what", 
   assert.equal(told, "The copy unit brings K1; producer waits for k_empty[0] (K slot 0 free); warps wait for x.");
   assert.equal(said(row("roles", ["exp", "softmax 1", 0, 5, 1])), "Nobody works.");
 });
+
+test("besides what happens only who multiplies and computes is told, or nothing", () => {
+  const roles = (...spans) => pipeStates({ rows: [row("roles", ...spans)], roles: ROLES, meanings: {} })(() => true, true);
+  assert.equal(roles(["fma", "rescale 2", 0, 9, 1], ["wait", "x", 0, 9, 2]), "Warps compute “rescale 2”, O_acc times alpha.");
+  assert.equal(roles(["wait", "x", 0, 9, 2]), "");
+});
