@@ -135,7 +135,7 @@ export class PipeRows {
     if (at === this.program.end) return `Now: ${said}`;
     if (Math.round(time) <= Math.round(at)) {
       const others = this.state((span) => span[2] < at && at < span[3], true);
-      return `Now: ${said}${others && ` Besides: ${others[0].toLowerCase()}${others.slice(1)}`}`;
+      return `Now: ${said}${others && ` Meanwhile ${others[0].toLowerCase()}${others.slice(1)}`}`;
     }
     return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
   }

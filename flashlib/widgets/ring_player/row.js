@@ -26,7 +26,7 @@ export class RingRow {
     this.body = h("tbody", {});
     this.ends = h("p", {});
     this.equal = h("p", { class: "flash-note" });
-    const factor = h("p", { class: "flash-note" }, typeset("alpha: what the sums so far, l and O_acc, are multiplied by; 0 at first."));
+    const factor = h("p", { class: "flash-note" }, typeset("alpha = exp(m before − m): what the sums so far, l and O_acc, are multiplied by; 0 at first."));
     const table = h("table", {}, h("thead", {}, h("tr", {}, head)), this.body);
     this.element = panel("ring-state", this.title, this.slider.element, factor, div("flash-ring-merges", table), this.ends, this.equal);
   }

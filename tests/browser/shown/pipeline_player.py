@@ -178,7 +178,7 @@ def check_moment(shown, result, program, time, x):
     if at == program["end"]:
         assert shown["words"] == f"Now: {words}"
     elif round(time) <= round(at):
-        told, _, besides = shown["words"].partition(" Besides: ")
+        told, _, besides = shown["words"].partition(" Meanwhile ")
         assert told == f"Now: {words}"
         check_state(f"Now: {besides or 'nobody.'}", program, lambda start, stop: start < at < stop)
     else:
