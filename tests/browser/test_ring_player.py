@@ -111,7 +111,7 @@ def test_every_hop_can_be_seen(page_of_players, player, theme):
 
 def test_alpha_of_the_first_hop_is_explained(player):
     said = text(player, ".flash-ring-state .flash-note >> nth=0")
-    assert said == "alpha: what the sums so far, l and Oacc, are multiplied by; 0 at first."
+    assert said == "alpha = exp(m before − m): what the sums so far, l and Oacc, are multiplied by; 0 at first."
     assert player.locator(".flash-ring-merges tbody tr").first.locator("td").nth(2).inner_text() == "0"
 
 
