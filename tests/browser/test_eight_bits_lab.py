@@ -14,7 +14,8 @@ from tests.browser.shown.eight_bits_lab import check_maps, check_place, check_sh
 pytestmark = pytest.mark.browser
 
 LAB = ".flash-eight-bits-lab"
-RECORD = [("int8, two levels", 700.0), ("e4m3, 13 bits", 900.5), ("cuDNN", 994)]
+CHOSEN = "int8, two levels, P and V in e5m2, O in e4m3"
+RECORD = [(CHOSEN, 700.0), ("e4m3, 13 bits", 900.5), ("cuDNN", 994)]
 LARGE = dict(N=4096, outliers=1, mean="positive", qk="int8", scales="row", pv="e5m2", rotate=True, o="e4m3")
 CELLS = [
     "from flashlib.widgets import EightBitsLab\nlab = EightBitsLab()\nlab",
@@ -64,7 +65,7 @@ def test_whole_numbers_with_a_record(large):
     large.evaluate("lab => lab.flashWidget.ask({ sums: 'two levels' })")
     check_shown(large, **LARGE | {"sums": "two levels"})
     view(large, "causes")
-    assert large.locator("[data-chosen=true]").inner_text().startswith("int8, two levels, as chosen")
+    assert large.locator("[data-chosen=true]").inner_text().startswith(f"{CHOSEN}, as chosen")
     widths = rows.locator(".flash-eight-bar > i").evaluate_all("all => all.map((e) => e.offsetWidth)")
     assert [width / widths[2] for width in widths] == pytest.approx([s / 994 for _, s in RECORD], abs=0.01)
     large.evaluate("lab => lab.flashWidget.ask({ sums: '13 bits' })")

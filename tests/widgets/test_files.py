@@ -54,3 +54,9 @@ def test_a_column_of_numbers_grows_with_the_number():
     assert len(columns) > 20
     fixed = [(name, c.strip()) for name, c in columns if re.search(r"\d\s*ch\b", re.sub(r"minmax\(.*?\)", "", c))]
     assert fixed == [("stepped.css", "15ch 1fr")], "give it minmax(Nch, max-content)"
+
+
+def test_a_style_sheet_has_letters_of_a_byte():
+    """One other letter, and the browser keeps two bytes for each, of every widget that was ever shown."""
+    wide = {path.name for path in widget.FOLDER.rglob("*.css") if max(path.read_text(encoding="utf-8")) > "\xff"}
+    assert not wide, "write the letter as in \\2715, or in ASCII"
