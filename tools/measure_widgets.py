@@ -4,7 +4,8 @@ The exit code is 1 where a limit is not kept, each named at the end; for an erro
 left the machine, and for an answer that is not for the setting that was asked for. The limits are for a laptop of
 today on which nothing else runs. How fast a widget answers is said as time beyond that of one that draws nothing,
 which is measured beside it: what JupyterLab and the browser take is not the widget's. The browser paints 60 times
-a second, so an answer that comes after the paint in which that of nothing stands is late by 17 ms at once.
+a second, so an answer that comes after the paint in which that of nothing stands is late by 17 ms at once. While
+settings change, nothing is attached to the page: see `apart`.
 
 `python tools/measure_widgets.py RingPlayer MaskLab` measures the changes of these alone.
 """
@@ -25,9 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script it h
 from flashlib import widgets
 from tests.browser import lab as browsing
 from tests.browser import sizes
+from tools import apart
 
 CHANGES = 24  # even, with those before: the last leaves the other setting than the first asks for
 WARM_UP = 4  # changes before those that count
+PAUSE = 1500  # ms before them: playwright leaves, and the page takes the size that it has without
+LONGEST = 60  # seconds, of all of them
 PLAYED = 3  # seconds
 STARTS = 5
 RUNS = 20  # of a cell again, to see whether the page grows
@@ -154,7 +158,8 @@ PAINTED = """() => new Promise((done) => requestAnimationFrame(() => {
 }))"""
 
 # ms from each event to the paint of the answer. Between two of them is a pause: each is measured for itself.
-CHANGE = """async (root, { steps, path, count, painted, timeout }) => {
+CHANGE = """async ({ n, steps, path, count, painted, timeout }) => {
+    const root = document.querySelectorAll(".flash-widget")[n];
     painted = eval(painted);
     const answered = (loads) => new Promise((done, fail) => {
         const late = setTimeout(() => fail(Error("no answer")), timeout);
@@ -280,18 +285,27 @@ class Held:
         return text
 
 
-def measure_case(page, n, control):
-    """Return the times of the changes, in ms; positions and moving frames in a second, None if nothing plays.
+def measure_changes(browser, lab, n, control):
+    """Return the times of the changes, in ms. Nothing is attached to the page meanwhile."""
+    shown(lab, n)
+    asked = {"n": n, "steps": control.steps, "path": control.path, "count": WARM_UP + CHANGES}
+    asked |= {"painted": PAINTED, "timeout": 20_000}
+    try:
+        return browser.run(CHANGE, asked, pause=PAUSE, timeout=LONGEST)[WARM_UP:]
+    finally:
+        watch(lab, browser.page)
 
-    Without a control there is nothing to change, and no time.
-    """
-    root = page.locator(".flash-widget").nth(n)
+
+def shown(lab, n):
+    """Return a widget of the page, in view."""
+    root = lab.page.locator(".flash-widget").nth(n)
     root.scroll_into_view_if_needed()
-    times = []
-    if control:
-        asked = {"steps": control.steps, "path": control.path, "count": WARM_UP + CHANGES}
-        times = root.evaluate(CHANGE, {**asked, "painted": PAINTED, "timeout": 20_000})[WARM_UP:]
-    return times, root.evaluate(RATE, PLAYED), root.evaluate(MOVING, PLAYED)
+    return root
+
+
+def watch(lab, page):
+    lab.watch(page)
+    page.set_default_timeout(120_000)
 
 
 def line(*cells):
@@ -312,7 +326,7 @@ def main(only=()):
         folder = Path(name)
         (folder / "notebooks").mkdir()
         try:
-            with browsing.served(folder) as address, browsing.chromium() as browser:
+            with browsing.served(folder) as address, apart.chromium(folder) as browser:
                 return measure(browser, address, folder, cases)
         except browsing.NoBrowser as reason:
             print(reason)
@@ -332,34 +346,35 @@ def measure(browser, address, folder, cases=CASES):
         lab.page.set_default_timeout(120_000)
         lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         held = Held()
-        wrong = print_cases(lab.page, held, cases)
+        wrong = print_cases(browser, lab, held, cases)
         if cases == CASES:
             print_start(lab.page, held)
             print_growth(lab, held)
             print_sizes(lab.page, held)
-        print(f"\nrequests that left the machine: {len(lab.outside)} (limit 0)")
-        print(f"errors on the page: {len(lab.complaints)} (limit 0)")
-        found = [*wrong, *lab.outside, *lab.complaints, *held.missed]
+        outside = [*lab.outside, *filter(browsing.leaves, browser.requests)]
+        print(f"\nrequests that left the machine: {len(outside)} (limit 0)")
+        complaints = dict.fromkeys(lab.complaints)  # each is told again whenever playwright comes back
+        print(f"errors on the page: {len(complaints)} (limit 0)")
+        found = [*wrong, *outside, *complaints, *held.missed]
         print("", *(found or ["Every limit is kept."]), sep="\n")
         return 1 if found else 0
 
 
-def print_cases(page, held, cases):
+def print_cases(browser, lab, held, cases):
     """Print a line for each case; return what went wrong."""
-    from playwright.sync_api import Error
-
     print(line("ms beyond those of a widget that draws", f"{CHANGES} changes of", *HEAD))
     print(line("nothing, which is measured before each", *[""] * 5, LIMITS["rate"], LIMITS["motion"]))
     wrong = []
     for n, (case, control) in enumerate(cases):
         label = control.label if control else ""
         try:
-            nothing, *_ = measure_case(page, len(cases), ECHO)
-            times, rate, motion = measure_case(page, n, control)
-        except Error as error:
-            wrong.append(f"{case}, {label}: {error.message.splitlines()[0]}")
+            nothing = measure_changes(browser, lab, len(cases), ECHO) if control else []
+            times = measure_changes(browser, lab, n, control) if control else []
+        except apart.Failed as error:
+            wrong.append(f"{case}, {label}: {error}")
             print(line(case, label, "error", *[""] * 5))
             continue
+        rate, motion = (shown(lab, n).evaluate(script, PLAYED) for script in (RATE, MOVING))
         most = BEYOND.get(case, BEYOND.get(case.partition("(")[0], OTHERS))
         beyond = median(times) - median(nothing) if times else None
         answered = held(f"{case}, {label}, ms beyond", beyond, "{:.1f}", most=most)

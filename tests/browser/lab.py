@@ -132,9 +132,14 @@ class Lab:
     """JupyterLab in a page of the browser, and what that page complained about and asked for."""
 
     def __init__(self, page, address):
-        self.page, self.address = page, address
+        self.address = address
         self.name, self.complaints, self.outside, self.closed = None, [], [], False
         self.ran = False  # whether the Python of the notebook has run its cells
+        self.watch(page)
+
+    def watch(self, page):
+        """Take the page, and listen to it: at first, and where playwright has left it and come back."""
+        self.page = page
         page.on("console", self._console)
         page.on("pageerror", self._error)
         page.on("request", self._request)
@@ -153,8 +158,7 @@ class Lab:
             self.complaints.append(str(error))
 
     def _request(self, request):
-        url = urlsplit(request.url)
-        if url.scheme not in ("data", "blob") and url.hostname not in LOCAL:
+        if leaves(request.url):
             self.outside.append(request.url)
 
     def open(self, name):
@@ -228,6 +232,12 @@ class Lab:
     def theme(self, name):
         self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
         self.page.wait_for_function(THEMED, arg=name)
+
+
+def leaves(address):
+    """Whether a request for this address leaves the machine."""
+    url = urlsplit(address)
+    return url.scheme not in ("data", "blob") and url.hostname not in LOCAL
 
 
 def settled(widget):
@@ -328,9 +338,8 @@ def _url(folder):
         return None
 
 
-@contextmanager
-def chromium():
-    """Yield a Chromium; raises NoBrowser where there is none, or no playwright to drive it."""
+def needed():
+    """Return the path of Chromium and what begins playwright; raises NoBrowser where one is missing."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -338,6 +347,13 @@ def chromium():
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
         raise NoBrowser(f"no browser: none of {', '.join(CHROMIUM)} was found on PATH")
+    return path, sync_playwright
+
+
+@contextmanager
+def chromium():
+    """Yield a Chromium; raises NoBrowser where there is none, or no playwright to drive it."""
+    path, sync_playwright = needed()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
