@@ -158,8 +158,8 @@ PAINTED = """() => new Promise((done) => requestAnimationFrame(() => {
 }))"""
 
 # ms from each event to the paint of the answer. Between two of them is a pause: each is measured for itself. Pauses
-# differ by parts of a frame (0.618 of it spreads any number of them evenly), so that events come at all times between
-# two paints. After equal ones, all answers that miss a paint by little would count as 17 ms later.
+# differ by parts of a frame (steps of 0.618 spread any number of them evenly), so that events come at all times
+# between two paints. After equal ones, all answers that miss a paint by little would count as 17 ms later.
 CHANGE = """async ({ n, steps, path, count, painted, timeout }) => {
     const root = document.querySelectorAll(".flash-widget")[n];
     painted = eval(painted);

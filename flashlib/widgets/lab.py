@@ -1,5 +1,7 @@
 """The base of the widgets with settings: what is not accepted goes back, and says so."""
 
+import traitlets
+
 from flashlib.widgets.widget import Widget
 
 
@@ -20,6 +22,20 @@ class Lab(Widget):
 
     _shows = "result"  # the trait with what is shown
     _texts: tuple[str, ...] = ()  # settings that are typed: one that is refused stays as typed, to be mended
+
+    _answered: dict = {}  # the setting after the last answer; none if nothing can be shown
+
+    asked = traitlets.Int().tag(sync=True, echo_update=False)
+
+    def __init_subclass__(cls, **kwargs):
+        """Say that ipywidgets must not repeat settings to all pages before it computes: the answer has them.
+
+        It would take 2 ms from each change. What is typed is repeated: if it is refused, the answer has it not.
+        """
+        for name, trait in vars(cls).items():
+            if isinstance(trait, traitlets.TraitType) and name not in cls._texts:
+                trait.metadata["echo_update"] = False
+        super().__init_subclass__(**kwargs)
 
     def __init__(self, setting, **fixed):
         try:
@@ -50,6 +66,11 @@ class Lab(Widget):
     def _setting(self) -> dict:
         """The setting that is shown; empty as long as there is none."""
         return getattr(self, self._shows).get("setting", {})
+
+    def _note(self, change):
+        """Say that a request was heard, with its answer: a page that did not ask takes its setting from both."""
+        self._answer(change)
+        super()._note(change)
 
     def _answer(self, change):
         """Show a new setting; what is not accepted goes back to what is shown."""

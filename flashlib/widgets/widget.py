@@ -48,13 +48,16 @@ class Widget(anywidget.AnyWidget):
 
     def __init__(self, **state):
         super().__init__(script=self._script, **state)
-        self.observe(lambda change: self.set_trait("heard", change.new), names="asked")
+        self.observe(self._note, names="asked")
         cells.keep(self)
 
     def __init_subclass__(cls, **kwargs):
         if isinstance(cls.__dict__.get("_esm"), str):
             cls._script, cls._esm = cls._esm, IMPORT
         super().__init_subclass__(**kwargs)
+
+    def _note(self, change):
+        self.heard = change.new
 
     def figure(self) -> Any:
         """Return a picture of the widget, with `png`, for viewers where nothing can play; None for none."""

@@ -32,6 +32,8 @@ export class Widget {
   shown;
   /** @type {Transport | undefined} of a widget that plays */
   transport;
+  /** @type {any} what was loaded last */
+  #sent = null;
 
   /**
    * @param {Context<Traits>} context
@@ -146,6 +148,18 @@ export class Widget {
     this.#switch(isSaved() && !this.model.answers ? saved : alone ? RESTARTED : "");
   }
 
+  /** If another page with the same Python has asked: the answer alone says what it set. */
+  #follow() {
+    const heard = this.model.get("heard");
+    if (heard <= this.model.get("asked")) return;
+    /** @type {Model<any>} */
+    const model = this.model; // whatever the names
+    const sent = model.get(this.shown);
+    const isNew = sent !== this.#sent; // else what was asked is refused, and nothing was set
+    for (const [name, value] of Object.entries((isNew && sent.setting) || {})) model.set(name, value);
+    model.set("asked", heard);
+  }
+
   /**
    * Show what Python has sent in the trait `name`, now and whenever it sends another, and listen to the keys.
    * @param {string & keyof Traits} name
@@ -160,10 +174,13 @@ export class Widget {
     }
     this.shown = name;
     const loaded = () => {
-      this.load(this.model.get(name));
+      this.#follow();
+      this.#sent = this.model.get(name);
+      this.load(this.#sent);
       this.root.dataset.loads = String(Number(this.root.dataset.loads ?? 0) + 1);
     };
     const heard = () => {
+      this.#follow();
       if (this.model.get("heard") !== this.model.get("asked")) return;
       this.before = {};
       this.#switch("");
