@@ -157,9 +157,7 @@ PAINTED = """() => new Promise((done) => requestAnimationFrame(() => {
     port2.postMessage(null);
 }))"""
 
-# ms from each event to the paint of the answer. Between two of them is a pause: each is measured for itself. Pauses
-# differ by parts of a frame (steps of 0.618 spread any number of them evenly), so that events come at all times
-# between two paints. After equal ones, all answers that miss a paint by little would count as 17 ms later.
+# ms from each event to the paint of the answer. Between two of them is a pause: each is measured for itself.
 CHANGE = """async ({ n, steps, path, count, painted, timeout }) => {
     const root = document.querySelectorAll(".flash-widget")[n];
     painted = eval(painted);
@@ -189,7 +187,7 @@ CHANGE = """async ({ n, steps, path, count, painted, timeout }) => {
         const end = await painted();
         if (shown() !== wanted) throw Error(`asked for ${path.at(-1)} = ${wanted}, shown is ${shown()}`);
         times.push(end - start);
-        await new Promise((done) => setTimeout(done, 60 + 16.7 * ((0.618 * k) % 1)));
+        await new Promise((done) => setTimeout(done, 60));
     }
     return times;
 }"""
