@@ -61,9 +61,9 @@ def exactly(of: tuple, k_minus_mean: bool) -> Exact:
     return Exact(_summed(weights, V), S, weights)
 
 
-def _weights(Q, K):
+def _weights(Q, K, product=np.matmul):
     """Return S and P / l of all keys, (ROWS, N). With more keys in a product BLAS starts threads, at a cost."""
-    S = np.concatenate([Q @ K[cols].T for cols in blocks(len(K), KEYS)], axis=1) / math.sqrt(D)
+    S = np.concatenate([product(Q, K[cols].T) for cols in blocks(len(K), KEYS)], axis=1) / math.sqrt(D)
     P = np.exp(S - S.max(axis=1, keepdims=True))
     return S, P / P.sum(axis=1, keepdims=True)
 
@@ -146,18 +146,44 @@ def _error(of, recipe, cause, exact):
 
 
 def _alone(of, recipe, cause, exact):
-    """Return O if one cause is left, as `lowbit.by_cause` has it; Q, K and V are not prepared anew for each."""
+    """Return O if one cause is left, as `lowbit.by_cause` has it, but not tile by tile where tiles do not matter."""
     alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
     if cause == "inputs":
         return _summed(_weights(rounded.Q.X, rounded.K.X)[1], before.V.X) + before.V_mean
+    if cause == "S":
+        return _summed(_weights(before.Q.X, before.K.X, sums.product)[1], before.V.X) + before.V_mean
     if cause == "V":
         return _summed(exact.weights.astype(np.float32), rounded.V.X) + rounded.V_mean
     if cause == "O":
         return lowbit.output(exact.O.astype(np.float32), alone)
-    O = np.empty((ROWS, COLS), np.float32)
-    for _ in lowbit.steps(before, alone, B_r=ROWS, B_c=B_C if cause != "S" else KEYS, O=O):
-        pass
-    return O
+    O = _of_tiles(*_tiles(exact, alone), before.V.X, alone)
+    return O + before.V_mean
+
+
+def _of_tiles(P, in_O, V, alone):
+    """Return O of the P of all tiles, where P is rounded alone, or the sums over keys are."""
+    P_q = P if alone.p is None else lowbit.rounded(P, alone.p)
+    l = ((P if alone.l_from == "exact" else P_q).sum(axis=-1) * in_O).sum(axis=0)[:, None]
+    if alone.o_sums == "exact":
+        return _summed(np.concatenate([*(P_q * in_O[..., None])], axis=1), V) / l
+    V = V.reshape(len(P), B_C, COLS)
+    if alone.o_sums == "two levels":
+        return (sums.product(P_q, V) * in_O[..., None]).sum(axis=0) / l
+    O_acc = np.zeros((ROWS, COLS), np.float32)
+    alpha = np.divide(in_O[:-1], in_O[1:], where=in_O[1:] != 0, out=np.zeros_like(in_O[1:]))
+    for j, (P_j, V_j) in enumerate(zip(P_q, V, strict=True)):
+        O_acc = sums.product(P_j, V_j, start=alpha[j - 1][:, None] * O_acc if j else None)
+    return O_acc / l
+
+
+def _tiles(exact, recipe):
+    """Return P of each tile where nothing is rounded, (T_c, ROWS, B_C), times p_times, and what it counts in O.
+
+    That is but for l: a tile's P is of the largest score so far, (T_c, ROWS).
+    """
+    S = np.swapaxes(exact.S.astype(np.float32).reshape(ROWS, -1, B_C), 0, 1)
+    m = np.maximum.accumulate(S.max(axis=-1))
+    return np.exp(S - m[..., None]) * np.float32(recipe.p_times), np.exp(m - m[-1])
 
 
 def rounding(of: tuple, recipe: Recipe) -> list[dict]:
