@@ -140,3 +140,41 @@ def test_what_cannot_be_shown_from_the_start_is_a_sentence_in_its_place(lab):
     assert lab.problem.endswith(".") and shown(lab) == {} and lab.problem in repr(lab)
     lab.set_state({name: 1 for name in ("N", "copies", "page") if lab.has_trait(name)})  # nobody answers
     assert shown(lab) == {} and lab.refused == ""
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What the page is told of a lab: pairs of a method and the state that comes with it."""
+
+    def of(lab):
+        found = []
+        hear = lambda data, **_: found.append((data["method"], data["state"]))  # noqa: E731
+        monkeypatch.setattr(lab.comm, "send", hear)
+        return found
+
+    return of
+
+
+@pytest.mark.parametrize(("make", "bad", "sentence", "good"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("first", ["asked", "setting"])
+def test_one_message_answers_and_none_repeats_a_setting(make, bad, sentence, good, first, told):
+    """Whichever of them the page names first: another page takes the setting from what is shown."""
+    lab = make()
+    sent = told(lab)
+    lab.set_state({"asked": 1} | good if first == "asked" else good | {"asked": 1})
+    ((method, state),) = sent
+    assert method == "update" and state["heard"] == 1 and {"asked", *good}.isdisjoint(state)
+    assert state[lab._shows]["setting"] == values(lab) and values(lab).items() >= good.items()
+    sent.clear()
+    lab.set_state({"asked": 2} | bad)
+    states = {name: value for _, state in sent for name, value in state.items()}
+    assert states["heard"] == 2 and states["refused"].startswith(sentence)
+    assert {name: states[name] for name in bad} == {name: values(lab)[name] for name in bad}
+
+
+@pytest.mark.parametrize(("make", "bad", "sentence", "good"), TYPED.values(), ids=TYPED)
+def test_what_is_typed_is_repeated_as_it_may_be_refused(make, bad, sentence, good, told):
+    lab = make()
+    sent = told(lab)
+    lab.set_state(bad | {"asked": 1})
+    assert sent[0] == ("echo_update", bad) and sent[-1][1]["heard"] == 1
