@@ -146,7 +146,7 @@ def _error(of, recipe, cause, exact):
 
 
 def _alone(of, recipe, cause, exact):
-    """Return O if one cause is left, as `lowbit.by_cause` has it, but not tile by tile where tiles do not matter."""
+    """Return O if one cause is left, as `lowbit.by_cause` has it, by tiles only where they matter."""
     alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
     if cause == "inputs":
         return _summed(_weights(rounded.Q.X, rounded.K.X)[1], before.V.X) + before.V_mean
@@ -170,6 +170,7 @@ def _of_tiles(P, in_O, V, alone):
     if alone.o_sums == "two levels":
         return (sums.product(P_q, V) * in_O[..., None]).sum(axis=0) / l
     O_acc = np.zeros((ROWS, COLS), np.float32)
+    # Where a tile counts nothing in the end, what went before it counts nothing too.
     alpha = np.divide(in_O[:-1], in_O[1:], where=in_O[1:] != 0, out=np.zeros_like(in_O[1:]))
     for j, (P_j, V_j) in enumerate(zip(P_q, V, strict=True)):
         O_acc = sums.product(P_j, V_j, start=alpha[j - 1][:, None] * O_acc if j else None)
