@@ -118,7 +118,7 @@ def _steps(ready, recipe, B_r, B_c, mask, scale, O, lse):
         for j, cols in enumerate(blocks(ready.K.X_q.shape[-2], B_c)):
             if mask.hidden(rows, cols):
                 continue
-            S_ij = mask.scores(_scores(ready, recipe, rows, cols, scale), rows, cols)  # (..., B_r, B_c)
+            S_ij = mask.scores(scores(ready, recipe, rows, cols, scale), rows, cols)  # (..., B_r, B_c)
             m_old, l_old, O_acc_old = m, l, O_acc
             m = np.maximum(m_old, S_ij.max(axis=-1))
             shift = np.where(m == -np.inf, 0, m)  # -inf - (-inf) would be nan
@@ -126,7 +126,7 @@ def _steps(ready, recipe, B_r, B_c, mask, scale, O, lse):
             P = np.exp(S_ij - shift[..., None]) * recipe.p_times  # (..., B_r, B_c)
             P_ij = P if recipe.p is None else rounded(P, recipe.p)
             l = alpha * l_old + (P if recipe.l_from == "exact" else P_ij).sum(axis=-1)
-            O_acc = _summed(alpha[..., None] * O_acc_old, P_ij, ready.V.X_q[..., cols, :], recipe)
+            O_acc = added(alpha[..., None] * O_acc_old, P_ij, ready.V.X_q[..., cols, :], recipe)
             yield Step(i, j, m, l, O_acc, rows, cols, S_ij, P_ij, m_old, alpha, l_old, O_acc_old)
         unseen = (l == 0)[..., None]  # a row that saw no key: O = 0, lse = -inf
         divisor = np.where(l == 0, recipe.p_times, l)
@@ -134,7 +134,7 @@ def _steps(ready, recipe, B_r, B_c, mask, scale, O, lse):
         lse[..., rows] = m + np.log(divisor / recipe.p_times)
 
 
-def _scores(ready, recipe, rows, cols, scale):
+def scores(ready: Prepared, recipe: Recipe, rows: slice, cols: slice, scale: float) -> np.ndarray:
     """Return a tile of Q K^T in the units of scores: the scales come after the sum."""
     (Q_q, q_scale), (K_q, k_scale) = ready.Q, ready.K
     Q_i, K_j = Q_q[..., rows, :], np.swapaxes(K_q[..., cols, :], -1, -2)
@@ -147,7 +147,7 @@ def _of(scale, rows):
     return scale[..., rows, :] if scale.shape[-2] > 1 else scale
 
 
-def _summed(O_acc, P_ij, V_j, recipe):
+def added(O_acc: np.ndarray, P_ij: np.ndarray, V_j: np.ndarray, recipe: Recipe) -> np.ndarray:
     """Return O_acc + P_ij V_j, summed as the recipe says."""
     if recipe.o_sums == "exact":
         return O_acc + P_ij @ V_j

@@ -8,10 +8,12 @@ import numpy as np
 
 from flashlib import lowbit
 from flashlib.lowbit import EXACT, FORMATS, Prepared, Recipe, sums
+from flashlib.lowbit.attention import scores
 from flashlib.tiled import blocks
+from flashlib.widgets.eight_bits_lab import tiles
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, D, problem
+from flashlib.widgets.eight_bits_lab.tiles import B_C, Pass
 
-B_C = 128  # keys of a tile, as in the kernels
 KEYS = 512  # of a product where tiles do not matter
 SHOWN = B_C  # keys whose scores are drawn: those of the first tile
 POINTS = 32  # of a running sum, at most
@@ -42,8 +44,8 @@ class Played(NamedTuple):
     P: np.ndarray  # (ROWS, SHOWN), times p_times, before it is rounded
     P_q: np.ndarray  # (ROWS, SHOWN), and after
     weights: np.ndarray  # (ROWS, SHOWN): P / l
-    all_P: np.ndarray  # (ROWS, N), as P
-    all_P_q: np.ndarray  # (ROWS, N)
+    all_P: np.ndarray  # (T_c, ROWS, B_C), as P
+    all_P_q: np.ndarray  # (T_c, ROWS, B_C)
     keys: np.ndarray  # (n,): after so many keys
     running: np.ndarray  # (n, ROWS, COLS): O_acc then, in units of O
     unrounded: np.ndarray  # (n, ROWS, COLS): the same terms, added in fp64
@@ -57,24 +59,24 @@ def exactly(of: tuple, k_minus_mean: bool) -> Exact:
     Q, K, V = (X.astype(float) for X in problem(*of))
     if k_minus_mean:
         K -= K.mean(axis=0)
-    S, weights = _weights(Q, K)
+    S = _products(Q, K)
+    weights = _weights(S)
     return Exact(_summed(weights, V), S, weights)
 
 
-def _weights(Q, K, product=np.matmul):
-    """Return S and P / l of all keys, (ROWS, N). With more keys in a product BLAS starts threads, at a cost."""
-    S = np.concatenate([product(Q, K[cols].T) for cols in blocks(len(K), KEYS)], axis=1) / math.sqrt(D)
+def _products(Q, K):
+    """Return S of all keys, (ROWS, N). With more keys in a product BLAS starts threads, at a cost."""
+    return np.concatenate([Q @ K[cols].T for cols in blocks(len(K), KEYS)], axis=1) / math.sqrt(D)
+
+
+def _weights(S):
+    """Return P / l."""
     P = np.exp(S - S.max(axis=1, keepdims=True))
-    return S, P / P.sum(axis=1, keepdims=True)
+    return P / P.sum(axis=1, keepdims=True)
 
 
 def _summed(weights, V):
     return sum(weights[:, cols] @ V[cols] for cols in blocks(len(V), KEYS))
-
-
-def _in_O(steps):
-    """Return what a term of each tile counts in O, (T_c, ROWS): its m was not the last one, and l comes after."""
-    return np.exp([step.m - steps[-1].m for step in steps]) / steps[-1].l
 
 
 @lru_cache(maxsize=1)
@@ -84,45 +86,57 @@ def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
 
 
 @lru_cache(maxsize=1)
+def passes(of: tuple, recipe: Recipe) -> tuple[Pass, Pass]:
+    """Return two passes over all tiles: as a recipe says, and with its sums of P V alone, of exact scores."""
+    ready, before = prepared(of, recipe)
+    of_sums, S = lowbit.alone(recipe, "sums"), exactly(of, recipe.k_minus_mean).S.astype(np.float32)
+    both = tiles.tiles(_scores(ready, recipe), recipe), tiles.tiles(S, of_sums)
+    return tiles.passed(both, (ready.V.X_q, before.V.X), recipe)
+
+
+def _scores(ready, recipe):
+    """Return all scores as a recipe has them, (ROWS, N)."""
+    cols = B_C if recipe.s_sums == "exact" else KEYS  # the same bits as BLAS has for a tile
+    parts = [scores(ready, recipe, slice(0, ROWS), part, D**-0.5) for part in blocks(len(ready.K.X_q), cols)]
+    return np.concatenate(parts, axis=1)
+
+
+@lru_cache(maxsize=1)
 def played(of: tuple, recipe: Recipe) -> Played:
     """Return attention to a problem as a recipe says."""
-    ready = prepared(of, recipe)[0]
-    O = np.empty((ROWS, COLS), np.float32)
-    steps = list(lowbit.steps(ready, recipe, B_r=ROWS, B_c=B_C, O=O))
-    first, last = steps[0], steps[-1]
-    in_O = _in_O(steps)
-    P = [np.exp(step.S_ij - step.m[:, None]) * recipe.p_times for step in steps]
-    every = math.ceil(len(steps) / POINTS)
-    at = [*range(every - 1, len(steps) - 1, every), len(steps) - 1]
+    ready, now = prepared(of, recipe)[0], passes(of, recipe)[0]
+    P, P_q, in_O = now.tiles.P, now.tiles.P_q, now.tiles.in_O
+    every = math.ceil(len(P) / POINTS)
+    at = [*range(every - 1, len(P) - 1, every), len(P) - 1]
     in_sum = in_O[at, :, None] * ready.V.scale
     return Played(
-        O=lowbit.output(O, recipe),
-        **{"S": first.S_ij, "P": P[0], "P_q": first.P_ij, "weights": first.P_ij * in_O[0, :, None]},
-        all_P=np.concatenate(P, axis=1),
-        all_P_q=np.concatenate([step.P_ij for step in steps], axis=1),
-        keys=np.array([steps[k].cols.stop for k in at]),
-        running=np.array([steps[k].O_acc for k in at]) * in_sum,
-        unrounded=_unrounded(steps, ready.V.X_q)[at] * in_sum,
-        **_lost(last, ready, recipe, in_sum[-1]),
+        O=lowbit.output(now.O * ready.V.scale + ready.V_mean, recipe),
+        **{"S": now.tiles.S[0], "P": P[0], "P_q": P_q[0], "weights": P_q[0] * in_O[0, :, None]},
+        **{"all_P": P, "all_P_q": P_q},
+        keys=B_C * (np.array(at) + 1),
+        running=now.O_acc[at] * in_sum,
+        unrounded=_unrounded(now.tiles, ready.V.X_q)[at] * in_sum,
+        **_lost(now, ready, recipe, in_sum[-1]),
     )
 
 
-def _unrounded(steps, V_q):
-    """Return O_acc after each step as it would be if the same terms were added in fp64, (T_c, ROWS, COLS)."""
-    after, total = [], np.zeros(steps[0].O_acc.shape)
-    for step in steps:
-        total = step.alpha[:, None] * total + step.P_ij.astype(float) @ V_q[step.cols]
+def _unrounded(of, V_q):
+    """Return O_acc after each tile as it would be if the same terms were added in fp64, (T_c, ROWS, COLS)."""
+    terms = of.P_q.astype(float) @ V_q.reshape(-1, B_C, COLS)
+    after, total = [], 0
+    for alpha, term in zip(of.alpha, terms, strict=True):
+        total = alpha[:, None] * total + term
         after.append(total)
     return np.array(after)
 
 
-def _lost(last, ready, recipe, in_sum):
+def _lost(now, ready, recipe, in_sum):
     """Return the unit of the sums at their end, and how many of the last terms are smaller."""
-    nothing = np.full(last.O_acc.shape, np.nan)
+    nothing = np.full((ROWS, COLS), np.nan)
     if recipe.o_sums != "13 bits":
         return {"unit": nothing, "lost": nothing}
-    terms = last.P_ij[:, -sums.STEP :, None] * ready.V.X_q[-sums.STEP :]  # (ROWS, STEP, COLS)
-    largest = np.maximum(np.abs(last.O_acc), np.abs(terms).max(axis=1))
+    terms = now.tiles.P_q[-1][:, -sums.STEP :, None] * ready.V.X_q[-sums.STEP :]  # (ROWS, STEP, COLS)
+    largest = np.maximum(np.abs(now.O_acc[-1]), np.abs(terms).max(axis=1))
     unit = np.ldexp(1.0, np.frexp(largest)[1] - 1 - sums.BITS)
     return {"unit": unit * in_sum, "lost": ((terms != 0) & (np.abs(terms) < unit[:, None])).sum(axis=1)}
 
@@ -149,42 +163,17 @@ def _alone(of, recipe, cause, exact):
     """Return O if one cause is left, as `lowbit.by_cause` has it, by tiles only where they matter."""
     alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
     if cause == "inputs":
-        return _summed(_weights(rounded.Q.X, rounded.K.X)[1], before.V.X) + before.V_mean
+        return _summed(_weights(_products(rounded.Q.X, rounded.K.X)), before.V.X) + before.V_mean
     if cause == "S":
-        return _summed(_weights(before.Q.X, before.K.X, sums.product)[1], before.V.X) + before.V_mean
+        return _summed(_weights(_scores(before, alone)), before.V.X) + before.V_mean
     if cause == "V":
         return _summed(exact.weights.astype(np.float32), rounded.V.X) + rounded.V_mean
     if cause == "O":
         return lowbit.output(exact.O.astype(np.float32), alone)
-    O = _of_tiles(*_tiles(exact, alone), before.V.X, alone)
-    return O + before.V_mean
-
-
-def _of_tiles(P, in_O, V, alone):
-    """Return O of the P of all tiles, where P is rounded alone, or the sums over keys are."""
-    P_q = P if alone.p is None else lowbit.rounded(P, alone.p)
-    l = ((P if alone.l_from == "exact" else P_q).sum(axis=-1) * in_O).sum(axis=0)[:, None]
-    if alone.o_sums == "exact":
-        return _summed(np.concatenate([*(P_q * in_O[..., None])], axis=1), V) / l
-    V = V.reshape(len(P), B_C, COLS)
-    if alone.o_sums == "two levels":
-        return (sums.product(P_q, V) * in_O[..., None]).sum(axis=0) / l
-    O_acc = np.zeros((ROWS, COLS), np.float32)
-    # Where a tile counts nothing in the end, what went before it counts nothing too.
-    alpha = np.divide(in_O[:-1], in_O[1:], where=in_O[1:] != 0, out=np.zeros_like(in_O[1:]))
-    for j, (P_j, V_j) in enumerate(zip(P_q, V, strict=True)):
-        O_acc = sums.product(P_j, V_j, start=alpha[j - 1][:, None] * O_acc if j else None)
-    return O_acc / l
-
-
-def _tiles(exact, recipe):
-    """Return P of each tile where nothing is rounded, (T_c, ROWS, B_C), times p_times, and what it counts in O.
-
-    That is but for l: a tile's P is of the largest score so far, (T_c, ROWS).
-    """
-    S = np.swapaxes(exact.S.astype(np.float32).reshape(ROWS, -1, B_C), 0, 1)
-    m = np.maximum.accumulate(S.max(axis=-1))
-    return np.exp(S - m[..., None]) * np.float32(recipe.p_times), np.exp(m - m[-1])
+    if cause == "sums":
+        return passes(of, recipe)[1].O + before.V_mean
+    P = tiles.tiles(exact.S.astype(np.float32), alone)
+    return _summed(np.concatenate([*(P.P_q * P.in_O[..., None])], axis=1), before.V.X) + before.V_mean
 
 
 def rounding(of: tuple, recipe: Recipe) -> list[dict]:
