@@ -79,6 +79,11 @@ class Pages:
         if that fails, `drop` the tokens. A last page with other owners is copied first (copy on write).
         Raises OutOfPages, before any change, if more pages are needed than are free or kept.
         """
+        slots = self._append(sequence, tokens)
+        return np.array(slots, np.int32).reshape(len(slots), 2)
+
+    def _append(self, sequence, tokens):
+        """As `append`; the slots are a list of pairs."""
         own = self._of(sequence)
         n, ids = _read(tokens)
         N = len(own.tokens)
@@ -91,8 +96,7 @@ class Pages:
         own.tokens += [None] * n if ids is None else ids
         first = N // self.page
         self._know(own, first)
-        slots = [(own.pages[at // self.page], at % self.page) for at in range(N, N + n)]
-        return np.array(slots, np.int32).reshape(n, 2)
+        return [(own.pages[at // self.page], at % self.page) for at in range(N, N + n)]
 
     def fork(self, sequence: int) -> int:
         """Return a new sequence with the same tokens, in the same pages."""
@@ -316,10 +320,10 @@ def _hash(before, tokens):
 def _read(tokens):
     """Return how many tokens are given, and the list of their ids, or None for a count."""
     given = tokens.tolist() if hasattr(tokens, "tolist") else tokens  # of NumPy or torch
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        check_counts(tokens=given)
-        return int(given), None
     if not isinstance(given, list | tuple | range):
+        if isinstance(given, Integral) and not isinstance(given, bool):
+            check_counts(tokens=given)
+            return int(given), None
         raise TypeError(f"tokens is {tokens!r}; pass a list of token ids, or a count")
     for token in given:
         if type(token) is int and token >= 0:  # nearly all: what follows takes ten times as long

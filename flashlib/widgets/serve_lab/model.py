@@ -8,7 +8,7 @@ from flashlib.cache import Pages
 
 
 class Cache(Pages):
-    """Pages with K and V of one head, (2, n_pages, page, d): both in one array, which is read and written once.
+    """Pages with K and V of one head, beside each other: all rows of both are read and written at once.
 
     Who else needs a cache takes `flashlib.cache.Cache`, which checks what it is given: here that takes longer than
     all that the model computes.
@@ -16,10 +16,22 @@ class Cache(Pages):
 
     def __init__(self, n_pages, page, d):
         super().__init__(n_pages, page)
-        self.KV = np.zeros((2, n_pages, page, d))
+        self.d = d
+        self.KV = np.zeros((n_pages, page, 2 * d))
 
     def _copy(self, page, to):
-        self.KV[:, to] = self.KV[:, page]
+        self.KV[to] = self.KV[page]
+
+    def write(self, sequences: Sequence[int], rows: Sequence[Sequence[int]], KV: np.ndarray) -> None:
+        """Put new tokens at the end of each sequence, and their K and V, (B n, 2 d)."""
+        slots = [slot for one in zip(sequences, rows, strict=True) for slot in self._append(*one)]
+        pages, at = np.array(slots).T
+        self.KV[pages, at] = KV
+
+    def read(self, sequences: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return K and V, (B, N, d) with N of the longest, and which rows of them are of the sequence, (B, N)."""
+        KV = self.KV.take(self.table(sequences), axis=0).reshape(len(sequences), -1, 2 * self.d)
+        return KV[..., : self.d], KV[..., self.d :], np.arange(KV.shape[1]) < self.lengths(sequences)[:, None]
 
 
 class Model:
@@ -35,9 +47,9 @@ class Model:
         self.W_QKV = rng.standard_normal((3, d, d)) / np.sqrt(d)
         self.W = rng.standard_normal((vocab, d)) / np.sqrt(d)
         # A token has the same ones wherever it stands.
-        self.Q, *KV = self.E @ self.W_QKV  # (vocab, d)
+        self.Q, K, V = self.E @ self.W_QKV  # (vocab, d)
         self.Q /= np.sqrt(d)  # the scale of scores
-        self.KV = np.array(KV)  # (2, vocab, d)
+        self.KV = np.concatenate([K, V], axis=1)  # (vocab, 2 d)
         self.own = self.E @ self.W.T  # (vocab, vocab): what x itself adds to the logits
 
     def cache(self, n_pages: int, page: int) -> Cache:
@@ -55,17 +67,13 @@ class Model:
         rows: B lists of n tokens. over: unused, there is one way to attend.
         """
         tokens = np.array(rows)  # (B, n)
-        pages, at = np.concatenate([cache.append(*one) for one in zip(sequences, rows, strict=True)]).T
-        cache.KV[:, pages, at] = self.KV[:, tokens.ravel()]
+        cache.write(sequences, rows, self.KV.take(tokens.ravel(), axis=0))
         last = tokens[:, -1]
-        O = self._attend(self.Q[last], cache, sequences)
-        return (self.own[last] + O @ self.W.T)[:, None]
+        O = _attend(self.Q.take(last, axis=0), *cache.read(sequences))
+        return (self.own.take(last, axis=0) + O @ self.W.T)[:, None]
 
-    def _attend(self, Q, cache, sequences):
-        """Return O of the last token of each sequence, (B, d), from the pages of the cache; it sees all."""
-        B, d = Q.shape
-        K, V = cache.KV[:, cache.table(sequences)].reshape(2, B, -1, d)  # (B, N, d), N of the longest
-        S = (K @ Q[:, :, None])[:, :, 0]  # (B, N)
-        S[np.arange(S.shape[1]) >= cache.lengths(sequences)[:, None]] = -np.inf
-        P = np.exp(S - S.max(axis=1, keepdims=True))
-        return (P[:, None] @ V)[:, 0] / P.sum(axis=1, keepdims=True)
+
+def _attend(Q, K, V, seen):
+    """Return O of a query of each sequence, (B, d). Its scores are near 0: exp needs no maximum."""
+    P = np.exp(K @ Q[:, :, None])[:, :, 0] * seen  # (B, N)
+    return (P[:, None] @ V)[:, 0] / P.sum(axis=1, keepdims=True)

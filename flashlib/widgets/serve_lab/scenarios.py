@@ -1,5 +1,6 @@
 """The scenarios of ServeLab: which requests come, and when."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ SCENARIOS = {
 }
 
 
+@cache
 def prompts(scenario: str) -> list[list[int]]:
     """Return the prompts of a scenario's requests, the same every time."""
     rng = np.random.default_rng(15)
