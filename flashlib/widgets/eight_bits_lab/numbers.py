@@ -15,6 +15,7 @@ from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, D, problem
 from flashlib.widgets.eight_bits_lab.tiles import B_C, Pass
 
 KEYS = 512  # of a product where tiles do not matter
+KEYS_SUMMED = 1024  # of one in 13 bits: its terms fit in a cache
 SHOWN = B_C  # keys whose scores are drawn: those of the first tile
 POINTS = 32  # of a running sum, at most
 OCTAVES, PARTS = 20, 2  # of the axis of the histograms, and into how many bars each is cut
@@ -96,7 +97,7 @@ def passes(of: tuple, recipe: Recipe) -> tuple[Pass, Pass]:
 
 def _scores(ready, recipe):
     """Return all scores as a recipe has them, (ROWS, N)."""
-    cols = B_C if recipe.s_sums == "exact" else KEYS  # the same bits as BLAS has for a tile
+    cols = B_C if recipe.s_sums == "exact" else KEYS_SUMMED  # the same bits as BLAS has for a tile
     parts = [scores(ready, recipe, slice(0, ROWS), part, D**-0.5) for part in blocks(len(ready.K.X_q), cols)]
     return np.concatenate(parts, axis=1)
 
