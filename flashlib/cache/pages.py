@@ -173,8 +173,11 @@ class Pages:
         """How many rows of owned pages hold no token."""
         rows = [0] * self.n_pages
         for own in self._sequences.values():
-            for i, page in enumerate(own.pages):
-                rows[page] = max(rows[page], min(self.page, len(own.tokens) - i * self.page))
+            last = len(own.tokens) - (len(own.pages) - 1) * self.page
+            for page in own.pages[:-1]:
+                rows[page] = self.page
+            for page in own.pages[-1:]:
+                rows[page] = max(rows[page], last)
         return self.used * self.page - sum(rows)
 
     def check(self) -> None:

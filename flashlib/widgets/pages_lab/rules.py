@@ -163,8 +163,12 @@ def filled_rows(seen: Look, n_pages: int, page: int) -> list[int]:
     """Return for each page how many of its rows hold a token of some sequence."""
     filled = [0] * n_pages
     for name, own in seen.pages.items():
-        for i, one in enumerate(own):
-            filled[one] = max(filled[one], min(page, seen.lengths[name] - i * page))
+        left = seen.lengths[name]
+        for one in own:
+            rows = page if left > page else left  # `min` and `max` would take most of the time
+            if rows > filled[one]:
+                filled[one] = rows
+            left -= page
     return filled
 
 
