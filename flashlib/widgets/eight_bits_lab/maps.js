@@ -2,6 +2,7 @@
 /** @import { Numbers, Place, Result } from "./types.js" */
 import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
 import { between, short } from "../shared/numbers.js";
+import { pictureOf } from "../shared/picture.js";
 
 const FULL = 0.95; // of the errors have less than full colour
 
@@ -26,8 +27,6 @@ class ErrorMap {
   constructor(name, title, pointed) {
     this.name = name;
     this.mark = h("b", {});
-    const board = h("canvas").getContext("2d", { willReadFrequently: true }); // made once: that takes longest
-    this.board = /** @type {CanvasRenderingContext2D} */ (board);
     this.field = h("div", { class: "flash-eight-field", role: "img", "data-name": name }, this.mark);
     this.peak = note();
     const head = div("flash-eight-title", h("span", {}, title), this.peak);
@@ -61,15 +60,8 @@ class ErrorMap {
 
   /** @param {Colours} colour */
   paint(colour) {
-    const { canvas } = this.board;
-    if (canvas.width !== this.columns || canvas.height !== this.rows) {
-      Object.assign(canvas, { width: this.columns, height: this.rows });
-    }
-    const image = this.board.createImageData(this.columns, this.rows);
-    const pixels = new Uint32Array(image.data.buffer);
-    this.values.forEach((x, k) => (pixels[k] = colour.pixel(x, this.full)));
-    this.board.putImageData(image, 0, 0);
-    this.field.style.backgroundImage = `url(${canvas.toDataURL()})`;
+    const pixels = Uint32Array.from(this.values, (x) => colour.pixel(x, this.full));
+    this.field.style.backgroundImage = pictureOf(pixels, this.columns, this.rows);
   }
 
   /** @param {number} row @param {number} column @param {number} rows @param {number} columns */

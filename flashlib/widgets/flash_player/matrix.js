@@ -3,6 +3,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 import { div, h, note, symbol } from "../shared/elements.js";
 import { between, exact, short } from "../shared/numbers.js";
+import { pictureOf } from "../shared/picture.js";
 
 export const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the largest that can hold a number, in pixels
 const ROWS = 92; // for the rows of a tile, in pixels
@@ -32,21 +33,6 @@ export function cellsIn(room, rows, cols) {
 /** @typedef {{ rows: number, cols: number, width: number, height: number, numbers: boolean }} Size in cells and px */
 /** @typedef {{ data: Float64Array, offset: number, rows: number, cols: number }} Shown */
 /** @typedef {{ values: Float64Array, rows: number, cols: number, peak: number, colour: Colours }} Painted */
-
-/** @type {CanvasRenderingContext2D | undefined} */
-let board;
-
-/**
- * The one canvas that all pictures are made on, as its context, empty: to make one takes longer than to draw.
- * @param {number} width
- * @param {number} height
- */
-function emptyBoard(width, height) {
-  const made = () => h("canvas").getContext("2d", { willReadFrequently: true });
-  board ??= /** @type {CanvasRenderingContext2D} */ (made());
-  Object.assign(board.canvas, { width, height });
-  return board;
-}
 
 /** A tile under its name, and beside the name room for its size. */
 export class NamedTile {
@@ -190,16 +176,13 @@ export class Matrix {
    */
   #picture({ data, offset, rows, cols }, peak, colour) {
     if (!this.rows || !this.cols) return "none";
-    const context = emptyBoard(this.cols, this.rows);
-    const image = context.createImageData(this.cols, this.rows);
-    const pixels = new Uint32Array(image.data.buffer);
+    const pixels = new Uint32Array(this.cols * this.rows);
     for (let r = 0; r < rows; r++)
       for (let c = 0; c < cols; c++) {
         const x = data[offset + r * cols + c];
         if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else nothing is there yet
       }
-    context.putImageData(image, 0, 0);
-    return [...this.lines, `url(${context.canvas.toDataURL()}) 0 0 / 100% 100%`].join();
+    return [...this.lines, `${pictureOf(pixels, this.cols, this.rows)} 0 0 / 100% 100%`].join();
   }
 
   /**
