@@ -109,6 +109,19 @@ def test_scores_and_outputs_are_those_of_attention(lab):
     assert oracle.worst(page["weights_now"], ratio) < FP32
 
 
+def test_passes_are_those_of_lowbit_to_the_bit(lab):
+    steps = [*lowbit.steps(lowbit.prepared(*problem.problem(*of(lab)), lab.recipe), lab.recipe, B_c=128)]
+    now, of_sums = numbers.passes(of(lab), lab.recipe)
+    assert len(steps) == len(now.O_acc) == lab.N // 128
+    pairs = [("S", "S_ij"), ("P_q", "P_ij"), ("m", "m"), ("alpha", "alpha")]
+    for k, step in enumerate(steps):
+        for name, of_step in pairs:
+            assert np.array_equal(getattr(now.tiles, name)[k], getattr(step, of_step)), (name, k)
+        assert np.array_equal(now.O_acc[k], step.O_acc), k
+    assert np.array_equal(now.tiles.l, steps[-1].l)
+    assert np.array_equal(of_sums.tiles.P, of_sums.tiles.P_q), "nothing else is rounded"
+
+
 def attended(Q, K, V):
     """O and lse for a V with another number of columns than K."""
     S = Q @ K.T / np.sqrt(Q.shape[1])
@@ -330,7 +343,7 @@ def test_changes_from_the_page(change):
     lab.observe(lambda change: results.append(change.new), names="result")
     lab.set_state(change)
     assert len(results) == 1 and lab.refused == ""
-    for remembers in (problem.problem, numbers.exactly, numbers.prepared, numbers.played):
+    for remembers in (problem.problem, numbers.exactly, numbers.prepared, numbers.passes, numbers.played):
         remembers.cache_clear()
     expected = EightBitsLab(**change)
     assert lab.result == expected.result and repr(lab) == repr(expected)

@@ -87,7 +87,7 @@ def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
 
 
 @lru_cache(maxsize=1)
-def passes(of: tuple, recipe: Recipe) -> tuple[Pass, Pass]:
+def passes(of: tuple, recipe: Recipe) -> list[Pass]:
     """Return two passes over all tiles: as a recipe says, and with its sums of P V alone, of exact scores."""
     ready, before = prepared(of, recipe)
     of_sums, S = lowbit.alone(recipe, "sums"), exactly(of, recipe.k_minus_mean).S.astype(np.float32)
@@ -111,7 +111,7 @@ def played(of: tuple, recipe: Recipe) -> Played:
     at = [*range(every - 1, len(P) - 1, every), len(P) - 1]
     in_sum = in_O[at, :, None] * ready.V.scale
     return Played(
-        O=lowbit.output(now.O * ready.V.scale + ready.V_mean, recipe),
+        O=lowbit.output(now.output * ready.V.scale + ready.V_mean, recipe),
         **{"S": now.tiles.S[0], "P": P[0], "P_q": P_q[0], "weights": P_q[0] * in_O[0, :, None]},
         **{"all_P": P, "all_P_q": P_q},
         keys=B_C * (np.array(at) + 1),
@@ -172,7 +172,7 @@ def _alone(of, recipe, cause, exact):
     if cause == "O":
         return lowbit.output(exact.O.astype(np.float32), alone)
     if cause == "sums":
-        return passes(of, recipe)[1].O + before.V_mean
+        return passes(of, recipe)[1].output + before.V_mean
     P = tiles.tiles(exact.S.astype(np.float32), alone)
     return _summed(np.concatenate([*(P.P_q * P.in_O[..., None])], axis=1), before.V.X) + before.V_mean
 

@@ -34,12 +34,14 @@ class Tiles(NamedTuple):
 
 
 class Pass(NamedTuple):
+    """Tiles, and the sums of P V."""
+
     tiles: Tiles
     O_acc: np.ndarray  # (T_c, ROWS, COLS), after each tile
 
     @property
-    def O(self) -> np.ndarray:
-        """(ROWS, COLS), in units of V's scale, without V's mean, and not rounded."""
+    def output(self) -> np.ndarray:
+        """O, (ROWS, COLS), in units of V's scale, without V's mean, and not rounded."""
         return self.O_acc[-1] / self.tiles.l[:, None]
 
 
@@ -56,8 +58,8 @@ def tiles(S: np.ndarray, recipe: Recipe) -> Tiles:
     return Tiles(S, P, P_q, m, alpha, l)
 
 
-def passed(passes: Sequence[Tiles], values: Sequence[np.ndarray], recipe: Recipe) -> tuple[Pass, ...]:
-    """Return several Passes with the sums of a recipe: together they take little longer than one.
+def passed(passes: Sequence[Tiles], values: Sequence[np.ndarray], recipe: Recipe) -> list[Pass]:
+    """Return a Pass of each of several Tiles with the sums of a recipe: together they take little longer than one.
 
     values: V of each, (N, COLS).
     """
@@ -68,4 +70,4 @@ def passed(passes: Sequence[Tiles], values: Sequence[np.ndarray], recipe: Recipe
     for alpha_j, P_j, V_j in zip(alpha, P, V, strict=True):
         O_acc = added(alpha_j * O_acc, P_j, V_j, recipe)
         after.append(O_acc)
-    return tuple(map(Pass, passes, np.stack(after, axis=1)))
+    return list(map(Pass, passes, np.stack(after, axis=1)))

@@ -5,13 +5,14 @@ const MASKS = [0xff, 0xff00, 0xff0000, 0xff000000]; // of red, green, blue and w
 const CHUNK = 0x4000; // bytes that become a text at once
 
 /**
- * A picture as the address of an image, in the simplest format there is, BMP: to have a canvas make a PNG, which is
+ * A picture as an image of a style sheet, in the simplest format there is, BMP: to have a canvas make a PNG, which is
  * read again at once, takes several times as long.
  * @param {Uint32Array} pixels as `Colours.pixel` returns them, the first at the left of the top; 0 is nothing
  * @param {number} width
  * @param {number} height
  */
 export function pictureOf(pixels, width, height) {
+  if (pixels.every((pixel) => pixel === 0)) return "none"; // browsers take such an image for one without a mask
   const start = FILE + ABOUT;
   const bytes = new Uint8Array(start + 4 * width * height);
   const view = new DataView(bytes.buffer);
