@@ -261,7 +261,8 @@ def _softmax_timed(answer):
         exact, plain = X[:64].double().softmax(dim=-1), X[:64].softmax(dim=-1)
 
         def check():
-            harness.verify(f"softmax of rows of {length}", answer(X)[:64], exact, plain)  # noqa: B023
+            # Triton's exp is 2^(x log2(e)), which rounds x once more than torch's.
+            harness.verify(f"softmax of rows of {length}", answer(X)[:64], exact, plain, roundings=2)  # noqa: B023
 
         if not harness.works("yours", check, needed=False):
             del runs["yours"]

@@ -47,7 +47,7 @@ export class GradientChip {
     ];
     const sum = (name) => [
       tile(`${name}_added`, typeset(pass.added[name])),
-      arrow("→"),
+      arrow("add →"),
       tile(`${name}_sum`, symbol(`${name}_${pass.index}`)),
     ];
     const inputs = [

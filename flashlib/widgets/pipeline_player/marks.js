@@ -97,10 +97,11 @@ export function pipeLegend(drawn) {
   const spans = rows.flatMap((row) => row.spans);
   const told = pipeRescales(rows) ? ["fma"] : []; // below the lanes
   const there = new Set([...spans.map(([kind]) => kind), ...(rows.some(({ ticks }) => ticks.length) ? ["tick"] : [])]);
-  const kinds = Object.entries(PIPE_KINDS).flatMap(([kind, text]) => {
-    if (!there.has(kind) || told.includes(kind)) return [];
-    const name = PIPE_FILLED.has(kind) ? "flash-pipelining-any" : pipeClass(kind, 0);
-    return h("span", {}, picture(path(name, pipePath(kind, kind === "tick" ? 10 : 1, 0, 18, kind === "wait" ? 9 : 16))), text);
+  const alike = (kind) => (PIPE_FILLED.has(kind) ? "flash-pipelining-any" : pipeClass(kind, 0));
+  const shown = Object.keys(PIPE_KINDS).filter((kind) => there.has(kind) && !told.includes(kind));
+  const marks = [...Map.groupBy(shown, alike)].map(([name, [kind, ...others]]) => {
+    const drawn = pipePath(kind, kind === "tick" ? 10 : 1, 0, 18, kind === "wait" ? 9 : 16);
+    return h("span", {}, picture(path(name, drawn)), [kind, ...others].map((of) => PIPE_KINDS[of]).join("; "));
   });
   const whose = pipeRoles(drawn).map((role, k) => {
     const paths = [path(pipeClass("product", k), pipePath("product", 1, 0, 18, 16))];
@@ -111,5 +112,5 @@ export function pipeLegend(drawn) {
   const cursor = path("flash-pipelining-cursor", "M10 0V16");
   const times = [h("span", {}, picture(cursor), "now"), h("span", {}, picture(later), "faint: to come")];
   const names = PIPE_NAMES.filter(([pattern]) => spans.some(([, name]) => pattern.test(name)));
-  return [times, whose, kinds, names.map(([, text]) => h("span", {}, h("span", {}, typeset(text))))];
+  return [times, whose, marks, names.map(([, text]) => h("span", {}, h("span", {}, typeset(text))))];
 }

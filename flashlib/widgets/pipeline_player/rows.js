@@ -10,7 +10,7 @@ import { watchRoom } from "../split_lab/axes.js";
 const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
 /** px beside the axis, and how many letters that is: names at the left, what is on at the right. */
 const PIPE_BESIDE = {
-  wide: { label: 158, named: 24, now: 140, letters: 20 },
+  wide: { label: 158, named: 24, now: 150, letters: 22 },
   narrow: { label: 84, named: 12, now: 104, letters: 13 }, // a phone
 };
 const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row
@@ -134,7 +134,7 @@ export class PipeRows {
     if (this.result.axis !== "clocks" || !this.program.rows.length) return said;
     if (at === this.program.end) return `Now: ${said}`;
     if (Math.round(time) <= Math.round(at)) {
-      const others = this.state((span) => span[2] < at && at < span[3], true);
+      const others = this.state(([kind, , from, to]) => kind !== "product" && from < at && at < to, true); // `said` has it
       return `Now: ${said}${others && ` Meanwhile ${others[0].toLowerCase()}${others.slice(1)}`}`;
     }
     return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
