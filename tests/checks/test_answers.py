@@ -41,7 +41,7 @@ def kernels():
         import flashlib.kernels  # noqa: F401
 
 
-KERNELS = 16
+KERNELS = 10
 
 
 @functools.cache

@@ -127,7 +127,7 @@ class SplitLab extends Widget {
     if (!this.result) return;
     const { words, equal, merges, model, n } = this.result;
     const many =
-      `For each head ${n} programs read a part each, at once. ` +
+      `Per head ${n} programs read a part each. ` +
       "Then l and O_acc, times alpha_s\u00a0=\u00a0exp(m_s\u00a0−\u00a0m), are added.";
     setSentence(this.head.now, n > 1 ? many : "One program reads all keys: there is nothing to merge.");
     setSentence(this.words, `${words[0]} ${merges}`);
