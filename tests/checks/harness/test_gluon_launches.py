@@ -68,7 +68,7 @@ def test_every_fault_of_a_producer_is_played(amount, here):
             player = verdict.run.play(answer.program.function)
             played += isinstance(player, PipelinePlayer) and not player.problem
             assert player is not None, answer
-    assert played > 2  # others are no events of a run
+    assert played > 1  # others are no events of a run
 
 
 def test_who_writes_into_a_slot_that_others_read_is_named_and_played(here):
