@@ -165,7 +165,8 @@ class MergeTree extends Widget {
     this.plain.show(plain);
     this.root.classList.toggle("flash-merge-plain", plain);
     this.root.classList.toggle("flash-merge-begun", this.moves.length > 0);
-    for (const button of [this.undo, this.again]) button.setAttribute("aria-disabled", !this.moves.length);
+    // Not "false": where all settings are off, these would be said to be on.
+    for (const button of [this.undo, this.again]) button.ariaDisabled = this.moves.length ? null : "true";
     this.tree.draw(this.sent, this.states, plain);
     this.comparison.draw(this.sent, this.states[this.states.length - 1], this.whole);
     this.log.draw(this.sent);
