@@ -91,8 +91,9 @@ def test_a_function_stands_apart_from_what_it_is_next_to(tex, expected, display)
     "tex",
     [
         *(r"\log(x)", r"\log\left(x\right)", r"\log{(x)}", r"\log\bigl(x\bigr)", r"\log_2(x)", r"\log^{-1}(x)"),
-        *(r"\max(x)", r"\max\{a\}", r"\tanh\lfloor x", r"\operatorname{lse}(x)", r"\log[x]", r"\log\left|x\right|"),
-        *(r"\log", r"x = \log", r"\log_2", r"\log = x", r"\log, x", r"m + \log", r"(\log)", r"\operatorname{lse} - m"),
+        *(r"\max(x)", r"\max\{a\}", r"\tanh\lfloor x", r"\operatorname{lse}(x)", r"\log[x]"),
+        *(r"\log\left|x\right|", r"\log", r"x = \log", r"\log_2", r"\log = x", r"\log, x", r"m + \log"),
+        *(r"(\log)", r"\operatorname{lse} - m", r"\operatorname{lse}_a"),
         *("a b", "a(b)", r"\mathrm{scale}", r"a \bmod b", r"\sum_j x", "x'"),
     ],
 )
