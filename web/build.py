@@ -181,10 +181,14 @@ def write_value(path, name, value):
 
 
 def entries(made):
-    """Yield what is searched of a chapter: [address, chapter, heading, words] of each section."""
-    title = f"{made.chapter.number} · {made.chapter.title}"
-    for anchor, heading, words in made.page.words:
-        yield [f"{made.chapter.slug}.html{'#' if anchor else ''}{anchor}", title, heading, words.strip()]
+    """Yield what is searched of a chapter: [kind, address, chapter, heading, words], see page/find.js."""
+    address, title = f"{made.chapter.slug}.html", f"{made.chapter.number} · {made.chapter.title}"
+    (_, _, begins), *sections = made.page.words
+    yield ["chapter", address, title, made.chapter.idea.replace("`", ""), begins.strip()]
+    for anchor, heading, words in sections:
+        yield ["section", f"{address}#{anchor}", title, heading, words.strip()]
+    for anchor, term, meaning in made.page.terms:
+        yield ["term", f"{address}#{anchor}", "Glossary", term, meaning]
 
 
 def write_preview(static):

@@ -14,6 +14,7 @@ from web import prose
 from web.plots import of_plot
 
 CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
+TERM = re.compile(r'<tr id="(term-[^"]*)">\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>\s*</tr>', re.DOTALL)
 TITLE = re.compile(r"\A# .*\n+")
 VERDICT = "application/vnd.flashlib.verdict+json"
 UNNAMED = "A picture that the code above draws"
@@ -21,11 +22,12 @@ UNNAMED = "A picture that the code above draws"
 
 class Page(NamedTuple):
     """A chapter's page. widgets: {id of a cell: what it shows}; sections: [(id, HTML of the heading)];
-    words: [(id, heading, words)] of each section, to be searched."""
+    what is searched: words: [(id, heading, words)] of each section; terms: [(id, term, meaning)] of a glossary."""
 
     body: str
     sections: list
     words: list
+    terms: list
     widgets: dict
     cards: list
     exercises: list
@@ -38,7 +40,7 @@ class Writer:
         """missing: where Python runs in the page, {id of a cell: what it needs that is not there, or ""}."""
         self.shown, self.pictures, self.repository = shown, pictures, repository
         self.missing = missing
-        self.parts, self.sections, self.words = [], [], [["", "", ""]]
+        self.parts, self.sections, self.words, self.terms = [], [], [["", "", ""]], []
         self.cards, self.exercises = [], []
         self.exercise = ""  # whose cells these are
         self.asked = []  # the cards whose answers the outputs below give away
@@ -52,7 +54,8 @@ class Writer:
             self._leave(cell)
             self._text(cell) if cell.cell_type == "markdown" else self._code(cell)
         self._leave(None)
-        return Page("\n".join(self.parts), self.sections, self.words, self.shown, self.cards, self.exercises)
+        body, searched = "\n".join(self.parts), (self.words, self.terms)
+        return Page(body, self.sections, *searched, self.shown, self.cards, self.exercises)
 
     def _leave(self, cell):
         """End the exercise before a cell that is not part of it, and what questions cover."""
@@ -79,11 +82,14 @@ class Writer:
         self.parts.append(markup)
 
     def _index(self, markup):
-        """Keep the words of a text, apart for each of its headings."""
+        """Keep the words of a text, apart for each of its headings and for each term that it explains."""
+        for anchor, *row in TERM.findall(markup):
+            self.terms.append([anchor, *map(prose.words, row)])
+        markup = TERM.sub("", markup)
         pieces = re.split(r'<h[23] id="([^"]*)">(.*?)<a class="anchor".*?</h[23]>', markup, flags=re.DOTALL)
-        self.words[-1][2] += " " + prose.plain(pieces[0])
+        self.words[-1][2] += " " + prose.words(pieces[0])
         for anchor, heading, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-            self.words.append([anchor, prose.plain(heading), prose.plain(text)])
+            self.words.append([anchor, prose.words(heading), prose.words(text)])
 
     def _code(self, cell):
         if asked := CARD.fullmatch(cell.source):

@@ -18,12 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 FONT = ROOT / "web" / "static" / "maths.woff2"
 MATHS = re.compile(r"<math.*?</math>", re.DOTALL)
 # A browser sets a letter alone in italics, which have code points of their own: Latin, Greek.
-ITALIC = {**dict.fromkeys("h", 0x210E), **{chr(65 + k): 0x1D434 + k for k in range(26)}}
-ITALIC |= {chr(97 + k): 0x1D44E + k for k in range(26) if chr(97 + k) != "h"}
-ITALIC |= {chr(0x391 + k): 0x1D6E2 + k for k in range(25)} | {chr(0x3B1 + k): 0x1D6FC + k for k in range(25)}
-ITALIC |= {"∂": 0x1D715}
-PLAIN = "()[]{}|‖,.;:=+−<>≤≥0123456789"  # what any formula may need, used today or not
+CAPITALS = [chr(0x391 + k) for k in range(25)]
+CAPITALS[17] = "ϴ"  # Unicode has no capital of the final sigma, and its italics have this letter there
+GREEK = [*CAPITALS, "∇", *(chr(0x3B1 + k) for k in range(25)), *"∂ϵϑϰϕϱϖ"]
+ITALIC = {chr(65 + k): 0x1D434 + k for k in range(26)} | {chr(97 + k): 0x1D44E + k for k in range(26)}
+ITALIC |= {"h": 0x210E, "ı": 0x1D6A4, "ȷ": 0x1D6A5} | {letter: 0x1D6E2 + k for k, letter in enumerate(GREEK)}
+PLAIN = "()[]{}|‖,.;:=+−<>≤≥√0123456789"  # what any formula may need, used today or not
 ASCII = {"-": "−", "*": "∗", "'": "′", "~": "˜˜̃", "^": "ˆ̂"}  # what a browser sets in their place
+DRAWN = {"msqrt": "√", "mroot": "√"}  # what a browser draws for an element: no text has it
 
 
 def used():
@@ -33,7 +35,14 @@ def used():
         for cell in notebooks.read(path).cells:
             if cell.cell_type == "markdown":
                 for maths in MATHS.findall(prose.to_html(cell.source)[0]):
-                    found |= set(html.unescape(re.sub(r"<[^>]+>", "", maths)))
+                    found |= characters(maths)
+    return found
+
+
+def characters(maths):
+    """Return the characters that a browser needs for a formula, those that no text has among them."""
+    found = set(html.unescape(re.sub(r"<[^>]+>", "", maths)))
+    found |= {DRAWN[tag] for tag in re.findall(r"<(\w+)", maths) if tag in DRAWN}
     return found - {" ", "\n"}
 
 
@@ -51,8 +60,11 @@ def main():
     options.name_IDs = ["*"]  # who made it, and its licence
     font = subset.load_font(sys.argv[1], options)
     cut = subset.Subsetter(options)
-    letters = "".join(chr(k) for k in ITALIC.values()) + "".join(ITALIC)
-    cut.populate(unicodes=points(used() | set(PLAIN + letters)))
+    wanted = points(used() | set(PLAIN) | set(ITALIC))
+    if lacking := wanted - set(font.getBestCmap()):
+        signs = " ".join(map(chr, sorted(lacking)))
+        sys.exit(f"{sys.argv[1]} has no {signs}: write these formulas in another way")
+    cut.populate(unicodes=wanted)
     cut.subset(font)
     subset.save_font(font, str(FONT), options)
     print(f"{FONT.name}: {FONT.stat().st_size} bytes, {len(font.getGlyphOrder())} glyphs")

@@ -1,21 +1,22 @@
-"""Prose: Markdown to HTML, formulas to MathML."""
+"""Prose: Markdown to HTML."""
 
 import html
 import re
-from functools import cache
-from xml.etree import ElementTree
 
-from latex2mathml import converter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from web import readable
+from web.formulas import formula
 
 TAG = re.compile(r"<[^>]+>")
 FORMULA = re.compile(r"<th([^>]*)>((?:<math(?:(?!</?th\b).)*</math>|<wbr>)+)</th>", re.DOTALL)  # and nothing else
 EMPTY = re.compile(r"<th([^>]*)></th>")
+TERMS = re.compile(r"<thead>\s*<tr>(?:\s*<td[^>]*></td>){2}\s*</tr>\s*</thead>")  # of a glossary
+TERM = re.compile(r"<tr>(\s*<td[^>]*>)(.*?)(</td>\s*<td)", re.DOTALL)
+UNSEEN = re.compile(r'<span class="unseen">.*?</span>')
 REGION = 'tabindex="0" role="group"'  # what may be wider than a phone, and is moved sideways
 SPACE = re.compile(r"\s+")
-BREAKS = set("=≈≤≥<>⇒+−·,")  # signs after which a line may break
-SHORTEST = 8  # characters of a part
-HIDDEN = re.compile(r"<math.*?</math>", re.DOTALL)
+MATHS = re.compile(r"<math.*?</math>", re.DOTALL)
 
 
 def to_html(text, repository=""):
@@ -26,45 +27,30 @@ def to_html(text, repository=""):
 
 def plain(markup):
     """Return the words of HTML, without tags and formulas."""
-    return SPACE.sub(" ", html.unescape(TAG.sub("", HIDDEN.sub(" ", markup)))).strip()
+    return SPACE.sub(" ", html.unescape(TAG.sub("", MATHS.sub(" ", markup)))).strip()
+
+
+def words(markup):
+    """Return the words of HTML, formulas among them, each as a line of text."""
+    markup = UNSEEN.sub("", markup).replace("</math><wbr>", "</math> ")
+    markup = MATHS.sub(lambda found: html.escape(readable.line(found[0])), markup)
+    return SPACE.sub(" ", html.unescape(TAG.sub("", markup))).strip()
+
+
+def address(markup):
+    """Return the id of a place, made of its words."""
+    return re.sub(r"[^\w.-]+", "-", markup).strip("-")
+
+
+def _term(found):
+    """Return the beginning of a row that explains a term, with an address."""
+    return f'<tr id="term-{address(words(found[2]))}">{found[1]}{found[2]}{found[3]}'
 
 
 def _named(found):
     """Return a heading that is a formula, with its letters for who hears it: not all know MathML."""
     letters = html.escape(html.unescape(TAG.sub("", found[2])))
     return f'<th{found[1]}><span class="unseen">{letters}</span><span aria-hidden="true">{found[2]}</span></th>'
-
-
-@cache  # most occur again and again
-def formula(tex, display="inline"):
-    """Return the MathML of a formula. A long one in a line of text is cut where the line may break."""
-    maths = converter.convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
-    maths = maths.replace("<mo>&#x0221E;</mo>", "<mi>&#x0221E;</mi>")  # no operator with room around it
-    return "<wbr>".join(pieces(maths)) if display == "inline" else maths
-
-
-def pieces(maths):
-    """Return the formula in parts, each with a sign at its end after which a line may break."""
-    root = ElementTree.fromstring(maths)
-    (row,) = root
-    parts, length = [[]], 0
-    for child in row:
-        parts[-1].append(child)
-        length += len("".join(child.itertext()))
-        if child.tag == "mo" and child.text in BREAKS and length >= SHORTEST:
-            child.set("form", "infix")  # with the room around it that it has inside of a formula
-            parts.append([])
-            length = 0
-    if length < SHORTEST and len(parts) > 1:
-        parts[-2:] = [parts[-2] + parts[-1]]
-    return [_maths(root, part) for part in parts]
-
-
-def _maths(root, children):
-    whole = ElementTree.Element("math", root.attrib)
-    row = ElementTree.SubElement(whole, "mrow")
-    row.extend(children)
-    return ElementTree.tostring(whole, encoding="unicode")
 
 
 class Prose(IPythonRenderer):
@@ -87,7 +73,7 @@ class Prose(IPythonRenderer):
         return super().block_code(code, info).replace("<pre>", f'<pre {REGION} aria-label="code">', 1)
 
     def heading(self, text, level, **attrs):
-        anchor = re.sub(r"[^\w.-]+", "-", plain(text)).strip("-")
+        anchor = address(plain(text))
         self.headings.append((level, anchor, text))
         link = f'<a class="anchor" href="#{anchor}" aria-label="Link to this section">#</a>' if level > 1 else ""
         return f'<h{level} id="{anchor}">{text}{link}</h{level}>\n'
@@ -102,4 +88,6 @@ class Prose(IPythonRenderer):
     def table(self, text):
         text = EMPTY.sub(r"<td\1></td>", text)  # above nothing, and so no heading
         text = FORMULA.sub(_named, text)
+        if head := TERMS.match(text):
+            text = head[0] + TERM.sub(_term, text[head.end() :])
         return f'<div class="table" {REGION} aria-label="table"><table>{text}</table></div>\n'

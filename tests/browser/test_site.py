@@ -49,6 +49,21 @@ VIOLATIONS = """async (amount) => {
     if (!passes.length) return ["axe has looked at nothing"];
     return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }"""
+# How much wider than what is under it a root is, in em: the sign in front of it.
+ROOTS = """() => [...document.querySelectorAll("msqrt, mroot")].filter((e) => e.checkVisibility()).map((e) => {
+    const inside = [...e.children].slice(0, e.localName === "mroot" ? 1 : undefined);
+    const width = inside.reduce((sum, child) => sum + child.getBoundingClientRect().width, 0);
+    return [e.outerHTML, (e.getBoundingClientRect().width - width) / parseFloat(getComputedStyle(e).fontSize)];
+})"""
+# Of all letters and signs of the formulas that look the same, one is marked.
+ONE_OF_EACH = """() => {
+    const each = new Map();
+    const seen = (e) => e.textContent.trim() && e.checkVisibility();
+    for (const e of [...document.querySelectorAll("math :is(mi, mo, mn, mtext)")].filter(seen))
+        each.set(`${e.textContent} ${e.getAttribute("mathvariant")}`, e);
+    for (const e of each.values()) e.dataset.one = "";
+    return [...document.querySelectorAll("[data-one]")].map((e) => e.textContent);
+}"""
 SCROLLED = """async () => {
     for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
         scrollTo(0, y);
@@ -165,6 +180,35 @@ def test_a_page_plays_fits_and_can_be_read_by_all(browser, course, amount, name,
         assert page.evaluate(VIOLATIONS, amount) == []
 
 
+@pytest.mark.parametrize("amount, name", [("few", "00_start_here.html"), *(("all", name) for name in ALL)])
+def test_roots_are_drawn_and_formulas_are_in_their_font(browser, course, amount, name):
+    """A root is wider than what is under it; a sign that the font lacks comes from another one."""
+    with visit(browser, course(amount).address + name, errors=None) as page:
+        page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        page.evaluate("document.fonts.ready")
+        roots = page.evaluate(ROOTS)
+        assert [maths for maths, wider in roots if wider < 0.4] == []
+        assert roots or amount == "all", "there is a root to look at"
+        used = fonts(page)
+        assert used.get("Latin Modern Math") or amount == "all", "there is a formula to look at"
+        assert {name: texts for name, texts in used.items() if name != "Latin Modern Math"} == {}
+
+
+def fonts(page):
+    """Return the fonts in which Chromium sets the formulas of a page: {name: what it sets in them}."""
+    client = page.context.new_cdp_session(page)
+    client.send("DOM.enable")
+    client.send("CSS.enable")
+    texts = page.evaluate(ONE_OF_EACH)
+    root = client.send("DOM.getDocument")["root"]["nodeId"]
+    nodes = client.send("DOM.querySelectorAll", {"nodeId": root, "selector": "[data-one]"})["nodeIds"]
+    found = {}
+    for node, text in zip(nodes, texts, strict=True):
+        for font in client.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]:
+            found.setdefault(font["familyName"], set()).add(text)
+    return found
+
+
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_links_lead_somewhere(course, amount):
     """To a page and to a place on it; between chapters only where all are there."""
@@ -246,18 +290,6 @@ def test_progress_goes_out_and_comes_back(browser, course, tmp_path):
         assert page.locator(f"[data-solved={name}]").is_checked()
 
 
-def test_search_finds_a_section_by_keyboard(chapter):
-    chapter.keyboard.press("/")
-    chapter.keyboard.type("rescale maximum")
-    first = chapter.locator("#search li").first
-    first.wait_for()
-    assert first.locator("mark").count()
-    chapter.keyboard.type(" xyzzy")
-    chapter.get_by_text("Nothing has all of these words.").wait_for()
-    chapter.keyboard.press("Escape")
-    assert chapter.locator("#search").is_hidden()
-
-
 def test_the_theme_is_chosen_and_the_widgets_follow(chapter):
     root = chapter.locator(".widget .flash-widget").first
     assert "flash-dark" not in root.get_attribute("class")
@@ -298,17 +330,50 @@ def test_a_record_that_is_lost_says_so(browser, course):
     (folder / "broken.html").unlink()
 
 
-def test_a_phone_opens_the_contents(browser, course):
+LONGER = """() => {
+    const list = document.querySelector("#contents > ul");
+    const chapter = list.querySelector("li:not(:has(ol))");
+    for (let k = 0; k < 30; k++) list.append(chapter.cloneNode(true));
+}"""
+
+
+@pytest.mark.parametrize("width, height", [(360, 640), (390, 844), (700, 500), (820, 1180)])
+def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, width, height):
+    with visit(browser, f"{course('few').address}{FEW[-1]}", "phone") as page:
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(LONGER)  # as if the site had all chapters, and some more
+        contents, button = page.locator("#contents"), page.get_by_role("button", name="Contents")
+        for _ in range(2):
+            assert contents.is_hidden() and button.get_attribute("aria-expanded") == "false"
+            button.click(timeout=5000)
+            assert contents.is_visible() and button.get_attribute("aria-expanded") == "true"
+            button.click(timeout=5000)
+        button.click()
+        assert page.evaluate("document.activeElement.getAttribute('aria-current')") == "page"
+        box = contents.bounding_box()
+        assert box["y"] >= page.locator(".top").bounding_box()["height"] - 1, "the button is not covered"
+        assert box["y"] + box["height"] <= height + 1
+        page.mouse.move(180, height / 2)
+        for _ in range(20):  # beyond the end of the list too
+            page.mouse.wheel(0, 400)
+        last = contents.locator("> ul > li:last-child > a").last
+        page.wait_for_function("e => e.getBoundingClientRect().bottom <= innerHeight", arg=last.element_handle())
+        assert page.evaluate("scrollY") == 0, "the page below the list stays where it is"
+        with page.expect_navigation():
+            last.click()
+        page.wait_for_selector(READY, state="attached")
+        assert contents.is_hidden() and not page.url.endswith(FEW[-1])
+
+
+def test_the_contents_close_when_they_lead_to_a_section(browser, course):
     with visit(browser, f"{course('few').address}{FEW[-1]}", "phone") as page:
         contents = page.locator("#contents")
-        assert contents.is_hidden()
         page.get_by_role("button", name="Contents").click()
-        assert contents.is_visible()
         page.keyboard.press("Escape")
         assert contents.is_hidden()
         page.get_by_role("button", name="Contents").click()
         contents.locator("ol a").last.click()
-        assert contents.is_hidden() and "#" in page.url
+        assert contents.is_hidden() and "#" in page.url and page.evaluate("scrollY") > 0
 
 
 def test_it_can_be_opened_as_a_file(browser, course):

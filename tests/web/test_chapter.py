@@ -109,7 +109,15 @@ def test_a_picture_is_a_file_in_few_colours_with_words(write, tmp_path):
 def test_the_words_of_each_section_can_be_searched(write):
     page = write(markdown("# 99 · T\n\nStart $x$ here."), markdown("## One\n\nalpha **beta**\n\n### Two\n\ngamma"))
     assert [[anchor, heading, words.strip()] for anchor, heading, words in page.words] == [
-        ["", "", "Start here."],
+        ["", "", "Start x here."],
         ["One", "One", "alpha beta"],
         ["Two", "Two", "gamma"],
     ]
+
+
+def test_a_glossary_is_searched_term_by_term(write):
+    table = "| | |\n|---|---|\n| tile, $B_r$ | *some* rows |\n| $m$ | the maximum |"
+    page = write(markdown(f"## Glossary\n\nWords.\n\n{table}\n\nAfter."))
+    assert page.terms == [["term-tile-B_r", "tile, B_r", "some rows"], ["term-m", "m", "the maximum"]]
+    assert page.words[1] == ["Glossary", "Glossary", "Words. After."]
+    assert all(f'id="{anchor}"' in page.body for anchor, *_ in page.terms)

@@ -1,4 +1,4 @@
-"""Markdown as pages have it: formulas, headings, links, tables."""
+"""Markdown as pages have it: headings, links, tables."""
 
 import html
 import re
@@ -8,40 +8,13 @@ import pytest
 pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
-from web import font, prose
+from web import prose
 
 TAG = re.compile(r"<[^>]+>")
 
 
 def text(maths):
     return html.unescape(TAG.sub("", maths))
-
-
-@pytest.mark.parametrize(
-    "tex, parts",
-    [
-        ("x", 1),
-        ("x_j = q_i", 1),
-        (r"l = 0.1353 \cdot 1.3679 + 1.3679 = 0.1851 + 1.3679 = 1.5530", 3),
-        (r"\frac{aaaaaaaaaa = bbbbbbbbb}{cccccccccc}", 1),
-    ],
-)
-def test_a_long_formula_may_break_after_a_sign_and_loses_nothing(tex, parts):
-    cut = prose.formula(tex)
-    assert cut.count("<wbr>") == parts - 1 and cut.count("<math") == parts
-    whole = prose.converter.convert(tex)
-    assert text(cut) == text(whole)
-    for part in cut.split("<wbr>")[:-1]:
-        assert text(part)[-1] in prose.BREAKS and len(text(part)) >= prose.SHORTEST
-
-
-def test_a_formula_on_its_own_lines_is_not_cut():
-    markup, _ = prose.to_html("$$\nl = 0.1353 \\cdot 1.3679 + 1.3679 = 0.1851 + 1.3679\n$$")
-    assert markup.count("<math") == 1 and 'display="block"' in markup
-
-
-def test_infinity_has_no_room_around_it():
-    assert "<mi>∞</mi>" in prose.formula(r"-\infty")
 
 
 @pytest.mark.parametrize("repository", ["", "https://github.com/a/b"])
@@ -83,12 +56,14 @@ def test_a_fold_holds_markdown():
     assert "<strong>two</strong>" in markup and "<math" in markup and markup.count("</details>") == 1
 
 
-def test_the_font_has_every_sign_of_the_formulas_and_is_small():
-    tt = pytest.importorskip("fontTools.ttLib")
-    pytest.importorskip("brotli")
-    with tt.TTFont(font.FONT) as cut:
-        has = set(cut.getBestCmap())
-        assert "MATH" in cut, "what a browser sets fractions and roots with"
-    lacking = {chr(point) for point in font.points(font.used()) if point not in has}
-    assert not lacking & font.used(), "cut it again: see web/font.py"
-    assert font.FONT.stat().st_size <= 100_000
+def test_what_a_glossary_explains_has_an_address():
+    markup, _ = prose.to_html("| | |\n|---|---|\n| tile, $B_r$ | rows |\n| KV cache | kept |")
+    assert re.findall(r'<tr id="([^"]*)">\s*<td>(.*?)[,<]', markup) == [
+        ("term-tile-B_r", "tile"),
+        ("term-KV-cache", "KV cache"),
+    ]
+
+
+@pytest.mark.parametrize("head", ["| a | |\n|---|---|", "| | | |\n|---|---|---|"])
+def test_other_tables_have_none(head):
+    assert "<tr id" not in prose.to_html(f"{head}\n| tile | rows |")[0]

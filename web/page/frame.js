@@ -34,7 +34,7 @@ function startContents() {
   };
   button.addEventListener("click", () => {
     set(button.getAttribute("aria-expanded") !== "true");
-    if (button.getAttribute("aria-expanded") === "true") contents.querySelector("a")?.focus();
+    if (button.getAttribute("aria-expanded") === "true") /** @type {HTMLElement | null} */ (contents.querySelector("[aria-current]"))?.focus();
   });
   contents.addEventListener("click", ({ target }) => target instanceof Element && target.closest("a") && set(false));
   document.addEventListener("keydown", (event) => {

@@ -1,44 +1,6 @@
 // Search in all chapters: the index is a script that is loaded when it is first asked for.
 
-const MOST = 30; // results
-
-/** @param {string} text */
-const folded = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
-
-/**
- * The best sections for the words: all must be there; a heading counts more than the text.
- * @param {[string, string, string, string][]} index address, chapter, heading, text
- * @param {string} asked
- */
-export function found(index, asked) {
-  const words = folded(asked).split(/\s+/).filter(Boolean);
-  if (!words.length) return [];
-  const points = ([, chapter, heading, text]) => {
-    const [title, head, body] = [chapter, heading, text].map(folded);
-    let sum = 0;
-    for (const word of words) {
-      const times = body.split(word).length - 1;
-      if (!times && !head.includes(word) && !title.includes(word)) return 0;
-      sum += Math.min(times, 5) + (head.includes(word) ? 20 : 0) + (title.includes(word) ? 10 : 0);
-    }
-    return sum;
-  };
-  const rated = index.map((entry) => ({ entry, points: points(entry) })).filter(({ points }) => points);
-  return rated.sort((a, b) => b.points - a.points).slice(0, MOST).map(({ entry }) => entry);
-}
-
-/**
- * The piece of a text around the first of the words, in parts: every second one is a word that was asked for.
- * @param {string} text
- * @param {string} asked
- */
-export function piece(text, asked) {
-  const words = asked.split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const pattern = new RegExp(`(${words.join("|")})`, "i");
-  const at = Math.max(0, text.search(pattern) - 60);
-  const cut = `${at ? "…" : ""}${text.slice(at, at + 180)}${text.length > at + 180 ? "…" : ""}`;
-  return cut.split(new RegExp(pattern.source, "gi"));
-}
+import { found, meant, piece } from "./find.js";
 
 /** Load the index, once. */
 function load() {
@@ -60,12 +22,95 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
+/** A result: a link that the arrow keys select and Enter opens. */
+function option([kind, address, chapter, heading, text], asked, k) {
+  const title = kind === "chapter" ? chapter : `${chapter} · ${heading}`;
+  const parts = piece(kind === "chapter" ? `${heading}. ${text}` : text, asked);
+  const words = parts.map((part, n) => (n % 2 ? make("mark", {}, part) : part));
+  const inside = [make("span", { class: "title" }, title), make("span", { class: "piece" }, ...words)];
+  const link = make("a", { id: `search-${k}`, role: "option", href: address, tabindex: "-1" }, ...inside);
+  return make("li", { role: "none" }, link);
+}
+
+/** Keep one of the results selected, the first to begin with. */
+class Results {
+  /** @param {HTMLElement} list @param {HTMLInputElement} field */
+  constructor(list, field) {
+    this.list = list;
+    this.field = field;
+    this.at = 0;
+  }
+
+  show(results, asked) {
+    this.list.replaceChildren(...results.map((one, k) => option(one, asked, k)));
+    this.list.scrollTop = 0;
+    this.field.setAttribute("aria-expanded", String(results.length > 0));
+    this.select(0);
+  }
+
+  /** @returns {HTMLElement[]} */
+  get options() {
+    return [...this.list.querySelectorAll("a")];
+  }
+
+  select(at) {
+    const { options } = this;
+    this.at = options.length && (at + options.length) % options.length;
+    options.forEach((one, k) => one.setAttribute("aria-selected", String(k === this.at)));
+    options[this.at]?.scrollIntoView({ block: "nearest" });
+    this.field.setAttribute("aria-activedescendant", options[this.at]?.id ?? "");
+  }
+}
+
+/** What is found for the words in the field, and a sentence about it. */
+async function look(asked) {
+  const index = await load();
+  const results = found(index, asked);
+  if (results.length || !asked) return { results, asked, sentence: "" };
+  const other = meant(index, asked);
+  const others = other ? found(index, other) : [];
+  if (!others.length) return { results, asked, sentence: "Nothing has all of these words." };
+  return { results: others, asked: other, sentence: `Nothing has “${asked}”. These are the results for “${other}”.` };
+}
+
+function startKeys(field, results, show) {
+  field.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || event.isComposing) return;
+    event.preventDefault();
+    results.select(results.at + step);
+  });
+  field.form?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void show().then(() => results.options[results.at]?.click());
+  });
+}
+
 export function startSearch() {
   const dialog = /** @type {HTMLDialogElement | null} */ (document.querySelector("#search"));
   const field = /** @type {HTMLInputElement | null} */ (dialog?.querySelector("input"));
-  const list = dialog?.querySelector("ol");
+  const list = /** @type {HTMLElement | null} */ (dialog?.querySelector("[role=listbox]"));
   const said = dialog?.querySelector("[role=status]");
   if (!dialog || !field || !list || !said) return;
+  const results = new Results(list, field);
+  let shown = "";
+  const show = async () => {
+    const asked = field.value.trim();
+    if (asked === shown) return; // and what is selected stays so
+    const now = await look(asked);
+    if (asked !== field.value.trim()) return; // more was typed meanwhile
+    shown = asked;
+    said.textContent = now.sentence;
+    results.show(now.results, now.asked);
+  };
+  startOpening(dialog, field);
+  startKeys(field, results, show);
+  field.addEventListener("input", () => void show());
+  list.addEventListener("click", ({ target }) => target instanceof Element && target.closest("a") && dialog.close());
+}
+
+/** The button and the key / open the dialog, its own button and a click beside it close it. */
+function startOpening(dialog, field) {
   const open = () => {
     dialog.showModal();
     field.select();
@@ -78,20 +123,6 @@ export function startSearch() {
     event.preventDefault();
     open();
   });
-  const show = async () => {
-    const asked = field.value.trim();
-    const results = found(await load(), asked);
-    if (asked !== field.value.trim()) return; // more was typed meanwhile
-    said.textContent = asked && (results.length ? "" : "Nothing has all of these words.");
-    list.replaceChildren(
-      ...results.map(([address, chapter, heading, text]) => {
-        const parts = piece(text, asked).map((part, k) => (k % 2 ? make("mark", {}, part) : part));
-        const link = make("a", { href: address }, `${chapter}${heading && ` · ${heading}`}`);
-        return make("li", {}, link, make("p", {}, ...parts));
-      }),
-    );
-  };
-  field.addEventListener("input", () => void show());
-  list.addEventListener("click", (event) => event.target instanceof HTMLAnchorElement && dialog.close());
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close()); // beside it
+  dialog.querySelector("button")?.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 }

@@ -5,7 +5,7 @@ declare var flashSite: {
   widgets: Record<string, { render(context: any): any }>;
   recorded: Record<string, { words: string; numbers: string; places: string }>;
   chapters?: { slug: string; cards: string[]; exercises: string[] }[];
-  index?: [string, string, string, string][];
+  index?: import("./find.js").Entry[];
   loading?: Promise<any>;
   live?: any;
 };

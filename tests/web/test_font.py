@@ -1,0 +1,54 @@
+"""The font of the formulas: all that the pages need of it, and little more."""
+
+import pytest
+
+pytest.importorskip("latex2mathml")
+pytest.importorskip("nbconvert")
+pytest.importorskip("brotli")
+pytest.importorskip("fontTools")
+
+from fontTools.ttLib import TTFont
+
+from web import font
+from web.formulas import formula
+
+
+@pytest.fixture(scope="module")
+def cut():
+    with TTFont(font.FONT) as found:
+        yield found
+
+
+def test_it_has_every_sign_of_the_formulas_and_is_small(cut):
+    lacking = font.points(font.used() | set(font.PLAIN) | set(font.ITALIC)) - set(cut.getBestCmap())
+    assert not {chr(point) for point in lacking}, "cut it again: see web/font.py"
+    assert font.FONT.stat().st_size <= 100_000
+
+
+@pytest.mark.parametrize("tex, sign", [(r"\sqrt d", "√"), (r"\sqrt[3]{d}", "√"), (r"\hat d", "^"), ("a < b", "<")])
+def test_what_a_formula_needs_is_what_is_drawn(tex, sign):
+    """A root has no text; other signs have."""
+    assert sign in font.characters(formula(tex))
+
+
+@pytest.mark.parametrize("letter, italic", ["x𝑥", "hℎ", "α𝛼", "ϕ𝜙", "Θ𝛩", "∂𝜕"])
+def test_a_letter_alone_is_in_italics(letter, italic):
+    assert ord(italic) in font.points(letter)
+
+
+def variants(font, coverage, construction):
+    """Return how many sizes each glyph has, and whether it is also made of pieces."""
+    found = font["MATH"].table.MathVariants
+    glyphs, made = getattr(found, coverage).glyphs, getattr(found, construction)
+    names = {name: chr(point) for point, name in font.getBestCmap().items()}
+    pairs = zip(map(names.get, glyphs), made, strict=True)
+    return {name: (one.VariantCount, one.GlyphAssembly is not None) for name, one in pairs}
+
+
+def test_roots_and_parentheses_grow_with_what_they_hold(cut):
+    upright = variants(cut, "VertGlyphCoverage", "VertGlyphConstruction")
+    for sign in "√()[]{}|⌈⌉⌊⌋":
+        sizes, is_assembled = upright.get(sign, (0, False))
+        assert sizes >= 4 and is_assembled, sign
+    flat = variants(cut, "HorizGlyphCoverage", "HorizGlyphConstruction")
+    assert flat["\u0302"][0] >= 4 and flat["\u0303"][0] >= 4, "hats and tildes"
