@@ -58,3 +58,20 @@ def my_quantise_rows(X, X8, scale):
     N, d = X.shape
     top, BLOCK = X.abs().max().item(), triton.next_power_of_2(d)
     all_rows_kernel[(N,)](X, X8, scale, top, X.stride(0), X8.stride(0), d, BLOCK=BLOCK)
+
+
+# quantise_rows, programs: one program for all rows
+@triton.jit
+def loop_kernel(X_ptr, X8_ptr, scale_ptr, stride_x, stride_8, N, d, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    for row in range(N):
+        x = tl.load(X_ptr + row * stride_x + offs, mask=offs < d, other=0.0)
+        top = tl.max(tl.abs(x), axis=0)
+        scale = tl.where(top == 0.0, 1.0, top / 127)
+        tl.store(X8_ptr + row * stride_8 + offs, x / scale + 12582912.0 - 12582912.0, mask=offs < d)
+        tl.store(scale_ptr + row, scale)
+
+
+def my_quantise_rows(X, X8, scale):
+    N, d = X.shape
+    loop_kernel[(1,)](X, X8, scale, X.stride(0), X8.stride(0), N, d, BLOCK=triton.next_power_of_2(d))
