@@ -209,9 +209,8 @@ def _given_back(found):
 def _wrong_numbers(run, right):
     names = [name for name, x, y in zip(run.result._fields, run.result, right.result, strict=True)
              if not np.allclose(x, y, rtol=1e-9, atol=1e-9)]  # fmt: skip
-    what = f"{' and '.join(names) or 'a number'} {'are' if len(names) > 1 else 'is'}"
     near = all(np.allclose(x, y, rtol=1e-5, atol=1e-5) for x, y in zip(run.result, right.result, strict=True))
-    return Finding("inexact" if near else "numbers", what=what)
+    return Finding("inexact" if near else "numbers", what=" and ".join(names) or "the result")
 
 
 def _in_other_orders(answer, problem, task, right):
