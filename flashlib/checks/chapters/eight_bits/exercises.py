@@ -1,9 +1,7 @@
 """The exercises of chapter 18 on numbers of eight bits: the grid, scales, scores, weights."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial, wraps
-from unittest.mock import patch
 
 import numpy as np
 
@@ -51,10 +49,13 @@ def without_lowbit(answer: Callable) -> Callable:
     @wraps(answer)
     def run(*arguments):
         used: list[str] = []
-        with ExitStack() as stack:
-            for name in ("rounded", "numbers", "hadamard"):
-                stack.enter_context(patch.object(lowbit, name, _noting(getattr(lowbit, name), name, used)))
+        ready = {name: getattr(lowbit, name) for name in ("rounded", "numbers", "hadamard")}
+        for name, function in ready.items():
+            setattr(lowbit, name, _noting(function, name, used))
+        try:
             result = answer(*arguments)
+        finally:
+            vars(lowbit).update(ready)
         return Measured(result, Finding("lowbit_used", name=used[0]) if used else None)
 
     return run
