@@ -70,7 +70,7 @@ ROOMS = {
     "kernels.hopper.interpreter",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "chapters environment / kernels base, checks.engine",
+    "checks.classroom": "chapters environment learner / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
     "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels / "

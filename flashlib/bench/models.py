@@ -28,6 +28,7 @@ import copy
 import functools
 import gc
 import importlib.metadata
+import math
 import statistics
 import sys
 import time
@@ -123,8 +124,8 @@ class Verifier:
 
 
 def within(errors: tuple[float, float], bound: tuple[float, float]) -> bool:
-    """Return whether both errors are at most twice those of a bound; NaN is not."""
-    return all(error <= 2 * most for error, most in zip(errors, bound, strict=True))
+    """Return whether both errors are at most twice those of a bound; NaN and inf never are."""
+    return all(math.isfinite(error) and error <= 2 * most for error, most in zip(errors, bound, strict=True))
 
 
 def sdpa_backend(model: Any, N: int) -> dict[str, str]:

@@ -1,8 +1,11 @@
 """Check the answers in the notebooks of a folder, and print a table of the verdicts.
 
 The notebooks stay as they are and are not executed. Each answer is run with the functions, imports and constants
-that it names, in a process of its own with limits. It is still code of others: run it where you would open the
-notebooks.
+that it names, in a process of its own with limits. It is still other people's code: run it where you would open
+the notebooks. Files that it writes outside of its own folder are neither counted nor removed.
+
+The table helps a teacher to see who needs help. It is not an examination: an answer that sets out to can forge its
+verdict.
 """
 
 import argparse

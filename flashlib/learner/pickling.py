@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
+from flashlib.learner.error_text import error_text
+
 
 class CannotBeSent(Exception):
     """A function uses something that cannot be sent to another process."""
@@ -47,7 +49,7 @@ def dumps(what: object) -> Parcel:
     try:
         pickler.dump(what)
     except Exception as error:  # whatever a global of the learner's raises when it is pickled
-        raise CannotBeSent(f"{type(error).__name__}: {error}") from error
+        raise CannotBeSent(error_text(error)) from error
     sources = {file: linecache.getlines(file) for file in pickler.files}
     return Parcel(buffer.getvalue(), sources, "triton" in sys.modules)
 

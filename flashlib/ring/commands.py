@@ -152,7 +152,7 @@ def check(command: object, rank: int, P: int) -> None:
     if isinstance(command, Compute):
         for field, n in (("source", command.source), ("tiles", command.tiles)):
             if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-                raise TypeError(f"rank {rank}: Compute has {field} {n!r}; pass a whole number of at least 0")
+                raise TypeError(f"rank {rank}: Compute has {field} {n!r:.60}; pass a whole number of at least 0")
         return
     if not isinstance(command.buffer, Buffer) and not (isinstance(command, Wait) and command.buffer is None):
         said = f"{type(command).__name__} takes a Buffer, and was given {command.buffer!r:.60}"
@@ -161,7 +161,7 @@ def check(command: object, rank: int, P: int) -> None:
         other = command.to if isinstance(command, Send) else command.source
         if isinstance(other, bool) or not isinstance(other, int | np.integer) or not 0 <= other < P:
             raise ValueError(
-                f"rank {rank}: {type(command).__name__} names rank {other!r}; there are ranks 0 to {P - 1}: "
+                f"rank {rank}: {type(command).__name__} names rank {other!r:.60}; there are ranks 0 to {P - 1}: "
                 "a ring goes on at 0, (r + 1) % P"
             )
         if other == rank:

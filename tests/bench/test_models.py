@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 
 import pytest
 import torch
@@ -102,6 +103,12 @@ def test_a_wrong_one_is_left_out(verifier, mistake):
     errors, left_out = verifier.verified(N, {"eager": "eager", "wrong": name})
     assert list(errors) == ["eager"]
     assert left_out["wrong"].startswith("wrong: errors")
+
+
+def test_an_infinite_error_is_never_accepted():
+    assert models.within((0.2, 0.2), (0.1, math.inf))
+    assert not models.within((0.2, math.inf), (0.1, math.inf))
+    assert not models.within((math.nan, 0.2), (0.1, math.inf))
 
 
 def test_where_eager_does_not_fit_its_last_error_is_the_bound(verifier):

@@ -39,7 +39,8 @@ def used(monkeypatch):
         largest = max(np.abs(y[finite]).max(initial=0), size, 1e-300)
         if x.shape == y.shape and 0 < tolerance < 1e-2:
             with np.errstate(all="ignore"):
-                apart = np.where(finite, np.abs(x - y) / (tolerance * largest), np.where(x == y, 0, np.inf))
+                equal = (x == y) | (np.isnan(x) & np.isnan(y))
+                apart = np.where(finite, np.abs(x - y) / (tolerance * largest), np.where(equal, 0, np.inf))
             shares.append(np.nan_to_num(apart, nan=np.inf, posinf=np.inf).max(initial=0))
         return compare(given, expected, tolerance, size)
 

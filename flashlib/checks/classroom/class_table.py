@@ -19,6 +19,7 @@ from flashlib.checks.engine import process
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer
 from flashlib.checks.engine.random_cases import new_seed
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.learner.error_text import error_text
 
 CALL = re.compile(r"^[^#\n]*\bchecks\.(\w+)\(", re.MULTILINE)
 NOT_RUN = "its check was not run"
@@ -121,7 +122,7 @@ def _examine(exercise, source, expression, seed):
         exec(compile(source, file, "exec"), names)
         answer = eval(compile(ast.parse(expression, mode="eval"), file, "eval"), names)
     except BaseException as error:
-        sentence = f"what defines the answer raises {type(error).__name__}: {error}"
+        sentence = f"what defines the answer raises {error_text(error)}"
         return Verdict(exercise, Outcome.NOT_CHECKED, sentence)
     return examine_answer(exercise, answer, seed)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.learner.error_text import LONGEST, cut
 
 STDLIB = sysconfig.get_paths()["stdlib"]
 
@@ -82,16 +83,19 @@ def attempt(answer: Callable, *arguments: object) -> Any:
 def raised(error: BaseException) -> Finding:
     """Return the Finding of an exception, with the learner's own line that led to it."""
     line = line_of(error)
+    kind = cut(type(error).__name__, 100)
     try:
-        kind, said = type(error).__name__, str(error).strip().splitlines()
+        said = str(error).strip()
     except BaseException:  # an exception of the learner's own whose text raises
-        kind, said = type(error).__name__, []
+        said = ""
     if not said:
         return Raised(kind, kind, line)
-    if said[0].startswith("CUDA error"):
-        return Finding("device_error", error=said[0])
-    text = said[-1] if "Compilation" in kind else said[0]  # Triton's text starts with code
-    return Raised(kind, f"{kind}: {text}", line)
+    first = cut(said[: 2 * LONGEST].splitlines()[0])
+    if first.startswith("CUDA error"):
+        return Finding("device_error", error=first)
+    if "Compilation" in kind:  # Triton's text starts with code
+        first = cut(said[-2 * LONGEST :].splitlines()[-1])
+    return Raised(kind, f"{kind}: {first}", line)
 
 
 def line_of(error: BaseException) -> str:
@@ -100,7 +104,7 @@ def line_of(error: BaseException) -> str:
     for frame in traceback.extract_tb(error.__traceback__):
         if not any(part in frame.filename for part in ("flashlib", "site-packages", STDLIB)):
             line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip() or line
-    return line
+    return cut(line)
 
 
 def noted(answer: Callable, look: Callable[..., Finding | None]) -> Callable:

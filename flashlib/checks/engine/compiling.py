@@ -14,6 +14,7 @@ from flashlib.checks.engine import random_cases
 from flashlib.checks.engine.cases import Case
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.verdict import Verdict
+from flashlib.learner.error_text import cut, error_text
 
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.seen import Launches
@@ -58,7 +59,7 @@ def with_launches(verdict: Verdict) -> Verdict:
     try:
         return replace(verdict, launches=_noted.sent())
     except Exception as error:  # whatever a global of the learner's raises when it is looked at
-        return replace(verdict, launches=f"{type(error).__name__}: {error}")
+        return replace(verdict, launches=error_text(error))
 
 
 def compiled(verdict: Verdict) -> Verdict:
@@ -73,7 +74,7 @@ def compiled(verdict: Verdict) -> Verdict:
     try:
         refused = learner_kernels.refusal(sent)
     except Exception as error:  # a check never raises
-        return _not_compiled(verdict, str(error))
+        return _not_compiled(verdict, cut(str(error)))
     if refused is None:
         return verdict
     details = [(f"line {refused.number}", refused.line)] if refused.line else []

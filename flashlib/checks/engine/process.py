@@ -24,6 +24,7 @@ import numpy as np
 
 from flashlib.checks.engine import tampering
 from flashlib.learner import containment, pickling, starting
+from flashlib.learner.error_text import cut, error_text
 
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
@@ -54,9 +55,9 @@ def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str
     """Return (function(*arguments), what it printed), run in another process within `limit` seconds of computing.
 
     Functions defined in a notebook are sent by value, with the globals they use; Triton kernels too. They run in
-    an empty folder of their own, and processes that they leave behind are ended. Raises pickling.CannotBeSent,
-    NotEnded, OSError if it cannot start, RaisedByAnswer if a function that `function` was given raised, else
-    RuntimeError with the traceback.
+    an empty folder of their own, and processes that they leave behind are ended; files that they write elsewhere
+    are neither counted nor removed. Raises pickling.CannotBeSent, NotEnded, OSError if it cannot start,
+    RaisedByAnswer if a function that `function` was given raised, else RuntimeError with the traceback.
     """
     parcel = pickling.dumps((function, arguments))
     if not starting.is_possible():
@@ -337,12 +338,8 @@ def _raised(error, files):
     theirs = {ANSWER_FILE, *(file for file in files if not file.startswith(PACKAGE))}
     frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     if theirs & set(frames[2:]):  # after this file's, and that of the function that calls the answer
-        try:
-            said = f"{type(error).__name__}: {error}".removesuffix(": ")
-        except BaseException:  # its text raises too
-            said = type(error).__name__
-        return "raised by the answer", said
-    return "raised", traceback.format_exc()
+        return "raised by the answer", error_text(error)
+    return "raised", cut(traceback.format_exc(), 10 * PRINTED)
 
 
 def _display(*objects, **options):  # noqa: ARG001

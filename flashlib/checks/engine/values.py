@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from flashlib.learner.error_text import cut
+
 SHOWN = 24  # numbers of an array that are printed in full
+LONGEST_TEXT = 2000  # characters of what is no array
 LARGEST = 2**24  # numbers of a range that an array is made of
 
 
@@ -17,6 +20,8 @@ def as_array(x: Any) -> np.ndarray:
     if hasattr(x, "detach"):  # a torch tensor
         x = x.detach().cpu()
         x = (x.double() if x.is_floating_point() else x).numpy()  # NumPy has no bf16
+    if isinstance(x, str | bytes):
+        raise TypeError("a text is not a number")  # NumPy would copy it, however long it is
     if isinstance(x, range) and x[LARGEST:]:
         raise ValueError("a range that is too long for an array")
     try:
@@ -162,7 +167,7 @@ def _plain(X):
 def describe_value(x: object) -> str:
     """Return what kind of thing x is, in a few words."""
     if isinstance(x, np.ndarray):
-        return f"an array of shape {x.shape} and dtype {x.dtype}"
+        return f"an array of shape {x.shape} and dtype {cut(str(x.dtype), 100)}"
     if isinstance(x, bool | int | float | np.generic):
         return f"the number {show(x)}"
     if isinstance(x, tuple | list):
@@ -177,13 +182,13 @@ def _represented(x):
 
 
 def _text(x):
-    """Return repr(x); its type, where that raises."""
+    """Return repr(x), cut if it is very long; its type, where that raises."""
     try:
-        return str(repr(x))
+        return cut(str(repr(x)), LONGEST_TEXT)
     except BaseException:  # SystemExit too
         return _type(x)
 
 
 def _type(x):
-    name = type(x).__name__
+    name = cut(type(x).__name__, 100)
     return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"

@@ -6,7 +6,9 @@ from enum import StrEnum
 from typing import Any
 
 from flashlib.language.texts import say
+from flashlib.learner.error_text import cut
 
+LONGEST = 20_000  # characters of a text
 MIME = "application/vnd.flashlib.verdict+json"
 
 
@@ -103,7 +105,7 @@ class Verdict:
         return all(isinstance(text, str) for text in texts)
 
     def printable(self) -> "Verdict":
-        """Return the verdict with what has no UTF-8 in its texts, halves of a character, written out."""
+        """Return the verdict with its texts cut, and what has no UTF-8, halves of a character, written out."""
         details = tuple((_encoded(label), _encoded(text)) for label, text in self.details)
         return replace(self, sentence=_encoded(self.sentence), details=details, printed=_encoded(self.printed))
 
@@ -122,4 +124,4 @@ class Verdict:
 
 
 def _encoded(text):
-    return text.encode("utf-8", "backslashreplace").decode()
+    return cut(text, LONGEST).encode("utf-8", "backslashreplace").decode()

@@ -16,6 +16,7 @@ from flashlib import ring, tiled
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
 from flashlib.checks.engine.values import describe_value
+from flashlib.learner.error_text import cut
 from flashlib.ring import commands
 from flashlib.types import Attention, Grads
 
@@ -31,31 +32,33 @@ OUTPUTS = "what the ranks do", "what they return"
 
 
 class Problem(NamedTuple):
-    """The sizes of a case: N tokens over P ranks."""
+    """The sizes of a case: N tokens over P ranks. large: whether scores are near 1000 in size."""
 
     P: int
     N: int
     layout: str
     causal: bool
+    large: bool = False
 
     def __str__(self):
         mask = "a causal mask" if self.causal else "no mask"
-        return f"{self.P} ranks, {self.N} tokens, {self.layout}, {mask}"
+        scores = ", scores near 1000 and -1000" if self.large else ""
+        return f"{self.P} ranks, {self.N} tokens, {self.layout}, {mask}{scores}"
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """Return Q, K, V and dO, fp64, of one head."""
         Q, K, V, dO = np.random.default_rng(self.N).standard_normal((4, self.N, 3))
-        return Q, K, V, dO
+        return Q * (1000 if self.large else 1), K, V, dO
 
 
 class Task(NamedTuple):
     """What the programs of an answer are for. backward: whether they compute gradients. timed: whether copies must
-    be under way beside what is computed. blocks: how many blocks of another rank's tokens a rank may hold.
+    be under way beside what is computed. blocks: how many of the largest buffers a rank may hold beside its own.
     """
 
     backward: bool
     timed: bool
-    blocks: int
+    blocks: float
 
     def model(self, answer: Callable) -> Callable[..., tuple]:
         """Return the function of a problem's sizes that gives what the ranks do, and what they return."""
@@ -108,7 +111,7 @@ def _watched(made: Generator, me: ring.Rank, backward: bool) -> Generator:
         try:
             commands.check(command, me.r, me.P)
         except (TypeError, ValueError) as error:
-            raise Finding("no_command", said=str(error)) from None
+            raise Finding("no_command", said=cut(str(error))) from None
         yield command
     raise Finding("endless", n=MOST)
 
@@ -169,7 +172,7 @@ class Played(NamedTuple):
         """Return a RingPlayer, which shows where it goes wrong."""
         from flashlib.widgets import RingPlayer  # here: checks do without widgets
 
-        P, N, layout, causal = self.sizes
+        P, N, layout, causal = self.sizes[:4]
         return RingPlayer(P, max(N, 8), layout=layout, mask="causal" if causal else "none", program=answer)
 
 
@@ -206,7 +209,8 @@ def _given_back(found):
 def _wrong_numbers(run, right):
     names = [name for name, x, y in zip(run.result._fields, run.result, right.result, strict=True)
              if not np.allclose(x, y, rtol=1e-9, atol=1e-9)]  # fmt: skip
-    return Finding("numbers", what=" and ".join(names) or "a number")
+    near = all(np.allclose(x, y, rtol=1e-5, atol=1e-5) for x, y in zip(run.result, right.result, strict=True))
+    return Finding("inexact" if near else "numbers", what=" and ".join(names) or "the result")
 
 
 def _in_other_orders(answer, problem, task, right):
@@ -220,7 +224,7 @@ def _in_other_orders(answer, problem, task, right):
     try:
         report = ring.check(*problem.arrays()[:3], program=task.program(answer), **options, most=400, orders=2)
     except ValueError as error:
-        return Finding("depends", said=str(error)), run
+        return Finding("depends", said=cut(str(error))), run
     return (Finding(report.fault.kind.id, said=report.fault.said), run) if report.fault else None
 
 
@@ -231,12 +235,25 @@ def _wasted(run, right, task):
     for r, rank in enumerate(run.ranks):
         if run.tiles(r) != right.tiles(r):
             return Finding("no_compute", rank=r, given=run.tiles(r), expected=right.tiles(r))
+        if (said := _said(run, r)) != (true := _said(right, r)):
+            source = next(source for source in sorted(said | true) if said.get(source) != true.get(source))
+            given, expected = (" + ".join(map(str, hops.get(source, ["no"]))) for hops in (said, true))
+            return Finding("hops_said", rank=r, source=source, given=given, expected=expected)
         if run.sent(r) > sent:
             return Finding("bytes", rank=r, given=run.sent(r), expected=sent)
-        if run.buffers(r) > (room := rank.own.n_bytes + task.blocks * most):
+        if run.buffers(r) > (room := rank.own.n_bytes + int(task.blocks * most)):
             return Finding("memory", rank=r, given=run.buffers(r), expected=room)
     times = max(event.stop for event in run.events) / max(event.stop for event in right.events)
     return Finding("slow", times=f"{times:.2f}") if task.timed and times > SLOW else None
+
+
+def _said(run, r):
+    """Return {rank whose keys they are: [tiles of each Compute that names it]}, without hops of no tiles."""
+    said: dict[int, list[int]] = {}
+    for event in run.events:
+        if event.rank == r and event.kind == "compute" and event.tiles:
+            said.setdefault(event.block.rank, []).append(event.tiles)
+    return said
 
 
 def text(run: ring.Run) -> str:

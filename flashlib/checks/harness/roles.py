@@ -16,6 +16,7 @@ import numpy as np
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.values import describe_value
+from flashlib.learner.error_text import cut
 from flashlib.pipeline import Compute, Fault, Program, check, commands, run
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _looked_at(program):
     try:
         commands.expanded(program)
     except (TypeError, ValueError) as error:
-        found = Finding("no_command", said=str(error))
+        found = Finding("no_command", said=cut(str(error)))
     return program, text(program), found
 
 

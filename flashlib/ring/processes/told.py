@@ -5,6 +5,7 @@ import traceback
 from typing import NamedTuple
 
 from flashlib.learner import containment
+from flashlib.learner.error_text import LONGEST, cut
 from flashlib.ring.processes import waits
 
 BELOW = ("flashlib/ring/processes/", "torch/distributed/c10d_logger.py")  # files whose lines help nobody
@@ -51,11 +52,11 @@ def raised(error: BaseException) -> Raised:
     """Return what a rank tells of an error that it raised."""
     shown = traceback.TracebackException.from_exception(error)
     _shorten(shown)
-    said = "".join(shown.format_exception_only()).strip()
+    said = cut("".join(shown.format_exception_only()).strip())
     place, why = waits.place_of_error(error), cause(error)
     if why != "own":
         place = place._replace(call=place.call or "wait")
-    return Raised(said, "".join(shown.format()), why, place)
+    return Raised(said, cut("".join(shown.format()), 20 * LONGEST), why, place)
 
 
 def _shorten(shown):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flashlib.learner.error_text import error_text
 from flashlib.learner.loop import InvalidStep, Recorder
 from flashlib.memory import HBM
 from flashlib.widgets.flash_player.frames import Recording, Write
@@ -48,7 +49,7 @@ def record(my_steps: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **se
     except InvalidStep as error:
         remark = _said(error, name, len(recorder.steps))
     except Exception as error:  # whatever it is, it is the learner's, and worth reading
-        remark = f"{name} raised {type(error).__name__}: {error}"
+        remark = f"{name} raised {error_text(error)}"
     if not recorder.steps:
         raise ValueError(
             remark or f"{name} yielded nothing; it should yield a Step for each tile of S it computes"

@@ -2,6 +2,7 @@
 
 import traitlets
 
+from flashlib.learner.error_text import cut, error_text
 from flashlib.pictures.canvas import Picture
 from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, Timeline, check, protocol, run
 from flashlib.widgets.pipeline_player import figure, words
@@ -35,9 +36,9 @@ class PipelinePlayer(Widget):
             _check(programs, machine, report)
             result = _result(programs, machine, report)
         except (TypeError, ValueError) as error:
-            super().__init__(problem=str(error))
+            super().__init__(problem=cut(str(error)))
         except Exception as error:  # a role's own, which is the learner's, and worth reading
-            super().__init__(problem=f"A role raised {type(error).__name__}: {error}")
+            super().__init__(problem=f"A role raised {error_text(error)}")
         else:
             super().__init__(result=result)
 

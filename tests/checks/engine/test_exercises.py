@@ -170,3 +170,25 @@ def test_a_wrong_loop_can_be_played():
     wrong = next(a for a in answers.wrong() if (a.exercise, a.mistake) == ("fa2", "l_not_rescaled"))
     player = checks.fa2(wrong.program.function).play()
     assert "wrong from step" in repr(player) and ", in l of row" in repr(player)
+
+
+LONG = 10**7  # characters
+HUGE = {
+    "the text of an exception": "raise ValueError('x' * LONG)",
+    "lines of an exception": "raise ValueError('x\\n' * (LONG // 2))",
+    "the name of an exception": "raise type('x' * LONG, (Exception,), {})",
+    "a key": "raise KeyError('x' * LONG)",
+    "a returned text": "return 'x' * LONG",
+    "the key of a dict": "return {'x' * LONG: 1}",
+    "the name of a class": "return type('x' * LONG, (), {})()",
+    "the text of an object": "return type('Own', (), {'__repr__': lambda self: 'x' * LONG})()",
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_a_verdict_is_short_however_long_a_text_of_the_answer_is(what):
+    names = {"LONG": LONG}
+    exec(f"def my_scores_for(p):\n    {HUGE[what]}", names)
+    verdict = checks.scores_for(names["my_scores_for"])
+    assert verdict.mistake in ("raises", "kind", "value"), verdict.sentence[:200]
+    assert len(repr(verdict)) < 5000 and max(map(len, repr(verdict).splitlines())) < 2100

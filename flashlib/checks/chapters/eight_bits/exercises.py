@@ -1,12 +1,22 @@
 """The exercises of chapter 18 on numbers of eight bits: the grid, scales, scores, weights."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 
 from flashlib import lowbit
-from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases, written
+from flashlib.checks.engine import (
+    Case,
+    Finding,
+    Known,
+    Measured,
+    Verdict,
+    examine,
+    exercise,
+    random_cases,
+    written,
+)
 
 # ---- the grid of e4m3
 
@@ -21,14 +31,42 @@ def round_e4m3(answer: Callable, known: Known) -> Verdict:
         _rounded("ties: half of them go up, half down", [1.0625, 1.1875, 17.0, 19.0, -1.0625, -1.1875]),
         _rounded("numbers just below a power of two", [1.95, 7.9, -3.99, 255.0]),
         _rounded("zero", [0.0, 2.0]),
+        _rounded("numbers just beside a tie", [1.0625 + 1e-10, 1.1875 - 1e-10, -1.0625 - 1e-10]),
         _rounded("numbers that are too large", [449.0, 463.0, 470.0, 1e4, -1e30, 3.0]),
         _rounded("the largest", [448.0, -448.0, 440.0, 300.0, 250.0]),
         _rounded("subnormal numbers", [0.01, 0.004, -0.013, 0.0021, 2.0**-9, 3 * 2.0**-10]),
-        _rounded("numbers that are too small", [0.0009, 0.0011, -(2.0**-10), 1e-9]),
+        _rounded("subnormal ties", [2.0**-10, 3 * 2.0**-10, 5 * 2.0**-10, -(2.0**-10), -5 * 2.0**-10]),
+        _rounded("numbers that are too small", [0.0009, 0.00099, 0.0011, -(2.0**-10), 1e-9]),
         _rounded("many numbers", rng.normal(size=400) * np.exp(rng.uniform(-9, 7, 400))),
         *random_cases.cases(_any_numbers),
     ]
-    return examine(answer, cases, known)
+    return examine(without_lowbit(answer), cases, known)
+
+
+def without_lowbit(answer: Callable) -> Callable:
+    """Return answer, in which a use of what `flashlib.lowbit` has ready is found."""
+
+    @wraps(answer)
+    def run(*arguments):
+        used: list[str] = []
+        ready = {name: getattr(lowbit, name) for name in ("rounded", "numbers", "hadamard")}
+        for name, function in ready.items():
+            setattr(lowbit, name, _noting(function, name, used))
+        try:
+            result = answer(*arguments)
+        finally:
+            vars(lowbit).update(ready)
+        return Measured(result, Finding("lowbit_used", name=used[0]) if used else None)
+
+    return run
+
+
+def _noting(function, name, used):
+    def call(*arguments, **options):
+        used.append(name)
+        return function(*arguments, **options)
+
+    return call
 
 
 def _rounded(words, x):
@@ -59,10 +97,18 @@ def block_scale(answer: Callable, known: Known) -> Verdict:
         _blocks("int8", rng.normal(size=(4, 3)), 2, 127.0),
         _blocks("a last block that is shorter", rng.normal(size=(5, 2)) * [[1], [2], [3], [4], [50]], 2, 448.0),
         _blocks("a block that is larger than X", rng.normal(size=(3, 2)), 8, 448.0),
+        _blocks("a last block beside a row that is larger", [[1.0], [2.0], [3.0], [50.0], [5.0]], 2, 448.0),
+        _blocks("7 rows in blocks of 3", [[1.0], [2.0], [3.0], [9.0], [5.0], [7.0], [4.0]], 3, 127.0),
         _blocks("one large number", [[1.0, 2.0], [0.5, 1.0], [3.0, -1000.0], [1.0, 1.0]], 2, 127.0),
+        _blocks("very small numbers", [[1e-20, -3e-20], [2e-20, 0.0]], 2, 127.0),
         *random_cases.cases(_any_blocks),
     ]
-    zeros = [_blocks("a block of zeros", [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0], [3.0, -5.0]], 1, 448.0)]
+    zeros = [
+        _blocks("a block of zeros", [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0], [3.0, -5.0]], 1, 448.0),
+        _blocks(
+            "a row of zeros in a block of others", [[0.0, 0.0], [3.0, -5.0], [0.5, 2.0], [0.0, 0.0]], 2, 448.0
+        ),
+    ]
     return examine(answer, [cases, zeros], known)
 
 
@@ -105,7 +151,7 @@ def _scores(rng, words, N_q, N_k, d, top=127, least=None):
     q_scale, k_scale = (rng.uniform(0.5, 2, N).round(2) * 4 / top for N in (N_q, N_k))
     scale = float(np.round(rng.uniform(0.05, 0.7), 3))
     S = (Q8.astype(float) * q_scale[:, None]) @ (K8.astype(float) * k_scale[:, None]).T * scale
-    return Case(words, (Q8, q_scale, K8, k_scale, scale), S)
+    return Case(words, (Q8, q_scale, K8, k_scale, scale), S, tolerance=1e-6)  # S may be fp32
 
 
 def _any_scores(rng):
@@ -126,6 +172,10 @@ def e4m3_weights(answer: Callable, known: Known) -> Verdict:
         _weights(rng, "small weights, times 256", 2, 6, 256.0, spread=4.0),
         _weights(rng, "scores near 900", 2, 4, 256.0, at=900.0),
         _weights(rng, "scores near -900", 2, 4, 256.0, at=-900.0),
+        _weights(rng, "scores near -20000", 2, 4, 256.0, at=-20000.0),
+        _weights(
+            rng, "scores near 1000 beside scores near -1000", 2, 3, 256.0, at=np.array([[1000.0], [-1000.0]])
+        ),
         _weights(rng, "a maximum of other tiles, above all of this one", 2, 4, 256.0, above=3.0),
         *random_cases.cases(_any_weights),
     ]

@@ -1,14 +1,18 @@
 """The exercise of chapter 18 in Triton, which is imported by the check: macOS and Windows lack it."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from flashlib import lowbit
 from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases, written
 from flashlib.checks.harness.strided import Out, Strided
 
 
-@exercise(title="A kernel that quantises", minutes=15, difficulty="medium", program=written)
+@exercise(
+    title="A kernel that quantises", minutes=15, difficulty="medium", program=partial(written, lowbit=lowbit)
+)
 def quantise_rows(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import launched
 
@@ -18,6 +22,9 @@ def quantise_rows(answer: Callable, known: Known) -> Verdict:
         _rows("a row whose largest number is negative", [[-254.0, 99.3]]),
         _rows("a row of four negative numbers", [[-63.5, -20.3, -30.1, -254.0]]),
         _rows("rows of three numbers of different sizes", [[-63.5, 20.3, 30.1], [50.2, 254.0, -9.1]]),
+        _rows("a scale of many digits", [[100.03, 33.3, -7.1]]),
+        _rows("small numbers", [[1e-5, -3e-6, 7.3e-6]]),
+        _rows("very small numbers", [[-2.1e-15, 1e-15, 3e-16]]),
         _rows("halves: 0.5, 1.5, 2.5 and their negatives", [[127.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5]]),
         _rows("16 numbers", _drawn(rng, 3, 16)),
         _rows("rows of X that lie apart", _drawn(rng, 3, 5), X_apart=4),
@@ -41,10 +48,10 @@ def _rows(words, X, X_apart=0, X8_apart=0):
 
 
 def _drawn(rng, N, d):
-    """Return N rows of numbers that fp32 rounds as fp64 does: none lies near a tie, and the scales are exact."""
+    """Return N rows of numbers that fp32 rounds as fp64 does: none of them over its scale is near a tie."""
     steps = rng.integers(-126, 127, (N, d)) + rng.uniform(-0.4, 0.4, (N, d))
     steps[:, rng.integers(d)] = 127 * rng.choice([-1, 1], N)
-    return steps * 2.0 ** rng.integers(-9, 9, (N, 1))
+    return steps * rng.uniform(1, 2, (N, 1)) * 2.0 ** rng.integers(-9, 9, (N, 1))
 
 
 def _any_rows(rng):

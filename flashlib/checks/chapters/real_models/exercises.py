@@ -6,7 +6,7 @@ from functools import wraps
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, noted, random_cases
 from flashlib.checks.engine.values import as_array, same
 
 # ---- the layout, the scale and the heads
@@ -25,26 +25,31 @@ def adapter(answer: Callable, known: Known) -> Verdict:
         _called(rng, "heads that all share one", 2, 4, 1, 3, 3, 2),
         _called(rng, "scaling = 1", 1, 2, 2, 3, 3, 4, scaling=1.0),
         _called(rng, "scaling = 0.1", 1, 2, 2, 3, 3, 4, scaling=0.1),
+        _called(rng, "scaling = 0", 1, 2, 2, 2, 3, 4, scaling=0.0),
         _called(rng, "more keys than queries", 1, 4, 2, 2, 7, 4, scaling=0.7),
         _called(rng, "one query", 2, 4, 2, 1, 5, 4),
         _called(rng, "values of another length", 1, 4, 2, 3, 5, 4, d_v=3),
         *random_cases.cases(_any_call),
     ]
     large = [
-        _called(rng, "scores near 1000", 1, 2, 1, 3, 4, 2, at=1000.0, scaling=1.0),
-        _called(rng, "rows whose scores are far apart", 1, 2, 1, 3, 4, 2, apart=True, scaling=1.0),
+        _called(rng, "scores near 1000", 1, 2, 1, 3, 4, 2, at=1000.0),
+        _called(rng, "rows whose scores are far apart", 1, 2, 1, 3, 4, 2, apart=(slice(None), slice(None), 0)),
+        _called(rng, "heads whose scores are far apart", 1, 2, 1, 2, 3, 2, apart=(slice(None), 0)),
+        _called(rng, "sequences whose scores are far apart", 2, 1, 1, 2, 3, 2, apart=(0,)),
+        _called(rng, "scores near -1000", 1, 1, 1, 2, 3, 2, at=-1000.0),
     ]
     return examine(answer, [cases, large], known)
 
 
-def _called(rng, words, B, H_q, H_k, N_q, N_k, d, *, d_v=None, scaling=None, at=0.0, apart=False):
-    """Return the Case of a call. at: about what scores are. apart: whether the first row has them 2000 lower."""
+def _called(rng, words, B, H_q, H_k, N_q, N_k, d, *, d_v=None, scaling=None, at=0.0, apart=None):
+    """Return the Case of a call. at: about what scores are. apart: of which rows of Q they are 2000 lower."""
     query, key, value = (
         rng.normal(size=shape).round(2) for shape in ((B, H_q, N_q, d), (B, H_k, N_k, d), (B, H_k, N_k, d_v or d))
     )
     if at or apart:
-        query[..., 0], key[..., 0] = at / 2, 2.0
-        query[:, :, 0, 0] -= 1000.0 * apart
+        query[..., 0], key[..., 0], scaling = at / 2, 2.0, 1.0
+    if apart:
+        query[apart][..., 0] -= 1000.0
     return Case(words, (query, key, value, scaling), _head_by_head(query, key, value, scaling))
 
 
@@ -53,13 +58,13 @@ def _head_by_head(query, key, value, scaling):
     found = np.empty((len(query), query.shape[2], query.shape[1], value.shape[3]))
     for b in range(len(query)):
         for h in range(query.shape[1]):
-            of_head = query[b, h], key[b, h // group], value[b, h // group]
-            found[b, :, h] = naive.attention(*of_head, scale=scaling).O
+            Q = query[b, h] / np.sqrt(query.shape[3]) if scaling is None else query[b, h] * scaling  # 0 too
+            found[b, :, h] = naive.attention(Q, key[b, h // group], value[b, h // group], scale=1.0).O
     return found
 
 
 def _any_call(rng):
-    B, H_k, group, N_q, N_k, d = map(int, rng.integers((1, 1, 1, 1, 2, 2), (3, 4, 4, 6, 9, 6)))
+    B, H_k, group, N_q, N_k, d = map(int, rng.integers((1, 1, 1, 1, 2, 2), (3, 4, 4, 6, 9, 40)))
     scaling = [None, 0.25, 0.9][rng.integers(3)]
     words = f"{B} x {H_k * group} heads that share {H_k}, {N_q} queries, {N_k} keys, scaling = {scaling}"
     return _called(rng, words, B, H_k * group, H_k, N_q, N_k, d, scaling=scaling)
@@ -91,9 +96,18 @@ def seen(answer: Callable, known: Known) -> Verdict:
         _table(2, 7, 5, 3, "0111111"),
         _table(2, 9, 4, None, "001111000"),
         _table(3, 3, 0, None, "000"),
+        _table(4, 4, 0, None, "1011"),
+        _table(2, 300, 297, 3),
         *random_cases.cases(_any_table, 5),
     ]
-    return examine(answer, cases, known)
+    return examine(noted(answer, _not_bools), [cases, [_table(2, 2, 0, 0)]], known)
+
+
+def _not_bools(result, *_):
+    try:
+        return None if as_array(result).dtype.kind == "b" else Finding("not_bools")
+    except (TypeError, ValueError):
+        return None  # that it is no table at all is found in any case
 
 
 def _table(q_length, kv_length, q_offset, sliding_window, present=None):
@@ -128,7 +142,7 @@ def packs(answer: Callable, known: Known) -> Verdict:
         [0], [0, 1, 2], [0, 1, 0, 1], [0, 1, 2, 0, 1], [0, 0], [0, 0, 0, 1], [0, 1, 2, 3, 0], [5, 6, 7],
         [0, 1, 5, 6], [3, 4, 0, 1, 2], [7, 8, 2, 3, 4], [0, 1, 2, 3, 3, 4], [4, 4], [0, 1, 2, 0, 3, 4],
     )  # fmt: skip
-    cases = [_pack(list(positions)) for positions in fixed]
+    cases = [_pack(list(positions)) for positions in (*fixed, [0, 2, 3], [0, 3, 4], [*range(299), 0])]
     return examine(_of_whole_numbers(answer), cases + random_cases.cases(_any_pack, 4), known)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
+from flashlib.checks.engine.values import describe_value
 from flashlib.checks.harness import sizes
 
 # ---- a cap, a mask and a sink
@@ -20,6 +21,8 @@ def model_scores(answer: Callable, known: Known) -> Verdict:
         _scores(rng, "a soft cap of 2", 2, 3, softcap=2.0, size=3),
         _scores(rng, "a soft cap of 5, a sink of 3", 2, 3, softcap=5.0, sink=3.0, size=6),
         _scores(rng, "a sink of -1", 2, 3, sink=-1.0),
+        _scores(rng, "a sink of 0", 2, 3, sink=0.0),
+        _scores(rng, "a sink of -9", 2, 3, sink=-9.0),
         _scores(rng, "a sink of 4, more than a cap of 2", 2, 3, softcap=2.0, sink=4.0, size=3),
         _scores(rng, "a causal mask", 3, 3, hide=True),
         _scores(rng, "a causal mask and a cap of 2", 4, 4, softcap=2.0, hide=True, size=3),
@@ -35,38 +38,18 @@ def model_scores(answer: Callable, known: Known) -> Verdict:
         _scores(rng, "rows whose scores are 2000 apart", 2, 3, at=np.array([[-1000.0], [1000.0]]), sink=-999.0),
     ]
     nothing = [
-        _scores(rng, "a row that sees no key", 3, 2, sink=1.0, hide=True, last=True),
-        _scores(
-            rng,
-            "rows that see no key, a sink of -2, a cap of 3",
-            4,
-            2,
-            softcap=3.0,
-            sink=-2.0,
-            hide=True,
-            last=True,
-        ),
-        _scores(rng, "a row that sees no key, a sink of -20000", 3, 2, sink=-20000.0, hide=True, last=True),
+        _scores(rng, "a row that sees no key", 3, 2, sink=1.0, hide=True),
+        _scores(rng, "rows that see no key, a sink of -2, a cap of 3", 4, 2, softcap=3.0, sink=-2.0, hide=True),
+        _scores(rng, "a row that sees no key, a sink of 0", 2, 1, sink=0.0, hide=True),
+        _scores(rng, "a row that sees no key, a sink of -20000", 3, 2, sink=-20000.0, hide=True),
+        _scores(rng, "a row that sees no key, beside one whose score is near 1000", 2, 1, at=1000.0, hide=True),
     ]
     return examine(answer, [plain, large, nothing], known, outputs=("O", "lse"))
 
 
 def _scores(
-    rng,
-    words,
-    N_q,
-    N_k,
-    *,
-    d=2,
-    softcap=None,
-    sink=0.5,
-    hide=False,
-    last=False,
-    at=0.0,
-    size=1.0,
-    hidden=0.0,
-    v=0.0,
-):
+    rng, words, N_q, N_k, *, d=2, softcap=None, sink=0.5, hide=False, at=0.0, size=1.0, hidden=0.0, v=0.0
+):  # fmt: skip
     """Return the Case of scores. hide: a causal mask, bottom-right. at, hidden, v: added to scores and values."""
     S, V = (size * rng.normal(size=(N_q, N_k))).round(2) + at, rng.normal(size=(N_k, d)).round(2) + v
     seen = np.tri(N_q, N_k, N_k - N_q, dtype=bool) if hide else np.ones((N_q, N_k), bool)
@@ -107,24 +90,42 @@ def cached_step(answer: Callable, known: Known) -> Verdict:
         _step(rng, "the last token of a cache of 4", 1, 3, 4),
         _step(rng, "a prompt that fills a cache of 3", 3, 0, 3),
         _step(rng, "values of another length", 2, 2, 6, d_v=2),
+        _step(rng, "scaling = 0", 2, 1, 4, scaling=0.0),
         *random_cases.cases(_any_step),
     ]
-    large = [_step(rng, "scores near 1000", 2, 2, 6, at=1000.0, scaling=1.0)]
+    large = [
+        _step(rng, "scores near 1000", 2, 2, 6, at=1000.0, scaling=1.0),
+        _step(rng, "scores near -20000", 2, 1, 4, at=-20000.0, scaling=1.0),
+        _step(
+            rng,
+            "a row with scores near 1000 beside one with scores near -1000",
+            2,
+            1,
+            4,
+            at=(1000.0, -1000.0),
+            scaling=1.0,
+        ),
+    ]
     stale = [
         _step(rng, "a prompt of 2, a cache whose other rows are inf", 2, 0, 5, rest=np.inf),
         _step(rng, "a token after 2, a cache whose other rows are inf", 1, 2, 5, rest=np.inf),
+        _step(rng, "2 tokens after 1, a cache whose other rows are nan", 2, 1, 5, rest=np.nan),
+        _step(rng, "a token after 1, a cache whose other rows are -inf", 1, 1, 3, rest=-np.inf),
     ]
     return examine(answer, [plain, large, stale], known, outputs=("O", "K_cache", "V_cache"))
 
 
 def _step(rng, words, n, position, room, *, d=3, d_v=None, scaling=0.6, rest=7.0, at=0.0):
-    """Return the Case of a step. rest: what lies in rows that are not written yet. at: about what scores are."""
+    """Return the Case of a step.
+
+    rest: what rows hold that are not written yet. at: about what scores are, a number or one for each new row.
+    """
     q, k = rng.normal(size=(2, n, d)).round(2)
     v = rng.normal(size=(n, d_v or d)).round(2)
     K_cache, V_cache = np.full((room, d), rest), np.full((room, d_v or d), rest)
     K_cache[:position], V_cache[:position] = (rng.normal(size=(position, w)).round(2) for w in (d, d_v or d))
     if at:
-        q[:, 0], k[:, 0], K_cache[:position, 0] = at / 2, 2.0, 2.0
+        q[:, 0], k[:, 0], K_cache[:position, 0] = np.divide(at, 2), 2.0, 2.0
     arguments = q, k, v, K_cache, V_cache, position, scaling
     return Case(words, arguments, _token_by_token(*arguments))
 
@@ -178,6 +179,13 @@ def agrees(answer: Callable, known: Known) -> Verdict:
         _compared("an error of 3e-7, and none of eager", {a: 3e-7}, {}),
         _compared("an error of 3e-6 of numbers near 100, and none of eager", {a: 3e-6}, {}, times=100.0),
         _compared("an error of 3e-9 of numbers near 0.001, and none of eager", {a: 3e-9}, {}, times=0.001),
+        _compared("an error of 8.5e-8 of numbers up to -1, and none of eager", {a: 8.5e-8}, {}),
+        _compared("an error of 1.5e-7, and none of eager", {a: 1.5e-7}, {}),
+        _compared("an error of 1.5e-7, and 5e-8 of eager", {a: 1.5e-7}, {a: 5e-8}),
+        _compared("an error of 2e-8 beyond the bound, where eager's is 10", {a: 20 + 6e-7}, {b: 10.0}),
+        _compared("numbers that are all 0", {}, {}, times=0.0),
+        _compared("an error of twice eager's, where all should be 0", {a: 0.5}, {b: 0.25}, times=0.0),
+        _compared("an inf in padding", {padded: np.inf}, {a: 0.01, padded: np.inf}),
         _compared("a nan", {a: np.nan}, {a: 0.01}),
         _compared("a nan, and eager's too large", {a: np.nan, b: 0.01}, {a: 0.5}),
         _compared("a nan, and a large error", {a: np.nan, b: 5.0}, {a: 0.01}),
@@ -185,7 +193,16 @@ def agrees(answer: Callable, known: Known) -> Verdict:
         _compared("all nan", dict.fromkeys(_present(), np.nan), {a: 0.01}),
         *random_cases.cases(_any_comparison, 4),
     ]
-    return examine(answer, cases, known)
+    of_both = [
+        _compared("an inf, where eager is inf too", {a: np.inf}, {a: np.inf}),
+        _compared("an inf, where eager is inf elsewhere", {a: -np.inf}, {b: np.inf}),
+        _compared("a nan, where eager is nan too", {a: np.nan}, {a: np.nan}),
+    ]
+    return examine(noted(answer, _not_bool), [cases, of_both], known)
+
+
+def _not_bool(result, *_):
+    return Finding("not_bool", given=describe_value(result)) if not isinstance(result, bool | np.bool_) else None
 
 
 PRESENT = np.array([[True] * 4, [True, True, True, False]])
@@ -213,7 +230,8 @@ def _is_near(given, eager, exact):
     for place in _present():
         bound = max(bound, 2 * abs(eager[place] - exact[place]))
     bound += 1e-7 * max(abs(exact[place]) for place in _present())
-    return all(bool(abs(given[place] - exact[place]) <= bound) for place in _present())
+    errors = [abs(given[place] - exact[place]) for place in _present()]
+    return all(bool(np.isfinite(error) and error <= bound) for error in errors)
 
 
 def _any_comparison(rng):

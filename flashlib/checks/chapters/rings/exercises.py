@@ -25,6 +25,8 @@ def add_hop(answer: Callable, known: Known) -> Verdict:
         _hop(rng, "the first two rows of five", 5, (0, 2), 3, 4, d=3),
         _hop(rng, "rows in the middle", 6, (2, 5), 1, 3, d=3),
         _hop(rng, "no row at all", 3, (3, 3), 2, 2),
+        _rows("a row with the same lse before the hop and in it", (3.0, 0.5, 2.0, 0.5), (1.0, 0.5, 2.0, 1.5)),
+        _rows("rows whose O is 0, before the hop or in it", (0.0, 0.5, 2.0, 1.5), (1.0, 0.3, 0.0, 0.2)),
         *random_cases.cases(_any_hop),
     ]
     far = [
@@ -33,13 +35,28 @@ def add_hop(answer: Callable, known: Known) -> Verdict:
         _hop(rng, "a hop whose scores are larger by 2000", 4, (1, 4), 2, 2, at=(-1000.0, 1000.0)),
         _hop(rng, "a hop whose scores are less by 2000", 4, (1, 4), 2, 2, at=(1000.0, -1000.0)),
         _hop(rng, "a hop with scores near 800, the others near 0", 4, (1, 4), 2, 2, at=(0.0, 800.0)),
+        _rows(
+            "a row with scores near 1000 beside one with scores near -1000",
+            (1.0, 1e3, 2.0, 1001.0),
+            (3.0, -1e3, 4.0, -999.0),
+        ),
+        _rows("scores near -20000", (1.0, -2e4, 2.0, -19999.0)),
     ]
     empty = [
         _hop(rng, "rows that had seen no key", 4, (1, 3), 0, 3),
         _hop(rng, "a hop in which no key is seen", 4, (1, 3), 3, 0),
         _hop(rng, "rows that had seen no key, scores near -900", 4, (1, 3), 0, 3, at=(0.0, -900.0)),
+        _rows(
+            "a row that had seen no key, one whose hop has no key, and one with both",
+            (0.0, -np.inf, 2.0, 1.5),
+            (1.0, 0.5, 0.0, -np.inf),
+            (3.0, 2.0, 1.0, 1.0),
+        ),
     ]
-    nothing = [_hop(rng, "rows that see no key, before and in the hop", 4, (1, 3), 0, 0)]
+    nothing = [
+        _hop(rng, "rows that see no key, before and in the hop", 4, (1, 3), 0, 0),
+        _rows("a row that sees no key, beside one that does", (0.0, -np.inf, 0.0, -np.inf), (3.0, 2.0, 1.0, 1.0)),
+    ]
     return examine(answer, [plain, far, empty, nothing], known, outputs=("O", "lse"))
 
 
@@ -59,6 +76,19 @@ def _hop(rng, words, n, rows, n_old, n_new, *, d=2, at=(0.0, 0.0)):
     return Case(words, (O, lse, O_new, lse_new, first, end), (O_all, lse_all))
 
 
+def _rows(words, *rows):
+    """Return the Case of rows that all take part in the hop, each (O, lse, O_new, lse_new), numbers."""
+    right = []
+    for O, lse, O_new, lse_new in rows:
+        top = max(lse, lse_new)
+        weights = [math.exp(x - top) if x > -math.inf else 0.0 for x in (lse, lse_new)]
+        l = sum(weights)
+        right.append(((O * weights[0] + O_new * weights[1]) / l, top + math.log(l)) if l else (0.0, -math.inf))
+    O, lse, O_new, lse_new = np.array(rows).T
+    O_all, lse_all = np.array(right).T
+    return Case(words, (O[:, None], lse, O_new[:, None], lse_new, 0, len(rows)), (O_all[:, None], lse_all))
+
+
 def _joined(state, first, end):
     return State(*(X[first:end] for X in state))
 
@@ -74,12 +104,13 @@ def _any_hop(rng):
 
 @exercise(title="The rows of a rank", minutes=5, difficulty="easy")
 def zigzag_rows(answer: Callable, known: Known) -> Verdict:
-    fixed = (
-        "8 2 0, 8 2 1, 4 1 0, 12 3 1, 16 4 3, 24 3 2, 9 2 0, 9 2 1, 13 3 2, 10 4 1, 23 4 2, 30 4 3, 5 1 0, 7 3 0"
-    )
-    rows = sizes.rows(fixed)
-    cases = [_rows_of(*one) for one in rows] + random_cases.cases(_any_rows)
-    return examine(answer, cases, known)
+    fixed = """
+        8 2 0, 8 2 1, 4 1 0, 12 3 1, 16 4 3, 24 3 2, 9 2 0, 9 2 1, 13 3 2, 10 4 1, 23 4 2, 30 4 3, 5 1 0, 7 3 0,
+        5 4 1, 3 4 0, 1 2 1, 30 11 10, 294 9 2
+    """
+    cases = [_rows_of(*one) for one in sizes.rows(fixed)] + random_cases.cases(_any_rows)
+    right = {case.arguments: case.expected for case in cases}
+    return examine(sizes.whole(answer, lambda *arguments: right[arguments]), cases, known)
 
 
 def _rows_of(N, P, r):
@@ -88,8 +119,8 @@ def _rows_of(N, P, r):
 
 
 def _any_rows(rng):
-    P = int(rng.integers(2, 7))
-    return _rows_of(int(rng.integers(2 * P, 60)), P, int(rng.integers(P)))
+    P = int(rng.integers(2, 13))
+    return _rows_of(int(rng.integers(1, 90)), P, int(rng.integers(P)))
 
 
 # ---- the part that a hop computes
@@ -98,7 +129,8 @@ def _any_rows(rng):
 @exercise(title="What a hop computes", minutes=10, difficulty="easy")
 def hop_part(answer: Callable, known: Known) -> Verdict:
     fixed = """
-        0 0 4, 1 1 4, 1 0 4, 0 1 4, 2 0 6, 0 2 6, 2 1 8, 3 1 2, 1 3 2, 2 2 10, 3 2 12, 2 3 12, 5 0 6, 0 5 6, 6 7 4
+        0 0 4, 1 1 4, 1 0 4, 0 1 4, 2 0 6, 0 2 6, 2 1 8, 3 1 2, 1 3 2, 2 2 10, 3 2 12, 2 3 12, 5 0 6, 0 5 6, 6 7 4,
+        10 9 4, 2 10 6
     """
 
     def right(r, s, n):
@@ -123,7 +155,8 @@ def hide_copy(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 2 1000 10 False, 1 1 2 1000 10 True, 1 1 4 1000 10 False, 4 1 2 1000 7 False, 8 2 2 3000 7 True,
         32 8 2 989000000000000 450000000000 True, 32 32 2 989000000000000 450000000000 False, 2 2 4 900 11 True,
-        16 2 2 312000000000000 300000000000 False, 6 3 2 500 13 True, 8 8 1 2000 30 True, 3 1 1 1000 9 False
+        16 2 2 312000000000000 300000000000 False, 6 3 2 500 13 True, 8 8 1 2000 30 True, 3 1 1 1000 9 False,
+        5 1 1 700 10 False, 8 8 2 989000000000000001 1000000000 False
     """
 
     def right(H, H_k, itemsize, flops, bandwidth, causal):
@@ -149,7 +182,8 @@ def hide_copy(answer: Callable, known: Known) -> Verdict:
 def own_heads(answer: Callable, known: Known) -> Verdict:
     fixed = """
         4 4 2 0, 4 4 2 1, 8 2 2 1, 8 2 4 0, 8 2 4 1, 8 2 4 3, 8 1 4 2, 12 4 3 1, 12 4 4 3, 32 8 8 5, 32 8 16 9,
-        6 3 4 0, 6 3 4 1, 6 3 4 3, 9 3 2 0, 9 3 2 1, 10 5 3 2, 7 7 3 2, 12 2 5 2, 5 5 5 4, 15 5 4 1
+        6 3 4 0, 6 3 4 1, 6 3 4 3, 9 3 2 0, 9 3 2 1, 10 5 3 2, 7 7 3 2, 12 2 5 2, 5 5 5 4, 15 5 4 1,
+        15 3 11 10, 30 5 22 10, 4 2 3 1
     """
 
     def right(H, H_k, P, m):
@@ -158,7 +192,7 @@ def own_heads(answer: Callable, known: Known) -> Verdict:
         return own.start, own.stop, kv[0], kv[-1] + 1
 
     def draw(rng):
-        H_k, group = int(rng.integers(1, 7)), int(rng.integers(1, 6))
+        H_k, group = int(rng.integers(1, 9)), int(rng.integers(1, 6))
         P = int(rng.integers(1, group * H_k + 1))
         return group * H_k, H_k, P, int(rng.integers(P))
 
@@ -174,7 +208,7 @@ def own_heads(answer: Callable, known: Known) -> Verdict:
 def way_bytes(answer: Callable, known: Known) -> Verdict:
     fixed = """
         4 2 2 2 1 2, 8 2 2 2 3 4, 8 4 4 4 8 2, 12 2 4 2 3 2, 12 3 6 3 5 4, 16 4 8 4 16 2, 64 8 32 8 16 2,
-        20 5 10 5 7 2, 36 3 9 3 4 4, 48 4 16 8 12 2
+        20 5 10 5 7 2, 36 3 9 3 4 4, 48 4 16 8 12 2, 14 7 14 7 3 2
     """
 
     def right(N, P, H, H_k, d, itemsize):

@@ -15,14 +15,14 @@ FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
 )  # fmt: skip
 def ring_rank(answer: Callable, known: Known) -> Verdict:
     problems = [
-        Problem(2, 4, "contiguous", False), Problem(2, 8, "zigzag", True), Problem(3, 6, "contiguous", False),
-        Problem(3, 9, "contiguous", True), Problem(4, 16, "zigzag", True), Problem(4, 13, "striped", True),
-        Problem(5, 20, "contiguous", False),
+        Problem(2, 4, "contiguous", False), Problem(2, 8, "zigzag", True),
+        Problem(3, 6, "contiguous", False, large=True), Problem(3, 9, "contiguous", True),
+        Problem(4, 16, "zigzag", True), Problem(4, 13, "striped", True), Problem(7, 14, "contiguous", False),
     ]  # fmt: skip
     return ranks.examine(answer, problems, known, FORWARD)
 
 
-BACKWARD = ranks.Task(backward=True, timed=False, blocks=2)
+BACKWARD = ranks.Task(backward=True, timed=False, blocks=2.5)  # K and V twice, dK and dV three times
 
 
 @exercise(
@@ -33,5 +33,6 @@ def ring_gradients(answer: Callable, known: Known) -> Verdict:
     problems = [
         Problem(2, 4, "contiguous", False), Problem(2, 8, "zigzag", True), Problem(3, 6, "contiguous", False),
         Problem(3, 9, "contiguous", True), Problem(4, 16, "zigzag", True), Problem(4, 13, "striped", True),
+        Problem(7, 7, "contiguous", False),
     ]  # fmt: skip
     return ranks.examine(answer, problems, known, BACKWARD)

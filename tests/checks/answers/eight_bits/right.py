@@ -83,10 +83,12 @@ def my_e4m3_weights(S, m, times):
     return lowbit.rounded(np.minimum(P, 448), "e4m3"), np.sum(P, axis=-1)
 
 
-# rotate: with the matrix
+# rotate: with a matrix of its own
 def my_rotate(X, signs):
-    d = X.shape[1]
-    return (X * signs) @ lowbit.hadamard(d) / np.sqrt(d)
+    H = np.ones((1, 1))
+    while len(H) < X.shape[1]:
+        H = np.block([[H, H], [H, -H]])
+    return (X * signs) @ H / np.sqrt(len(H))
 
 
 # rotate: from halves to neighbours

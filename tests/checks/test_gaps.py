@@ -1,0 +1,56 @@
+"""Where checks had gaps: for each exercise and each kind of gap, the wrong answers that fill it, or why none can.
+
+`tests/checks/answers/<slug>/gaps.txt` has a section for each exercise and a line for each kind below. A line names
+mistakes of which a wrong answer is among the tests' answers (`rows: not_rescaled, one_row_spoils`), or says why the
+exercise cannot have such a gap (`rows: never: the answer takes one row`). The answers themselves are tested by
+`test_answers.py`, as all others are.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from flashlib.checks.engine.exercises import EXERCISES
+from tests.checks import answers
+
+KINDS = {
+    "rows": "rows, heads or sequences that differ from each other within one case",
+    "zero": "0 as the value of an optional number",
+    "bound": "equality at a bound",
+    "sizes": "sizes beyond those that are drawn: more ranks, a wider head, fewer rows than ranks",
+    "nice": "numbers so nice that a lower precision is exact",
+    "nan": "nan or inf where the text speaks of them",
+    "small": "small numbers taken for zero, or a State for empty",
+    "seed": "a mistake that only some seeds of the drawn cases show",
+    "text": "a rule of the text: order, kinds of numbers, what may be stored or called",
+}
+SECTION = re.compile(r"(?m)^\[(\w+)\]\n")
+NEVER = re.compile(r"never: .{10,}")
+
+
+def tables():
+    """Return {exercise: {kind: its line}}."""
+    found = {}
+    for path in sorted(Path(answers.FOLDER).glob("*/gaps.txt")):
+        _, *sections = SECTION.split(path.read_text(encoding="utf-8"))
+        for name, text in zip(sections[::2], sections[1::2], strict=True):
+            assert name not in found, f"{name} has two sections"
+            lines = [line.partition(": ") for line in text.splitlines() if line]
+            found[name] = {kind: what for kind, _, what in lines}
+    return found
+
+
+def test_the_tables_are_those_of_the_exercises():
+    assert sorted(tables()) == sorted(EXERCISES)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_each_kind_of_gap_is_filled_or_cannot_occur(name):
+    table = tables().get(name, {})
+    assert list(table) == list(KINDS), f"gaps.txt of {name} needs these lines, in this order"
+    known = {answer.mistake for answer in answers.wrong() if answer.exercise == name}
+    for kind, what in table.items():
+        if not NEVER.fullmatch(what):
+            missing = set(what.split(", ")) - known
+            assert not missing, f"{name}, {kind}: no wrong answer of the tests makes the mistake {missing}"
