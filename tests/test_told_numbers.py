@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("nbformat")
 
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
+from flashlib.pipeline import MACHINE, measured  # noqa: E402
 from flashlib.widgets import EightBitsLab  # noqa: E402
 from flashlib.widgets.split_lab import model  # noqa: E402
 from tools import notebooks  # noqa: E402
@@ -100,6 +102,16 @@ def test_speeds_in_eight_bits_are_those_of_the_record():
     (table,) = (cell for cell in cells("18") if "costs in the loop" in cell.source)
     assert "some 5 % of the time" in table.source
     assert all(100 * (1 - y / x) == pytest.approx(5, abs=1) for x, y in zip(one, two, strict=True))
+    assert "At $d = 128$ cuDNN's is faster in three rows of four, by a few percent" in said
+    assert "ours is faster in every row at $d = 64$ and $d = 256$" in said
+    over = {
+        d: [
+            x / y for x, y in zip(*(speeds_of_eight_bits(name, d=d) for name in ("fp8", "cudnn_fp8")), strict=True)
+        ]
+        for d in (64, 128, 256)
+    }
+    assert min(over[64] + over[256]) > 1
+    assert sum(x < 1 for x in over[128]) == 3 and len(over[128]) == 4 and min(over[128]) > 0.95
     claims = text("18", CLAIMS)
     (fastest,) = speeds_of_eight_bits("fp8", d=256, causal=False, **long)
     whole = [speeds_of_eight_bits("fp8_whole", d=d, causal=False, **long)[0] / 1e3 for d in (256, 128, 64)]
@@ -147,11 +159,110 @@ def test_what_is_told_of_rings_is_what_the_record_says():
         if best < before["predicted"]["4"]:
             short[size] = best / before["predicted"]["4"]
     assert {N // 4 for N, _, _ in short} == {8192} and min(short, key=short.get) == (32768, 16, "both")
-    assert "It fails with 8,192 tokens in a rank, most of all in both passes with 16 heads" in text(
+    assert "It is too high with 8,192 tokens in a rank alone, most of all in both passes with 16 heads" in text(
         "16", "measured-end"
     )
     for row in rows:
-        assert row["error"]["ring_copy_engines"] <= 1.02 * row["error"]["one_gpu"], "The error is that of one GPU"
+        assert len(set(row["error"].values())) == 1, "a single rounding that all ways share"
     for row in two + four:  # in the forward pass there is no gain by NCCL, and often a loss
         gain = row["ms"]["ring_in_turn"] / row["ms"]["ring"]
         assert gain < 1.02 if row["pass"] == "forward" else gain > 0.98
+
+
+def test_where_a_ring_loses_is_what_the_record_says():
+    run = json.loads((FOLDER / "data" / "h200_ring.json").read_text(encoding="utf-8"))
+    rows: dict[int, list] = {}
+    for row in run["rows"]:
+        if row["left"] is None and row["documents"] is None:
+            rows.setdefault(row["N"] // row["ranks"], []).append(row)
+    of = {n: [row["efficiency"] for row in some] for n, some in rows.items()}
+    told = text("16", "measured-steps")
+    assert (
+        "With 4,096 tokens a GPU it does in every row: all-gather is faster, a contiguous cut is no worse" in told
+    )
+    for row in rows[4096]:
+        share = row["efficiency"]
+        ring = share["ring"], share["ring_copy_engines"]
+        assert share["all_gather"] > max(ring) and share["ring_contiguous"] >= max(ring)
+        assert row["ranks"] == 4 and (max(ring) < 1 / 4) == (row["H"] == 16), "four take longer than one GPU"
+    rings = [share[name] for share in of[4096] for name in ("ring", "ring_copy_engines")]
+    assert (round(1 / max(rings)), round(1 / min(rings))) == (2, 7)
+    assert "a ring there needs two to seven times as long as its products" in text("16", "measured-tokens")
+    by_engines = [share["ring_copy_engines"] for share in of[8192]]
+    first = sum(x == max(share.values()) for x, share in zip(by_engines, of[8192], strict=True))
+    assert (first, len(by_engines)) == (6, 8)
+    span = f"{min(by_engines):.2f} and {max(by_engines):.2f}"
+    assert f"the fastest way in six rows of eight, but its efficiency is between {span}" in told
+    long = [share for n, some in of.items() if n >= 16384 for share in some]
+    assert all(share["ring_copy_engines"] > max(share.values()) - 0.02 for share in long), "or nearly so"
+    least = min(share["ring_copy_engines"] for share in long)
+    assert f"it took 16,384 for an efficiency of {least:.2f} or more; with 4,096, all-gather was faster" in text(
+        "16", "rest"
+    )
+
+
+def test_speeds_beside_flash_attention_4_are_those_of_the_record():
+    rows = json.loads((FOLDER / "data" / "h200_hopper.json").read_text(encoding="utf-8"))["rows"]
+
+    def ratios(name, N=None):
+        return [row["tflops"]["hopper"] / row["tflops"][name] for row in rows if N in (None, row["N"])]
+
+    said = text("13", "measured-peers-text")
+    assert "nowhere slower than chapter 10's, and faster than cuDNN's in all rows but one" in said
+    assert min(ratios("ours")) >= 1 and sum(x <= 1 for x in ratios("sdpa_cudnn")) == 1
+    assert "ours is faster in every row with 1024 keys, equal within a few percent with 4096" in said
+    assert "slower in every row with 16,384" in said
+    assert min(ratios("fa4", 1024)) > 1 and max(ratios("fa4", 16384)) < 1
+    assert all(abs(x - 1) < 0.05 for x in ratios("fa4", 4096))
+
+
+def test_what_roles_alone_give_is_what_the_record_says():
+    """More than half of what the finished rung gains; its larger tiles and its overlap give the rest."""
+    rows = json.loads((FOLDER / "data" / "h200_timelines.json").read_text(encoding="utf-8"))["rows"]
+    lines = {row["rung"]: row for row in rows if row["d"] == 128}
+    alike, turns, roles = (
+        measured.timeline(lines[name], 0).clocks for name in ("r1_alike", "r3_turns", "r5_registers")
+    )
+    assert lines["r1_alike"]["B_c"] == lines["r3_turns"]["B_c"] == 64 and lines["r5_registers"]["B_c"] == 128
+    assert "Roles alone give more than half of the gain" in text("13", "two-timelines-why")
+    assert 1 / 2 < (alike - turns) / (alike - roles) < 2 / 3
+
+
+def test_the_claims_of_chapter_12_are_judged_as_the_records_say():
+    """Is FlashAttention-2 2 to 4 times as fast as standard attention? It depends on pass, d and mask."""
+    fastest = {}
+    for which in ("forward", "backward"):
+        rows = json.loads((FOLDER / "data" / f"h200_{which}.json").read_text(encoding="utf-8"))["rows"]
+        for row in rows:
+            if row["tflops"]["eager"]:
+                ratio = row["tflops"]["sdpa_flash"] / row["tflops"]["eager"]
+                fastest.setdefault((which, row["d"], row["causal"]), []).append(ratio)
+    told = text("12", "c036b20f")
+    assert "Without a mask it is true forward at $d = 128$ and backward at $d = 64$" in told
+    assert all(2 < x < 4 for x in fastest["forward", 128, False] + fastest["backward", 64, False])
+    assert "forward at $d = 64$ it is more, and backward at $d = 128$ less" in told
+    assert min(fastest["forward", 64, False]) > 4 and max(fastest["backward", 128, False]) < 2
+    assert all(
+        masked > plain
+        for (which, d, causal), some in fastest.items()
+        if causal
+        for masked, plain in zip(some, fastest[which, d, False], strict=True)
+    )
+
+
+def test_the_roofs_of_the_l2_cache_are_those_of_the_records():
+    clocks = json.loads((FOLDER / "data" / "h200_clocks.json").read_text(encoding="utf-8"))
+    ladder = json.loads((FOLDER / "data" / "h200_ladder.json").read_text(encoding="utf-8"))["rows"]
+    each = statistics.median(row["bytes"] for row in clocks["rows"] if row["what"] == "copies")
+    (ghz,) = (row["ghz"] for row in clocks["ghz"] if row["beside"] == "reads from the L2 cache")
+    roof = each * GPUS["H200"].sms * ghz / 1e3  # TB/s
+    (by_warps,) = (row["gb_per_s"] / 1e3 for row in ladder if row["rung"] == "l2_read")
+    assert roof > by_warps
+    ours = {
+        row["d"]: row["tflops"] / (roof * row["flop_per_byte"])
+        for row in ladder
+        if (row["rung"], row["causal"], row["N"], row["part"]) == ("ours", False, 4096, "ladder")
+    }
+    assert "At $d = 64$ our kernel reaches three quarters of its roof" in text("12", "roofline-text")
+    assert ours[64] == pytest.approx(3 / 4, abs=0.03)
+    assert each == pytest.approx(MACHINE.copy, abs=0.1)

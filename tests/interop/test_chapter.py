@@ -1,4 +1,4 @@
-"""Chapter 17 without what it needs: its first cell says in a sentence what is missing, and its exercises work."""
+"""Chapter 17 without what it needs, and the adapter that it builds, in batches that are padded on either side."""
 
 import contextlib
 import io
@@ -66,3 +66,62 @@ def test_all_that_is_stored_is_there():
         if cell.cell_type == "code":
             assert all(output.output_type != "error" for output in cell.outputs)
             assert cell.outputs or not re.search(r"^print\(", cell.source, re.MULTILINE)
+
+
+BUILT = "fc1eb611", "0e12b15a", "b581a90d"  # the cells of the families, of step 1 and of step 7
+DECODERS = "GPT-2", "Llama", "Mistral", "Gemma 2", "GPT-OSS", "Llama 4"
+
+
+@pytest.fixture(scope="module")
+def built():
+    """Run the cells of the chapter that step 7 needs; return their names."""
+    torch, T = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    names = {"torch": torch, "T": T}
+    names |= {name: getattr(T, name) for name in ("AttentionInterface", "AttentionMaskInterface")}
+    with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
+        for cell_id in BUILT:
+            exec(next(cell.source for cell in CELLS if cell.id == cell_id), names)
+    return names
+
+
+def model_of(built, family, attention):
+    kind, config, options, _ = built["FAMILIES"][family]
+    built["torch"].manual_seed(0)
+    config = config(**options, eos_token_id=None)
+    config._experts_implementation = "eager"
+    return kind._from_config(config, attn_implementation=attention).eval()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("family", ["BERT", *DECODERS])
+def test_the_last_step_gives_no_nan_for_padding(built, family, side):
+    torch, ids = built["torch"], built["ids"]
+    present = torch.arange(ids.shape[1]) >= torch.tensor([[0], [12]])
+    present = present if side == "left" else present.flip(1)
+    with torch.no_grad():
+        mine, eager = (
+            model_of(built, family, name)(input_ids=ids, attention_mask=present.long())[0][present]
+            for name in ("step_7", "eager")
+        )
+    assert torch.isfinite(mine).all()
+    torch.testing.assert_close(mine, eager, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("family", DECODERS)
+def test_the_last_step_writes_what_eager_writes_after_padding_on_the_left(built, family, cache):
+    torch, prompts = built["torch"], built["ids"][:, :20]
+    present = (torch.arange(20) >= torch.tensor([[0], [7]])).long()
+    how = {"max_new_tokens": 8, "do_sample": False, "cache_implementation": cache}
+    with torch.no_grad():
+        mine, eager = (
+            model_of(built, family, name).generate(prompts, attention_mask=present, **how)
+            for name in ("step_7", "eager")
+        )
+    assert mine.tolist() == eager.tolist()
+
+
+def test_some_families_of_the_chapter_are_padded_on_the_left(built):
+    masks = {family: given.get("attention_mask") for family, (*_, given) in built["FAMILIES"].items()}
+    padded = {family: mask[1, 0] == 0 for family, mask in masks.items() if mask is not None}
+    assert padded == {"Llama": True, "BERT": False, "Mistral": True}

@@ -27,15 +27,16 @@ def on_tile(answer: Callable) -> Callable:
 def tile_by_tile(answer: Callable) -> Callable:
     """Return a function of P, dP and delta of all heads that calls `answer` for each tile, a program each.
 
+    first: the number of the first of these heads.
     answer: takes tiles of P and dP, the delta of its rows, seed, head, offs_m, offs_n, N_q, N_k and p, and returns
     two tiles; so does the function, of all of them.
     """
 
-    def run(P, dP, delta, seed, p, B_R, B_C):
+    def run(P, dP, delta, seed, p, B_R, B_C, first):
         H, N_q, N_k = P.shape
         kept, dS = torch.full((2, H, N_q, N_k), torch.nan, device=DEVICE)
         grid = triton.cdiv(N_q, B_R), triton.cdiv(N_k, B_C), H
-        arguments = *map(tensor, (P, dP, delta)), kept, dS, seed, N_q, N_k, p, answer, B_R, B_C
+        arguments = *map(tensor, (P, dP, delta)), kept, dS, seed, first, N_q, N_k, p, answer, B_R, B_C
         called(lambda: _dropout_kernel[grid](*arguments), ("Z * P", "dS"))
         return kept.cpu().numpy(), dS.cpu().numpy()
 
@@ -51,7 +52,7 @@ def _scores_kernel(S_ptr, visible_ptr, out_ptr, cap, f: tl.constexpr, B_R: tl.co
 
 @triton.jit
 def _dropout_kernel(
-    P_ptr, dP_ptr, delta_ptr, kept_ptr, dS_ptr, seed, N_q, N_k, p, f: tl.constexpr,
+    P_ptr, dP_ptr, delta_ptr, kept_ptr, dS_ptr, seed, first, N_q, N_k, p, f: tl.constexpr,
     B_R: tl.constexpr, B_C: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(2)
@@ -62,6 +63,6 @@ def _dropout_kernel(
     P = tl.load(P_ptr + at, mask=inside, other=0.0)
     dP = tl.load(dP_ptr + at, mask=inside, other=0.0)
     delta = tl.load(delta_ptr + head * N_q + offs_m, mask=offs_m < N_q, other=0.0)
-    kept, dS = f(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p)
+    kept, dS = f(P, dP, delta, seed, first + head, offs_m, offs_n, N_q, N_k, p)
     tl.store(kept_ptr + at, kept, mask=inside)
     tl.store(dS_ptr + at, dS, mask=inside)

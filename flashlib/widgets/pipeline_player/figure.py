@@ -63,14 +63,15 @@ def _draw_program(picture, result, one, rows, top):
         y += HIGH
     if rows:
         picture.text(12, y + 9, result["axis"], 10)
+        digits = 0 if result["end"] >= 8 else 2
         for k in range(5):
-            picture.text(LABEL + WIDE * k / 4, y + 9, f"{result['end'] * k / 4:.0f}", 10, align="lmmmr"[k])
+            picture.text(LABEL + WIDE * k / 4, y + 9, f"{result['end'] * k / 4:.{digits}f}", 10, align="lmmmr"[k])
 
 
 def _draw_span(picture, kind, name, start, end, role, y, scale, left=LABEL):
     x, wide, ink = left + scale * start, max(1.5, scale * (end - start)), FILLS[role % len(FILLS)]
     if kind == "wait":
-        picture.box(x, y + HIGH - 4, wide, 1, fill=INK)
+        picture.line([(x, y + HIGH - 3.5), (x + wide, y + HIGH - 3.5)], INK, 1, dash=(1, 2))
     elif kind in ("copy", "fill"):
         picture.box(x, y + 2, wide, HIGH - 4, edge=READ, dotted=kind == "fill")
     elif kind in ("store", "write"):

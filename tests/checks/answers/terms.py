@@ -116,7 +116,7 @@ APPEND_KERNEL = {
     "i = ": "most + c // page -> most + ",
     "slot = id": "slot = PAGE", "slot = r": "slot = c % page", "+ r": "+ c % page",
     "r = ": "* page + c % page -> * page + ",
-    "PAGE": "tl.load(table_ptr + AT, mask=c >= 0, other=0)", "AT": "b * most + c // page",
+    "PAGE": "tl.load(table_ptr + AT, mask=c >= 0, other=0).to(tl.int64)", "AT": "b * most + c // page",
     "first = ": "pool_ptr + slot * d -> pool_ptr + ",
 }  # fmt: skip
 
@@ -248,7 +248,7 @@ UNLIKE = {
     },
     "delta_kernel": {"rounded_sum"},
     "dkv_loop": {"delta_over_queries"},
-    "dropout": {"one_place_on"},
+    "dropout": {"one_place_on", "in_32_bits"},
     "inner_loop": {"alpha_without_exp"},
     "variant": {
         "by_column", "divided_twice", "by_all", "alpha_upside_down", "alpha_without_exp", "rounded",

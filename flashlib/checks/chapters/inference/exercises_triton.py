@@ -99,14 +99,15 @@ def _put(flat, at, row):
     flat[at[inside]] = row[inside]
 
 
-def _get(table, at):
-    """Return a place of the table, 0 outside of it: there the check forbids loads."""
-    return table.flat[at] if 0 <= at < table.size else 0
+def _get(table, at, outside=0):
+    """Return a place of the table; outside of it the check forbids loads, and in 32 bits they lead to page 0."""
+    return table.flat[at] if 0 <= at < table.size else outside
 
 
 @exercise(
-    title="A new key into its page", minutes=15, difficulty="medium", program=partial(written, put=_put, get=_get)
-)
+    title="A new key into its page", minutes=15, difficulty="medium", program=partial(written, put=_put, get=_get),
+    variants=("id = get(table, at, outside=-(2**31))",),  # in 64 bits such a load leads out of the pool
+)  # fmt: skip
 def append_kernel(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import into_pages

@@ -118,7 +118,7 @@ def my_decode_part(
     tiles = tl.cdiv(length, B_C)
     for j in range(tiles * part // parts, tiles * (part + 1) // parts):
         c = j * B_C + tl.arange(0, B_C)
-        rows = ((b * H_k + h_k) * N + c)[:, None] * D + offs_d[None, :]
+        rows = ((b * H_k + h_k).to(tl.int64) * N + c)[:, None] * D + offs_d[None, :]  # a cache may be large
         k = tl.load(K_ptr + rows, mask=(c < length)[:, None], other=0.0)
         v = tl.load(V_ptr + rows, mask=(c < length)[:, None], other=0.0)
         S = tl.dot(q, k.T, input_precision="ieee") * scale
@@ -142,7 +142,7 @@ def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D
     c = tl.load(lengths_ptr + b) - 1
     cols = tl.arange(0, D)
     inside = (cols < d) & (c >= 0)
-    slot = tl.load(table_ptr + b * most + c // page, mask=c >= 0, other=0) * page + c % page
+    slot = tl.load(table_ptr + b * most + c // page, mask=c >= 0, other=0).to(tl.int64) * page + c % page
     row = tl.load(new_ptr + b * d + cols, mask=inside, other=0.0)
     tl.store(pool_ptr + slot * d + cols, row, mask=inside)
 

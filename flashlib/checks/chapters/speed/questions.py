@@ -138,16 +138,16 @@ QUESTIONS = [
     ),
     Question(
         "speed_launch",
-        lambda: _launches(100, 5, 115),
+        lambda: _launches(100, 5, 56),
         "the GPU is done with a kernel long before the CPU has launched the next one, so the launches take "
-        "the time: 100 * 115, and 5 for the last kernel. A graph is launched once, and then the kernels take "
+        "the time: 100 * 56, and 5 for the last kernel. A graph is launched once, and then the kernels take "
         "100 * 5.",
         hint="Which is longer, the launch or the kernel? The longer one sets the pace.",
         wrong={
-            ("launched", 500): "the GPU waits for each launch, which takes 115 microseconds",
-            ("launched", 12000): "the CPU does not wait for the kernel: it launches the next one meanwhile",
-            ("launched", 615): "the CPU launches each of the 100",
-            ("graph", 11500): "the CPU launches the graph, not each kernel",
+            ("launched", 500): "the GPU waits for each launch, which takes 56 microseconds",
+            ("launched", 6100): "the CPU does not wait for the kernel: it launches the next one meanwhile",
+            ("launched", 556): "the CPU launches each of the 100",
+            ("graph", 5600): "the CPU launches the graph, not each kernel",
             ("graph", 5): "the graph holds 100 kernels, one after the other",
         },
         tolerance=0.01,

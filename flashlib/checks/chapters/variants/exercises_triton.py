@@ -14,7 +14,7 @@ def _rand(seed, place):
     """Return what tl.rand(seed, place) returns: Philox with ten rounds. Source: Salmon and others (2011)."""
     mask = np.uint64(0xFFFFFFFF)
     place = np.asarray(place).astype(np.int64).astype(np.uint64)
-    c0, c1, c2, c3 = place & mask, place * 0, place * 0, place * 0
+    c0, c1, c2, c3 = place & mask, place >> np.uint64(32), place * 0, place * 0
     k0, k1 = np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32)
     for _ in range(10):
         a, b = np.uint64(0xD2511F53) * c0, np.uint64(0xCD9E8D57) * c2
@@ -40,18 +40,20 @@ def dropout(answer: Callable, known: Known) -> Verdict:
         _dropped("five heads and more than 65536 places", 5, 16, 1000, B_C=256, p=0.3),
         *random_cases.cases(_any_dropped, 1),
     ]
-    return examine_kernel(answer, tile_by_tile, cases, known, outputs=("Z * P", "dS"))
+    large = [_dropped("heads whose places are beyond 2^32", 2, 16, 16, first=2**24 + 3)]
+    return examine_kernel(answer, tile_by_tile, [cases, large], known, outputs=("Z * P", "dS"))
 
 
-def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None):
+def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None, first=0):
+    """Return the Case of H heads, of which the first has the number `first`."""
     rng = rng or np.random.default_rng(4)
     P, dP = rng.uniform(0.1, 1, (H, N_q, N_k)).round(2), rng.normal(size=(H, N_q, N_k)).round(2)
     delta = rng.normal(size=(H, N_q)).round(2)
     P, dP, delta = (X.astype(np.float32) for X in (P, dP, delta))
     h, r, c = np.indices(P.shape)
-    Z = (_rand(seed, h * N_q * N_k + r * N_k + c) >= p) / (1 - p)
+    Z = (_rand(seed, (first + h) * N_q * N_k + r * N_k + c) >= p) / (1 - p)
     right = P * Z, P * Z * dP - P * delta[:, :, None]
-    return Case(words, (P, dP, delta, seed, p, B_R, B_C), right, 1e-5)
+    return Case(words, (P, dP, delta, seed, p, B_R, B_C, first), right, 1e-5)
 
 
 def _any_dropped(rng):

@@ -82,7 +82,7 @@ def my_capped(S, visible, cap):
 # exercise: dropout
 @triton.jit
 def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
-    place = (head * N_q + offs_m[:, None]) * N_k + offs_n[None, :]  # (B_R, B_C)
+    place = (head.to(tl.int64) * N_q + offs_m[:, None]) * N_k + offs_n[None, :]  # (B_R, B_C)
     Z = tl.where(tl.rand(seed, place) >= p, 1 / (1 - p), 0.0)
     dS = P * (Z * dP - delta[:, None])
     return Z * P, dS

@@ -165,7 +165,7 @@ def my_capped(S, visible, cap):
 # dropout: weights divided, dP chosen
 @triton.jit
 def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
-    place = head * N_q * N_k + offs_m[:, None] * N_k + offs_n[None, :]
+    place = head.to(tl.int64) * N_q * N_k + offs_m[:, None] * N_k + offs_n[None, :]
     dropped = tl.rand(seed, place) < p
     kept = tl.where(dropped, 0.0, P / (1 - p))
     return kept, kept * dP - P * delta[:, None]
@@ -174,7 +174,7 @@ def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
 # dropout: a mask of numbers
 @triton.jit
 def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
-    row = (head * N_q + offs_m) * N_k
+    row = (head * N_q + offs_m).to(tl.int64) * N_k
     Z = (tl.rand(seed, row[:, None] + offs_n[None, :]) >= p).to(tl.float32) / (1.0 - p)
     dP = dP * Z
     return P * Z, (dP - delta[:, None]) * P
