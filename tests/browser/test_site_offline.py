@@ -37,7 +37,6 @@ STATUS = "async ([address, options]) => (await fetch(address, options)).status"
 class Host(Quiet):
     """Serves a site. "slow" comes in pieces, "half" is given as a part, "moved" moves, "NAME" is NAME.html."""
 
-
     def do_GET(self):
         path, _, _ = self.path.partition("?")
         name = path.rpartition("/")[2]
