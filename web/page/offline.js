@@ -76,7 +76,7 @@ async function respond(event) {
   const kept = isFixed(new URL(request.url)) && (await keptAt(request.url));
   if (kept) return kept;
   try {
-    const found = await fetch(request);
+    const found = await fetch(request, { cache: "no-cache" }); // hosts let browsers show old pages for some minutes
     if (isWhole(found)) event.waitUntil(keep(request.url, found.clone()).catch(() => undefined));
     return found;
   } catch (error) {
