@@ -16,7 +16,7 @@ from flashlib.checks.classroom import course
 REMARKS = pytest.StashKey[dict[str, list[str]]]()  # of a run: {notebook: sentences}
 COMPARED = pytest.StashKey[dict[str, int]]()  # of a run: {notebook: how many of its cells are compared}
 FAILED = pytest.StashKey[bool]()  # whether a run fails because nothing was compared
-SENT = {REMARKS: "remarks", COMPARED: "compared"}  # from a process of pytest-xdist
+SENT: dict[pytest.StashKey, str] = {REMARKS: "remarks", COMPARED: "compared"}  # from a process of pytest-xdist
 NOTHING = (
     "Nothing was compared, so this run fails: no notebook here has an unchanged cell of the course that can be "
     "compared on this machine. Give a folder with copies of chapters, as make lab makes them."

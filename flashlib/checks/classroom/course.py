@@ -91,8 +91,8 @@ def restore_ids(nb: Any, folder: Path = FOLDER) -> int:
     ids = {cell.get("id") for cell in nb.cells}
     gone = [cell for name, cell in chapter.cells.items() if name not in ids]
     unknown = [cell for cell in nb.cells if cell.cell_type == "code" and cell.get("id") not in chapter.cells]
-    sources = [[plain(cell.source) for cell in cells] for cells in (gone, unknown)]
-    found, matcher = 0, SequenceMatcher(None, *sources, autojunk=False)
+    course, mine = ([plain(cell.source) for cell in cells] for cells in (gone, unknown))
+    found, matcher = 0, SequenceMatcher(a=course, b=mine, autojunk=False)
     for what, a, a_end, b, b_end in matcher.get_opcodes():
         if what == "equal" or what == "replace" and not by_ids and a_end - a == b_end - b:
             for original, cell in zip(gone[a:a_end], unknown[b:b_end], strict=True):
