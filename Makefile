@@ -5,6 +5,8 @@ TORCH   ?= $(shell cat .venv/torch 2>/dev/null)
 CHAPTER ?=
 REFRESH ?=
 MODELS  ?=
+# Your copies of the chapters: make lab WORKSPACE=~/flashattention. A variable of the shell of this name changes nothing.
+WORKSPACE = workspace
 # Where the source is, for the links of the site: https://github.com/OWNER/NAME
 REPOSITORY ?=
 # A folder with Pyodide's release, to make the site from it; else it is fetched into .venv/pyodide
@@ -13,6 +15,10 @@ ARGS    ?=
 
 # Under it Python runs no `assert`, and tests and notebooks are made of them.
 unexport PYTHONOPTIMIZE
+
+# pip installs everything, and into .venv, even if the shell or a pip.conf asks for another place or for less.
+export PIP_USER := 0
+unexport PIP_TARGET PIP_PREFIX PIP_ROOT PIP_PYTHON PIP_DRY_RUN PIP_NO_DEPS
 
 ifeq ($(OS),Windows_NT)
 PY := .venv/Scripts/python
@@ -33,6 +39,14 @@ endif
 
 PIP_FAILED := { echo; echo "The installation failed (see pip's message above): it needs a network and a Python" \
   "from 3.11 to 3.14 on Linux, Windows or a Mac with Apple silicon; then run the same make command again."; exit 1; } >&2
+
+NOT_WRITTEN := { echo "No file can be written in $(CURDIR)/.venv, where packages are installed: clone the course into" \
+  "a folder of your own, or ask the owner of this one to run make setup, and then run" \
+  "make lab WORKSPACE=~/flashattention"; exit 1; } >&2
+
+COPIES = $(patsubst ~/%,$(HOME)/%,$(WORKSPACE))
+# Progress is kept in a folder named workspace, or where this variable says.
+PROGRESS = $(if $(filter-out workspace,$(WORKSPACE)),FLASHLIB_PROGRESS="$${FLASHLIB_PROGRESS:-$$(cd "$(COPIES)" && pwd)/progress.json}" )
 
 # What real models need beside the course's own packages, and what the tests need beside both.
 FOR_MODELS := .venv/installed-models
@@ -61,15 +75,15 @@ help:
 
 setup: $(STAMP) ## make .venv with all the course needs (TORCH=cpu: without CUDA; PYTHON=python3.12)
 
-lab: setup $(if $(MODELS),models) ## open the course in JupyterLab, on your own copies in workspace/ (MODELS=1: make models too)
-	@$(PY) tools/workspace.py copy
-	@$(PY) -m jupyterlab --config=tools/jupyter_lab_config.py --ServerApp.root_dir=workspace $(ARGS)
+lab: setup $(if $(MODELS),models) ## open the course in JupyterLab, on your own copies in workspace/ (WORKSPACE=folder; MODELS=1: make models too)
+	@$(PY) tools/workspace.py copy --workspace "$(COPIES)"
+	@$(PROGRESS)$(PY) -m jupyterlab --config=tools/jupyter_lab_config.py --ServerApp.root_dir="$(COPIES)" $(ARGS)
 
 models: $(FOR_MODELS) ## install transformers, and fetch the weights of a small model (93 MB) into a cache
 	@$(PY) -m tools.models
 
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
-	@$(PY) tools/workspace.py fresh "$(CHAPTER)"
+	@$(PY) tools/workspace.py fresh "$(CHAPTER)" --workspace "$(COPIES)"
 
 # As many processes as conftest.py says, with one thread in each; all that start Python need its bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
@@ -158,6 +172,7 @@ $(STAMP): requirements.txt constraints.txt $(MOVED)
 	@command -v "$(PYTHON)" >/dev/null || { \
 	  echo "$(PYTHON) was not found: install Python 3.11 or later, or name one: make lab PYTHON=python3.12"; exit 1; } >&2
 	@"$(PYTHON)" tools/check_python.py
+	@{ mkdir -p .venv && touch .venv/writable && rm .venv/writable; } 2>/dev/null || $(NOT_WRITTEN)
 	@rm -f $(STAMP)
 	@test -x $(PY) || rm -rf .venv
 	@echo "Installing into .venv; the first time this takes some minutes."

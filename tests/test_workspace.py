@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from flashlib import chapters
@@ -165,3 +167,63 @@ def test_fresh_leaves_data_that_are_todays_alone(folders):
     before = files(target / "data")
     workspace.fresh(source, target, "05")
     assert files(target / "data") == before
+
+
+@pytest.fixture
+def command(folders, monkeypatch, capsys):
+    """Run workspace.py with these words on the folders; return what it prints, or what it exits with."""
+    monkeypatch.setattr(workspace, "ROOT", folders[0].parent)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["workspace.py", *map(str, words)])
+        try:
+            workspace.main()
+        except SystemExit as error:
+            return str(error.code)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_a_workspace_is_where_it_is_named(folders, command, tmp_path):
+    assert command("copy") == "Copied 3 files to workspace/\n" and files(tmp_path / "workspace")
+    mine = tmp_path / "home" / "my work"
+    assert command("copy", "--workspace", f"{mine}/") == f"Copied 3 files to {mine}/\n"
+    write(folders[0] / "05_one_pass.ipynb", "mended since")
+    assert command("copy", "--workspace", mine).endswith(f"make fresh CHAPTER=05 WORKSPACE={mine}\n")
+    said = command("fresh", "05", "--workspace", mine)
+    assert f"Your copy is now {mine}/05_one_pass_2" in said and f"New: {mine}/05_one_pass.ipynb" in said
+    assert read(mine / "05_one_pass.ipynb") == "mended since"
+
+
+@pytest.mark.parametrize("words", ["lab", "fresh CHAPTER=05"])
+@pytest.mark.parametrize(
+    "why", ["no folder can be made", "its files are another user's", "nothing is left to copy"]
+)
+def test_a_workspace_that_cannot_be_written_is_named_with_a_way_out(
+    folders, command, tmp_path, monkeypatch, why, words
+):
+    place = tmp_path / "workspace"
+    if why == "no folder can be made":
+        (tmp_path / "file").touch()
+        place = tmp_path / "file" / "workspace"
+    elif why == "nothing is left to copy":
+        workspace.copy(*folders)
+        monkeypatch.setattr(workspace.os, "access", lambda path, _: path != place)
+    else:
+        (place / "data").mkdir(parents=True)
+        monkeypatch.setattr(workspace.shutil, "copyfile", refuse)
+    ask = ("copy",) if words == "lab" else ("fresh", "05")
+    said = command(*ask, "--workspace", place)
+    assert said.startswith(f"Your copies of the chapters cannot be written to {place} (")
+    assert said.endswith(f"for example make {words} WORKSPACE=~/flashattention") and said.count("\n") == 0
+
+
+def refuse(source, target):
+    raise PermissionError(13, "Permission denied", str(target))
+
+
+def test_a_chapter_that_cannot_be_read_is_not_the_fault_of_the_workspace(folders, command, monkeypatch):
+    monkeypatch.setattr(workspace.shutil, "copyfile", lambda source, target: refuse(target, source))
+    with pytest.raises(PermissionError, match="notebooks/data/gpu.json"):
+        command("copy")

@@ -1,4 +1,4 @@
-"""The learner's copies of the chapters, in workspace/. Nothing there is ever overwritten.
+"""The learner's copies of the chapters, in workspace/ or another folder. Nothing there is ever overwritten.
 
 Copies come without outputs, so that no answer stands below a question that asks for a prediction. Code that would
 give an exercise away, in cells tagged `folded`, is folded. Chapters that cannot run on this machine keep their
@@ -7,6 +7,8 @@ one from an earlier version of the course is found.
 """
 
 import argparse
+import errno
+import os
 import shutil
 import sys
 from datetime import datetime
@@ -18,6 +20,7 @@ from flashlib.chapters import CHAPTERS
 from flashlib.checks.classroom.course import version
 
 ROOT = Path(__file__).resolve().parents[1]
+USUAL = "workspace"
 
 
 def copy(source, workspace):
@@ -54,13 +57,27 @@ def _made_from(path):
         return None
 
 
-def advice(names) -> str:
-    """Return what to say of outdated copies, "" where there are none."""
+def advice(names, option="") -> str:
+    """Return what to say of outdated copies, "" where there are none; option: names the workspace to make."""
     if not names:
         return ""
     return (
         f"From an earlier version of the course: {', '.join(names)}. What these import may have moved since. To "
-        f"bring today's chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}"
+        f"bring today's chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}{option}"
+    )
+
+
+def check_writable(workspace):
+    """Raise OSError if a learner could save nothing in a folder that is there."""
+    if not os.access(workspace, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(workspace))
+
+
+def not_writable(workspace, error, command) -> str:
+    """Return what to say where the workspace cannot be written."""
+    return (
+        f"Your copies of the chapters cannot be written to {workspace} ({error.strerror or error}): name a folder "
+        f"of your own, for example make {command} WORKSPACE=~/flashattention"
     )
 
 
@@ -122,21 +139,41 @@ def fresh(source, workspace, chapter):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("copy", help="copy the chapters that are not in workspace/ yet")
-    commands.add_parser("fresh", help="set one aside and bring a new copy").add_argument("chapter")
+    copies = commands.add_parser("copy", help="copy the chapters that are not in the workspace yet")
+    renews = commands.add_parser("fresh", help="set one aside and bring a new copy")
+    renews.add_argument("chapter")
+    for command in (copies, renews):
+        command.add_argument("--workspace", default=USUAL, help="the folder with the copies, if not workspace")
     args = parser.parse_args()
 
-    source, workspace = ROOT / "notebooks", ROOT / "workspace"
-    if args.command == "copy":
-        if copied := copy(source, workspace):
-            print(f"Copied {len(copied)} files to workspace/")
-        if said := advice(outdated(source, workspace)):
-            print(said)
-    else:
-        target, old = fresh(source, workspace, args.chapter)
-        if old:
-            print(f"Your copy is now workspace/{old.name}")
-        print(f"New: workspace/{target.name} (if it is open in JupyterLab: File > Reload Notebook from Disk)")
+    source, name = ROOT / "notebooks", args.workspace.rstrip(os.sep) or os.sep
+    workspace = ROOT / Path(name).expanduser()
+    try:
+        if args.command == "copy":
+            say_copied(source, workspace, name)
+        else:
+            say_fresh(source, workspace, name, args.chapter)
+        check_writable(workspace)
+    except OSError as error:
+        if str(error.filename or "").startswith(str(source)):
+            raise
+        words = f"fresh CHAPTER={args.chapter}" if args.command == "fresh" else "lab"
+        sys.exit(not_writable(workspace, error, words))
+
+
+def say_copied(source, workspace, name):
+    if copied := copy(source, workspace):
+        print(f"Copied {len(copied)} files to {name}/")
+    option = "" if name == USUAL else f" WORKSPACE={name}"
+    if said := advice(outdated(source, workspace), option):
+        print(said)
+
+
+def say_fresh(source, workspace, name, chapter):
+    target, old = fresh(source, workspace, chapter)
+    if old:
+        print(f"Your copy is now {name}/{old.name}")
+    print(f"New: {name}/{target.name} (if it is open in JupyterLab: File > Reload Notebook from Disk)")
 
 
 if __name__ == "__main__":

@@ -91,6 +91,7 @@ def write(folder, repository, only, is_live):
         pages.chapter(one, before, after)
     pages.index(made)
     pages.write("about.html", "about.html.j2", mistake="About", colab=github.owned(site.repository))
+    pages.write("offline.html", "offline.html.j2", mistake="Offline: ", parts=pages.parts)
     shutil.copyfile(HERE / "page" / "offline.js", folder / "offline.js")  # it serves what stands below it
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates

@@ -4,11 +4,16 @@
 
 Run it from anywhere, on a folder anywhere. Every notebook is run from top to bottom. A cell of the course that is
 as the course has it must show what it shows there. An exercise passes if it is right or not solved yet. Questions,
-cells that the learner changed and cells of the learner's own are run, and not compared. As always with nbval, a
-cell that raises fails, unless it is tagged `raises-exception`, and the pixels of pictures are not compared. More
-options of nbval can be given, such as --nbval-cell-timeout. Notebooks and progress stay as they are. This runs the
-code in the notebooks: run it where you would open them.
+cells that the learner changed and cells of the learner's own are run, and not compared. A run that has compared no
+cell at all fails. As always with nbval, a cell that raises fails, unless it is tagged `raises-exception`, and the
+pixels of pictures are not compared; neither are their sizes, and settings of matplotlib and IPython in the home
+folder are left out. More options of nbval can be given, such as --nbval-cell-timeout. Notebooks and progress stay
+as they are. This runs the code in the notebooks: run it where you would open them.
 """
+
+import os
+import shutil
+import tempfile
 
 import pytest
 
@@ -21,7 +26,11 @@ OPTIONS = (
     "--nbval-cell-timeout=120",
     "--continue-on-collection-errors",  # a file that cannot be read fails alone
 )
-FOR_KERNELS = {progress_file.VARIABLE: "off", "PYTHONDONTWRITEBYTECODE": "1"}
+FOR_KERNELS = {
+    progress_file.VARIABLE: "off",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "MATPLOTLIBRC": os.devnull,  # one of the learner's may draw in another size, or warn
+}
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
@@ -45,5 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(compared)
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
-    for name, value in FOR_KERNELS.items():
+    settings = tempfile.mkdtemp(prefix="ipython-")  # a profile of the learner's may give pictures another format
+    config.add_cleanup(lambda: shutil.rmtree(settings, ignore_errors=True))
+    for name, value in {**FOR_KERNELS, "IPYTHONDIR": settings}.items():
         patch.setenv(name, value)

@@ -19,9 +19,11 @@ from flashlib.checks.engine import solutions
 from flashlib.checks.engine.exercises import EXERCISES
 from tests.browser import test_site, verdicts
 from tests.browser.probes import AXE
+from tests.checks.engine import spoilers
 from tests.required import missing
 from tools import notebooks
 from web.live import cells, parts
+from web.live.inside import no_input
 
 pytestmark = pytest.mark.browser
 
@@ -179,6 +181,28 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     reader.write(stub, text)
     assert reader.run(check, "Check").startswith("✓ Right")
     assert reader.page.locator(f"[data-solved={name}]").is_checked()
+
+
+def test_an_answer_that_breaks_the_checks_spoils_no_later_one(readers):
+    reader, cell = readers("few", FEW), some_cell(FEW)
+    source = Path(spoilers.__file__).read_text(encoding="utf-8")
+    names = ["the code of a function", "a class of a cell"]  # Python elsewhere tries all
+    ask = f"found = outcomes({{name: SPOILERS[name] for name in {names}}}, CELL)"
+    reader.write(cell.id, f"{source}\n{ask}\nimport json\nprint(json.dumps(found))")
+    reader.page.evaluate("flashSite.live.slower = 30")
+    assert json.loads(reader.run(cell.id)) == dict.fromkeys(names, ["wrong", "right"])
+    reader.write(cell.id, cell.source)
+
+
+WAITING = "name = input('your name? ')", "import sys\nsys.stdin.read()", "breakpoint()"
+
+
+def test_a_cell_that_waits_for_input_is_told_what_to_do_instead(readers):
+    reader, cell = readers("few", FEW), some_cell(FEW)
+    for text in WAITING:
+        reader.write(cell.id, text)
+        assert reader.run(cell.id).endswith(f"StdinNotImplementedError: {no_input.SENTENCE}")
+    reader.write(cell.id, cell.source)
 
 
 def test_what_was_written_is_kept_and_taken_away_as_a_notebook(readers, tmp_path):

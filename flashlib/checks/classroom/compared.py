@@ -14,6 +14,13 @@ from flashlib.chapters import CHAPTERS
 from flashlib.checks.classroom import course
 
 REMARKS = pytest.StashKey[dict[str, list[str]]]()  # of a run: {notebook: sentences}
+COMPARED = pytest.StashKey[dict[str, int]]()  # of a run: {notebook: how many of its cells are compared}
+FAILED = pytest.StashKey[bool]()  # whether a run fails because nothing was compared
+SENT: dict[pytest.StashKey, str] = {REMARKS: "remarks", COMPARED: "compared"}  # from a process of pytest-xdist
+NOTHING = (
+    "Nothing was compared, so this run fails: no notebook here has an unchanged cell of the course that can be "
+    "compared on this machine. Give a folder with copies of chapters, as make lab makes them."
+)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -33,17 +40,27 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.line(f"{notebook}: {said[0]}")
         for sentence in said[1:]:
             terminalreporter.line(f"    {sentence}")
+    if terminalreporter.config.stash.get(FAILED, False):
+        terminalreporter.line(NOTHING)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """With pytest-xdist, take the remarks from a process that collected; all collect the same."""
-    node.config.stash.setdefault(REMARKS, {}).update(getattr(node, "workeroutput", {}).get("remarks", {}))
+    sent = getattr(node, "workeroutput", {})
+    for key, name in SENT.items():
+        node.config.stash.setdefault(key, {}).update(sent.get(name, {}))
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["remarks"] = session.config.stash.get(REMARKS, {})
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a run that has compared nothing: in CI it would look as if all were right."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput.update({name: config.stash.get(key, {}) for key, name in SENT.items()})
+    elif exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not config.option.collectonly:
+        config.stash[FAILED] = not any(config.stash.get(COMPARED, {}).values())
+        if config.stash[FAILED]:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 class Notebook(IPyNbFile):
@@ -58,12 +75,20 @@ class Notebook(IPyNbFile):
         except Exception as error:
             what = str(error).partition("\n")[0][:200]
             raise self.CollectError(f"it is not a notebook that can be read ({what})") from error
+        restored = course.restore_ids(self.nb)
         chapter = course.chapter_of(self.nb)
         obstacles = [o for c in CHAPTERS if chapter and c.slug == chapter.slug for o in c.obstacles()]
         said = self.config.stash.setdefault(REMARKS, {})
         said[self.nodeid] = [f"not run: {o}" for o in obstacles] or course.remarks(self.nb, chapter)
+        if restored and not obstacles:
+            said[self.nodeid].append(
+                f"found by their sources, as their ids are not the course's: {restored} cells"
+            )
+        compared = self.config.stash.setdefault(COMPARED, {})
+        compared[self.nodeid] = 0
         for item in [] if obstacles else items:
             options = _expect(item.cell, item.options, chapter)
+            compared[self.nodeid] += options["check"]
             yield Cell.from_parent(self, name=item.name, cell_num=item.cell_num, cell=item.cell, options=options)
 
 

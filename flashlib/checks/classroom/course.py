@@ -1,8 +1,13 @@
-"""What a learner's notebook has of the course: a cell is the course's if it has the id of one there."""
+"""What a learner's notebook has of the course: a cell is the course's if it has the id of one there.
+
+Some tools give cells new ids, such as nbstripout and jupytext: `restore_ids` finds those cells by their source.
+"""
 
 import copy
 import hashlib
 import re
+from collections import Counter
+from difflib import SequenceMatcher
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -16,6 +21,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "notebooks"
 SANITIZE = FOLDER.parent / "tests" / "nbval.cfg"  # what nbval does not compare
 QUESTION = re.compile(r'checks\.predict\("\w+"\)')
 VARIES = "nbval-ignore-output"  # the tag of a cell whose output may differ from run to run
+ENOUGH = 2  # sources in common: one may be so by chance
 PASSES = (Outcome.RIGHT, Outcome.NOT_SOLVED)
 
 
@@ -66,10 +72,48 @@ def _code_cells(nb):
 
 
 def chapter_of(nb: Any, folder: Path = FOLDER) -> Chapter | None:
-    """Return the chapter that has most cells in common with the notebook `nb`, or None if none has any."""
-    ids = {cell.get("id") for cell in nb.cells}
+    """Return the chapter that has most code cells in common with the notebook `nb`, or None if none has any."""
+    ids = {cell.get("id") for cell in nb.cells if cell.cell_type == "code"}
     most = max(chapters(folder), key=lambda chapter: len(ids & chapter.cells.keys()))
     return most if ids & most.cells.keys() else None
+
+
+def restore_ids(nb: Any, folder: Path = FOLDER) -> int:
+    """Give code cells of the notebook `nb`, in memory, their ids of the course; return how many had lost it.
+
+    A cell is found by its source and by the order of cells. Where no cell has an id of the course, a changed cell
+    is found too, by the cells around it.
+    """
+    by_ids = chapter_of(nb, folder)
+    chapter = by_ids or _chapter_by_sources(nb, folder)
+    if chapter is None:
+        return 0
+    ids = {cell.get("id") for cell in nb.cells}
+    gone = [cell for name, cell in chapter.cells.items() if name not in ids]
+    unknown = [cell for cell in nb.cells if cell.cell_type == "code" and cell.get("id") not in chapter.cells]
+    course, mine = ([plain(cell.source) for cell in cells] for cells in (gone, unknown))
+    found, matcher = 0, SequenceMatcher(a=course, b=mine, autojunk=False)
+    for what, a, a_end, b, b_end in matcher.get_opcodes():
+        if what == "equal" or what == "replace" and not by_ids and a_end - a == b_end - b:
+            for original, cell in zip(gone[a:a_end], unknown[b:b_end], strict=True):
+                cell["id"] = original.id
+                found += 1
+    return found
+
+
+def plain(source: str) -> str:
+    """Return a source without what tools strip of it: blanks at the ends of lines, empty lines at its ends."""
+    return "\n".join(line.rstrip() for line in source.splitlines()).strip("\n")
+
+
+def _chapter_by_sources(nb, folder):
+    """Return the chapter that has most sources of `nb` to itself, or None if it has fewer than ENOUGH."""
+    mine = {plain(cell.source) for cell in nb.cells if cell.cell_type == "code"}
+    shared = [mine & {plain(cell.source) for cell in one.cells.values()} for one in chapters(folder)]
+    times = Counter(source for sources in shared for source in sources)
+    own = [sum(times[source] == 1 for source in sources) for sources in shared]
+    most = max(own)
+    return chapters(folder)[own.index(most)] if most >= ENOUGH else None
 
 
 def kind(cell: Any, chapter: Chapter | None) -> Kind:
@@ -82,7 +126,7 @@ def kind(cell: Any, chapter: Chapter | None) -> Kind:
     tags = original.metadata.get("tags", [])
     if any(tag.startswith("stub:") for tag in tags):
         return Kind.STUB
-    if cell.cell_type != "code" or cell.source != original.source:
+    if cell.cell_type != "code" or plain(cell.source) != plain(original.source):
         return Kind.CHANGED
     if VARIES in tags:
         return Kind.VARIES
@@ -126,7 +170,7 @@ def text(output: Any) -> str:
 def remarks(nb: Any, chapter: Chapter | None) -> list[str]:
     """Return sentences on the notebook `nb`: what is compared in it, what is not, and whether it is outdated."""
     if chapter is None:
-        return ["not of the course, by the ids of its cells: it is run, and there is nothing to compare"]
+        return ["not of the course, by the ids and the sources of its cells: run, with nothing to compare"]
     code = [cell for cell in nb.cells if cell.cell_type == "code" or cell.get("id") in chapter.cells]
     of_kind = {k: [name(nb, cell) for cell in code if kind(cell, chapter) == k] for k in Kind}
     ids = {cell.get("id") for cell in nb.cells}

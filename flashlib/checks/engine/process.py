@@ -2,6 +2,7 @@
 
 import builtins
 import contextlib
+import importlib
 import io
 import multiprocessing
 import multiprocessing.util
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import tampering
+from flashlib.checks.engine import anew, tampering
 from flashlib.learner import containment, pickling, starting
 from flashlib.learner.error_text import cut, error_text
 
@@ -33,6 +34,7 @@ PACKAGE = str(Path(__file__).parents[2])
 SLACK = 1.0  # seconds of computing after which a process that did not end by itself is ended
 LONGEST = 2**28  # bytes of a message
 PRINTED = 4000  # characters of what is printed that are kept
+AS_NUMPY_STARTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 FOLDER_LIMIT = 60  # bytes: the path of a socket has at most 104, and two names stand below the temporary folder
 
 
@@ -311,21 +313,39 @@ _was_ended: list[tuple[str, str]] = []
 
 
 def _called_here(parcel, limit):
-    """As `call`, in this process."""
+    """As `call`, in this process, with modules of flashlib that no answer has seen."""
     if _was_ended:
         raise NotEnded(*_was_ended.pop())
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        for context in (contextlib.chdir(folder), warnings.catch_warnings(), np.errstate(**AS_NUMPY_STARTS)):
+            stack.enter_context(context)
         warnings.simplefilter("ignore")
-        of_notebook, modules = vars(builtins), dict(sys.modules)
+        of_notebook, all_modules = vars(builtins), dict(sys.modules)
         before = {name: of_notebook.pop(name) for name in NOTEBOOK if name in of_notebook}
         of_notebook.update(NOTEBOOK)
-        kind, value = _outcome(parcel, lambda: _tell("started", limit))
+        with anew.modules():
+            sent = _sent_by_new_modules(parcel, lambda: _tell("started", limit))
         for name in NOTEBOOK:
             del of_notebook[name]
         of_notebook.update(before)
-        sys.modules.update(modules)
+        sys.modules.update(all_modules)
         _tell("ended", "")
-    return _result(kind, value, "")
+    try:
+        return _result(*_message(sent), "")
+    except _Rubbish:
+        raise NotEnded(RUBBISH, "") from None
+
+
+def _sent_by_new_modules(parcel, begin):
+    """Return what a process would send, from modules that are loaded now."""
+    here = importlib.import_module(__name__)
+    here.watch(_connection)
+    message = here._outcome(parcel, begin)
+    try:
+        return pickle.dumps(message)
+    except Exception:  # it is no verdict, and says so when it is read
+        return b""
 
 
 def _tell(kind, value):

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 N = 6  # code cells of chapter 01 that are run: three of them print
 STUB, CHECK = "b830f7e2", "002b137d"  # of scores_for
 NONSENSE = "def print(*args):\n    __import__('builtins').print('nonsense')"
+IPYTHON = "get_config().InlineBackend.figure_formats = {'svg'}"
 ERROR = "def print(*args):\n    __import__('sys').stderr.write('nonsense')"
 pytestmark = pytest.mark.process
 
@@ -50,6 +51,21 @@ def edited():
     return nb
 
 
+def without_ids(nb):
+    """The notebook as nbstripout leaves it by default."""
+    for n, cell in enumerate(nb.cells):
+        cell.id = str(n)
+    return nb
+
+
+def drawn():
+    """A notebook with a cell that draws, and what it needs, which the two settings of matplotlib would enlarge."""
+    nb = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    at = next(n for n, cell in enumerate(code) if "<Figure size" in str(cell.outputs))
+    return workspace.without_outputs(new_notebook(cells=code[: at + 1]))
+
+
 NOTEBOOKS = {
     "control": start,
     "nonsense": lambda: with_cell(NONSENSE),
@@ -57,6 +73,10 @@ NOTEBOOKS = {
     "right": lambda: answered(solutions.text("scores_for")),
     "wrong": lambda: answered("def my_scores_for(p):\n    return p"),
     "edited": edited,
+    "stripped": lambda: without_ids(start()),
+    "strippednonsense": lambda: without_ids(with_cell(NONSENSE)),
+    "strippedwrong": lambda: without_ids(answered("def my_scores_for(p):\n    return p")),
+    "drawn": drawn,
     "other": lambda: new_notebook(cells=[new_code_cell("print(1)")]),
 }
 
@@ -77,9 +97,15 @@ def ran(tmp_path_factory):
     (learner / "._hidden.ipynb").write_text("{")
     (learner / "test_mine.py").write_text("def test():\n    assert False, 'a test of the learner'")
     (learner / "conftest.py").write_text("1 / 0")
+    settings = elsewhere / "settings"
+    (settings / "profile_default").mkdir(parents=True)
+    (settings / "profile_default" / "ipython_config.py").write_text(IPYTHON)
+    (settings / "matplotlibrc").write_text("figure.dpi: 220\nfont.family: a font that is nowhere\n")
+    (learner / "matplotlibrc").write_text("figure.dpi: 150\n")
     before = files(folder)
     command = [sys.executable, "-m", "pytest", "-p", "flashlib.checks.compare", "-rpf", "--color=no", str(learner)]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "FLASHLIB_PROGRESS": str(learner / "progress.json")}
+    env |= {"IPYTHONDIR": str(settings), "MATPLOTLIBRC": str(settings / "matplotlibrc")}
     done = subprocess.run(command, cwd=elsewhere, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1, done.stdout + done.stderr
     assert files(folder) == before, "nothing of the learner's is written"
@@ -94,12 +120,12 @@ def failed(ran, name):
     return [number for number, outcome in sorted(found.items()) if outcome == "FAILED"]
 
 
-@pytest.mark.parametrize("name", ["control", "right", "edited", "other"])
+@pytest.mark.parametrize("name", ["control", "right", "edited", "other", "stripped", "drawn"])
 def test_what_is_as_in_the_course_passes(ran, name):
     assert failed(ran, name) == [], ran
 
 
-@pytest.mark.parametrize("name", ["nonsense", "elsewhere"])
+@pytest.mark.parametrize("name", ["nonsense", "elsewhere", "strippednonsense"])
 def test_cells_that_print_nonsense_fail(ran, name):
     """Their sources are unchanged: a name that they use was defined anew above them."""
     assert failed(ran, name) == [3, 4, 6]
@@ -112,8 +138,9 @@ def test_a_failure_shows_what_was_expected_and_what_came(ran):
     assert f"expected, as the course stores it:\n{expected}\ngot:\n    nonsense\n" in ran
 
 
-def test_a_wrong_answer_fails_with_what_its_check_says(ran):
-    assert failed(ran, "wrong") == [N + 1]
+@pytest.mark.parametrize("name", ["wrong", "strippedwrong"])
+def test_a_wrong_answer_fails_with_what_its_check_says(ran, name):
+    assert failed(ran, name) == [N + 1]
     assert "scores_for: right or not solved yet\ngot:\n    wrong: " in ran
 
 
@@ -125,5 +152,30 @@ def test_what_was_not_compared_is_said(ran):
     changed = said[about["edited"] + 2]
     assert changed.strip() == f"changed: not compared: Cell 3 ({start().cells[3].id})"
     assert "your own: run, not compared: Cell 1 (of-mine)" in "\n".join(said)
+    found = said[about["strippednonsense"] :]
+    assert found[0].partition(": ")[2] == said[about["control"]].partition(": ")[2], "as many are compared"
+    assert "found by their sources" in "".join(found[:5]) and "Cell 1 (1)" in "".join(found[:5])
     assert "not a notebook that can be read" in ran
     assert "a test of the learner" not in ran and "._hidden" not in ran
+
+
+@pytest.mark.parametrize(
+    "given", ["no notebook of the course", "no notebook", "changed cells alone", "two processes"]
+)
+def test_a_run_that_has_compared_nothing_fails_and_says_so(tmp_path, given):
+    nb = new_notebook(cells=[new_code_cell("print(1)")])
+    if given == "changed cells alone":
+        nb = start()
+        for cell in nb.cells:
+            cell.source += "\nNone"
+    if given != "no notebook":
+        nbformat.write(nb, tmp_path / "mine.ipynb")
+    options = ["-n", "2"] if given == "two processes" else []
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "flashlib.checks.compare", *options, str(tmp_path)]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1 and "Nothing was compared, so this run fails" in done.stdout, (
+        done.stdout + done.stderr
+    )
+    assert "failed" not in done.stdout.splitlines()[-1], "it is not a cell that fails"

@@ -1,6 +1,7 @@
 """What of a learner's notebook is compared with the course: the matching of cells, without running any."""
 
 import copy
+import uuid
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,80 @@ def test_a_cell_made_a_text_is_listed_as_changed(mine):
 def test_an_outdated_copy_is_told(mine):
     mine.metadata["flashlib"]["made_from"] = "another"
     assert "earlier version" in course.remarks(mine, course.chapter_of(mine))[1]
+
+
+def code_of(nb):
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def numbered(nb):
+    """As nbstripout leaves it by default."""
+    for n, cell in enumerate(nb.cells):
+        cell.id = str(n)
+
+
+def through_text(nb):
+    """As it comes back from jupytext, through a file of Python: blanks at the ends of lines are gone too."""
+    for cell in code_of(nb):
+        cell.id, cell.metadata = uuid.uuid4().hex[:8], {}
+        cell.source = course.plain(cell.source)
+
+
+def without_ids(nb):
+    """As in the format before 4.5."""
+    for cell in nb.cells:
+        del cell["id"]
+
+
+def pasted(nb):
+    """Every second cell, as in a notebook in which they were cut and pasted."""
+    for cell in code_of(nb)[::2]:
+        cell.id = uuid.uuid4().hex[:8]
+
+
+@pytest.mark.parametrize("lose", [numbered, through_text, without_ids, pasted])
+def test_cells_that_have_lost_their_ids_are_found_by_their_sources(mine, lose):
+    chapter, before = course.chapter_of(mine), [cell.id for cell in code_of(mine)]
+    kinds = [course.kind(cell, chapter) for cell in code_of(mine)]
+    lose(mine)
+    assert course.restore_ids(mine) == len(before[::2] if lose is pasted else before)
+    assert [cell.id for cell in code_of(mine)] == before
+    assert course.chapter_of(mine).slug == chapter.slug
+    assert [course.kind(cell, chapter) for cell in code_of(mine)] == kinds
+    assert course.restore_ids(mine) == 0, "all are there"
+
+
+@pytest.mark.parametrize("lose", [numbered, through_text])
+def test_what_a_learner_changed_added_and_deleted_is_known_without_ids_too(mine, lose):
+    chapter, code = course.chapter_of(mine), code_of(mine)
+    changed, added = code[1], new_code_cell("print('mine')", id="of-mine")
+    gone = code[-1]
+    changed.source += "\nprint('changed')"
+    names = {id(cell): cell.id for cell in code}
+    mine.cells.insert(0, added)
+    mine.cells.remove(gone)
+    lose(mine)
+    course.restore_ids(mine)
+    assert added.id not in chapter.cells and course.kind(added, chapter) == Kind.OWN
+    assert [cell.id for cell in code[:-1]] == [names[id(cell)] for cell in code[:-1]]
+    assert course.kind(changed, chapter) in (Kind.CHANGED, Kind.STUB, Kind.QUESTION)
+    assert gone.id not in {cell.get("id") for cell in mine.cells}
+
+
+def test_a_copy_of_a_cell_below_it_is_the_learners_own(mine):
+    chapter = course.chapter_of(mine)
+    first = code_of(mine)[0]
+    again = new_code_cell(first.source, id="of-mine")
+    mine.cells.append(again)
+    assert course.restore_ids(mine) == 0 and course.kind(again, chapter) == Kind.OWN
+
+
+@pytest.mark.parametrize(
+    "sources", [[], ["1 + 1"], ["import numpy as np", "x = 5", "import matplotlib.pyplot as plt"]]
+)
+def test_a_notebook_that_only_imports_the_same_is_not_of_the_course(sources):
+    nb = new_notebook(cells=[new_code_cell(source) for source in sources])
+    assert course.restore_ids(nb) == 0 and course.chapter_of(nb) is None
 
 
 def test_a_notebook_of_another_kind_is_told():

@@ -5,6 +5,7 @@ import marshal
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ pytest.importorskip("cloudpickle")
 from flashlib.checks.engine import process  # noqa: E402
 from flashlib.learner import containment, pickling  # noqa: E402
 
+ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 10  # seconds, for what ends at once
 
 
@@ -250,6 +252,7 @@ def alone(monkeypatch):
     """No process can be started, as in a web page; what is told to who watches."""
     told = []
     monkeypatch.setattr(process.starting, "is_possible", lambda: False)
+    monkeypatch.setattr(process.anew, "ROOTS", ())  # loading all kernels anew takes long, and a page has none
     monkeypatch.setattr(process, "_connection", types.SimpleNamespace(send=told.append))
     return told
 
@@ -284,6 +287,24 @@ def test_a_call_whose_process_was_ended_from_outside_says_so_once(alone):
         process.call(learner("def f(): return 1"), limit=2)
     assert (caught.value.sentence, caught.value.at) == ("did not end within 12 seconds", "x = 3")
     assert process.call(learner("def f(): return 1"), limit=2)[0] == 1
+
+
+def test_where_no_process_can_start_numpy_warns_as_it_does_in_a_new_one(alone):
+    with np.errstate(all="raise"):
+        assert process.call(learner("def f(): return np.geterr()"), limit=2)[0] == process.AS_NUMPY_STARTS
+
+
+@pytest.mark.process
+def test_where_no_process_can_start_an_answer_spoils_no_later_check():
+    code = (
+        "from flashlib.checks.engine import process\n"
+        "from tests.checks.engine import spoilers\n"
+        "process.starting.is_possible = lambda: False\n"
+        "found = spoilers.outcomes(spoilers.SPOILERS, spoilers.CELL)\n"
+        "assert found == dict.fromkeys(spoilers.SPOILERS, ['wrong', 'right']), found"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_process_that_cannot_start_is_no_mistake_of_the_answer(monkeypatch):

@@ -12,7 +12,7 @@ import traceback
 import types
 from pprint import PrettyPrinter
 
-from web.live.inside import failing, needs, stand_ins
+from web.live.inside import failing, needs, no_input, stand_ins
 from web.live.inside.order import Order
 
 LONGEST = 100_000  # characters of a stream or a value that are shown
@@ -112,6 +112,7 @@ class Kernel:
             with (
                 contextlib.redirect_stdout(_Stream(found, "out")),
                 contextlib.redirect_stderr(_Stream(found, "err")),
+                no_input.refused(),
             ):
                 value = self._value(text, file)
                 if value is not None and not isinstance(value, stand_ins.Nothing):
@@ -261,6 +262,7 @@ def begin(cells, tell, watch=lambda kind, value: None):
 
         process.watch(types.SimpleNamespace(send=lambda message: watch(*message)))
 
+    sys.dont_write_bytecode = False  # each check loads flashlib anew: from bytecode, in a fifth of the time
     stand_ins.install()
     lazily("flashlib.checks", watched)
     return Page(cells, tell)

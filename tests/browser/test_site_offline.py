@@ -1,0 +1,302 @@
+"""The site without a network, and what the browser keeps of it: old pages, full storage, new versions."""
+
+import hashlib
+import os
+import re
+import shutil
+import time
+from contextlib import contextmanager
+
+import pytest
+
+pytest.importorskip("anywidget")
+pytest.importorskip("latex2mathml")
+pytest.importorskip("nbconvert")
+
+from tests.browser.test_site import DEAD, READY, Course, Quiet
+
+pytestmark = pytest.mark.browser
+
+NUMBERS = ["02", "03"]
+PAGE, OTHER = "03_online_softmax.html", "02_safe_softmax.html"
+PIECES, PIECE = 8, 100_000  # of a file that comes slowly
+
+# The addresses of what is kept, below the site's home.
+KEPT = """async () => (await (await caches.open("flashattention")).keys())
+    .map(({ url }) => url.slice(new URL("./", location.href).href.length))"""
+# Fetches a file; returns after how many milliseconds each piece of it came.
+COMES = """async (address) => {
+    const start = performance.now();
+    const reader = (await fetch(address)).body.getReader();
+    const times = [];
+    while (!(await reader.read()).done) times.push(performance.now() - start);
+    return times;
+}"""
+STATUS = "async ([address, options]) => (await fetch(address, options)).status"
+
+
+def few_and_all(first, *others):
+    """Return cases of an amount: the first is one of a few."""
+    return [("few", first), *(("all", other) for other in others)]
+
+
+class Host(Quiet):
+    """Serves a site. "slow" comes in pieces, "half" is given as a part, "moved" moves, "NAME" is NAME.html."""
+
+    def do_GET(self):
+        path, _, _ = self.path.partition("?")
+        name = path.rpartition("/")[2]
+        if name == "slow":
+            self.head(200, **{"Content-Length": PIECES * PIECE})
+            for _ in range(PIECES):
+                self.wfile.write(b"." * PIECE)
+                time.sleep(0.1)
+        elif name == "half":
+            self.head(206, **{"Content-Length": 4, "Content-Range": "bytes 0-3/8"})
+            self.wfile.write(b"half")
+        elif name == "moved":
+            self.head(302, Location=OTHER)
+        else:
+            self.path = path if not name or "." in name else f"{path}.html"
+            super().do_GET()
+
+    def end_headers(self):
+        if "/static/" not in self.path:  # Chromium would take these from memory, and ask no worker
+            self.send_header("Cache-Control", "max-age=600")  # as GitHub Pages says
+        super().end_headers()
+
+    def head(self, status, **headers):
+        self.send_response(status)
+        for header, value in headers.items():
+            self.send_header(header, str(value))
+        self.end_headers()
+
+
+class Site(Course):
+    handler = Host
+
+    @contextmanager
+    def away(self):
+        """Within it nobody answers."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start(self.server.server_port)
+
+    @contextmanager
+    def newer(self, name, old, new):
+        """Within it a file of the site has another text."""
+        path = self.folder / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    made = Site(tmp_path_factory.mktemp("offline"), NUMBERS)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def page(browser):
+    """A page in a browser that has kept nothing yet; errors of scripts fail the test."""
+    context = browser.new_context()
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []
+
+
+def open_page(page, address):
+    page.goto(address)
+    page.wait_for_selector(READY, state="attached")
+
+
+def keep_page(page, site, name=PAGE):
+    """Open a page, and wait until it is kept."""
+    open_page(page, site.address + name)
+    wait_kept(page, re.sub(r"[?#].*", "", name) or "index.html", "offline.html", "static/site.js")
+
+
+def wait_kept(page, *names):
+    """Wait until files are kept, whatever their query; return the addresses of all that is."""
+    end = time.monotonic() + 20
+    while not set(names) <= {one.partition("?")[0] for one in page.evaluate(KEPT)}:
+        assert time.monotonic() < end, (names, page.evaluate(KEPT))
+        time.sleep(0.05)
+    return page.evaluate(KEPT)
+
+
+QUERIES = few_and_all("?utm_source=mail", "", "?fbclid=a1b2c3d4", "?0a1b2c3d", "?a=1&b=/static/x?")
+
+
+@pytest.mark.parametrize("amount, query", QUERIES)
+def test_a_page_that_has_changed_is_shown_as_it_is_now(page, site, amount, query):  # noqa: ARG001
+    keep_page(page, site, PAGE)
+    open_page(page, site.address + PAGE + query)
+    with site.newer(PAGE, "<title>", "<title>NEW "):
+        for address in (PAGE + query, PAGE):
+            open_page(page, site.address + address)
+            assert page.title().startswith("NEW"), address
+    with site.away():
+        open_page(page, site.address + PAGE + query)
+        assert page.title().startswith("NEW"), "the newest is kept"
+
+
+VISITS = few_and_all(
+    ("?utm_source=mail", "?utm_source=chat"),
+    ("", "?fbclid=1"),
+    ("?utm_source=mail", ""),
+    ("#questions", "?ref=1#sources"),
+)
+
+
+@pytest.mark.parametrize("amount, visits", VISITS)
+def test_without_a_network_a_page_is_there_whatever_its_query(page, site, amount, visits):  # noqa: ARG001
+    visited, asked = visits
+    keep_page(page, site, PAGE + visited)
+    with site.away():
+        open_page(page, site.address + PAGE + asked)
+        assert page.evaluate(DEAD) == []
+
+
+NAMES = few_and_all(("index.html?a=1", ""), ("", "index.html"), (PAGE, PAGE[:-5]))
+
+
+@pytest.mark.parametrize("amount, names", NAMES)
+def test_without_a_network_a_page_is_there_under_each_of_its_names(page, site, amount, names):  # noqa: ARG001
+    visited, asked = names
+    keep_page(page, site, visited)
+    with site.away():
+        open_page(page, site.address + asked)
+        assert "on your device" not in page.locator("h1").inner_text()
+
+
+def test_only_whole_answers_are_kept(page, site):
+    keep_page(page, site)
+    open_page(page, site.address + PAGE)  # from now on the worker is there from the beginning
+    for name, status in (("none.html", 404), ("half", 206), ("moved", 200)):
+        assert page.evaluate(STATUS, [site.address + name, {}]) == status
+    assert page.evaluate(STATUS, [f"{site.address}{OTHER}?a", {"method": "HEAD"}]) == 200
+    page.goto(site.address + "none2.html")
+    open_page(page, site.address + "moved")
+    assert page.url == site.address + OTHER
+    open_page(page, site.address + "about.html?x=1")
+    kept = wait_kept(page, "about.html")
+    strange = ("none.html", "none2.html", "half", "half.html", "moved", "moved.html", "about.html?x=1")
+    assert not set(strange) & {*kept} and len(kept) == len(set(kept))
+
+
+def test_where_nothing_can_be_kept_pages_come_all_the_same(page, site):
+    keep_page(page, site)
+    session = page.context.new_cdp_session(page)
+    origin = site.address.partition("/a/")[0]
+    session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 1000})
+    for name in (OTHER, "index.html", PAGE):
+        open_page(page, site.address + name)
+        assert page.evaluate(DEAD) == []
+    with site.away():
+        open_page(page, site.address + PAGE)  # what was kept before stays
+        assert page.evaluate(DEAD) == []
+
+
+def test_an_answer_comes_piece_by_piece_while_it_is_kept(page, site):
+    keep_page(page, site)
+    open_page(page, site.address + PAGE)
+    times = page.evaluate(COMES, f"{site.address}slow")
+    assert times[0] < 0.5 * times[-1] and times[-1] > 500, times
+    assert max(b - a for a, b in zip(times, times[1:], strict=False)) < 0.5 * times[-1], "it moves steadily"
+    wait_kept(page, "slow.html")
+
+
+def test_a_page_that_was_not_visited_says_so_and_lists_those_that_were(page, site):
+    keep_page(page, site, "")
+    keep_page(page, site, f"{PAGE}?a=1")
+    with site.away():
+        page.goto(f"{site.address}{OTHER}?utm_source=mail#sources")
+        assert page.locator("h1").inner_text() == "This page is not on your device"
+        shown = page.locator("#kept a:visible")
+        shown.nth(1).wait_for()
+        assert shown.evaluate_all("all => all.map((one) => one.getAttribute('href'))") == ["index.html", PAGE]
+        colour = "getComputedStyle(document.querySelector('header.top')).display"
+        assert page.evaluate(colour) == "flex", "it has the look of the site"
+        shown.nth(1).click()
+        page.wait_for_selector(READY, state="attached")
+        assert page.evaluate(DEAD) == []
+        page.go_back()
+        page.wait_for_selector("#kept")
+    page.get_by_role("link", name="Try again").click()
+    page.wait_for_selector("h1:has-text('02')")
+    with site.away():
+        page.goto(f"{site.address}static/none/at/all.html")
+        assert page.url.endswith("/offline.html") and page.locator("#kept a:visible").count()
+
+
+@contextmanager
+def deployed(site, *names):
+    """Within it the site has another script, which the pages of these names ask for."""
+    script = site.folder / "static" / "site.js"
+    old = script.read_bytes()
+    new = old + b"\nglobalThis.isNew = true;\n"
+    texts = {path: path.read_text(encoding="utf-8") for path in map(site.folder.joinpath, names)}
+    before, after = (f"site.js?{hashlib.sha256(one).hexdigest()[:8]}" for one in (old, new))
+    script.write_bytes(new)
+    for path, text in texts.items():
+        assert before in text
+        path.write_text(text.replace(before, after), encoding="utf-8")
+    try:
+        yield script, old
+    finally:
+        script.write_bytes(old)
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
+
+
+def test_after_a_deploy_older_pages_still_work_without_a_network(page, site):
+    keep_page(page, site, PAGE)
+    with deployed(site, OTHER, "offline.html"):
+        keep_page(page, site, OTHER)
+        assert page.evaluate("globalThis.isNew")
+        with site.away():
+            for name in (PAGE, OTHER, "about.html"):
+                page.goto(site.address + name)
+                page.wait_for_function("() => globalThis.isNew")
+            assert page.locator("#kept a:visible").count() == 2
+
+
+def test_a_file_that_a_deploy_has_not_replaced_yet_is_not_kept_for_the_new_one(page, site):
+    keep_page(page, site, PAGE)
+    with deployed(site, PAGE) as (script, old):
+        new = script.read_bytes()
+        script.write_bytes(old)
+        open_page(page, site.address + PAGE)
+        page.wait_for_timeout(500)
+        script.write_bytes(new)
+        os.utime(script, (time.time() + 5,) * 2)  # hosts compare times in seconds
+        open_page(page, site.address + PAGE)
+        assert page.evaluate("globalThis.isNew") is True
+
+
+@pytest.mark.parametrize("amount, place", few_and_all("100%", "%", "%E0%A4%A", "%zz", "sources%"))
+def test_an_address_that_ends_in_a_percent_sign_raises_nothing_and_is_kept(page, site, amount, place):  # noqa: ARG001
+    keep_page(page, site, f"{PAGE}#{place}")
+    page.evaluate("place => { location.hash = place + '%'; }", place)
+    page.wait_for_timeout(50)  # until the page has heard of it
+
+
+def test_a_page_whose_widgets_cannot_play_is_kept_all_the_same(browser, site):
+    context = browser.new_context()
+    page = context.new_page()
+    shutil.copy(site.folder / PAGE, site.folder / "broken.html")
+    with site.newer("broken.html", 'widget-state+json">{', 'widget-state+json">'):  # no JSON any more
+        page.goto(f"{site.address}broken.html")
+        wait_kept(page, "broken.html")
+    context.close()
