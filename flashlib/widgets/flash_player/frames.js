@@ -159,6 +159,16 @@ export class Trace {
   }
 
   /**
+   * The frame in the place of one that another tiling had: as far through its T steps, and in the same part.
+   * @param {{ k: number, part: string }} at
+   * @param {number} T
+   */
+  near({ k, part }, T) {
+    const step = Math.min(Math.floor((k * this.T) / T), this.T - 1);
+    return step < 0 ? 0 : Math.min(this.frame(step, part), this.frameOf[step + 1] - 1);
+  }
+
+  /**
    * The frame that says most at first: of the step that was asked for, what it has added.
    * @param {number | null} step
    */
