@@ -15,6 +15,18 @@ const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"
 export const span = (name, [start, stop]) => (stop - start === 1 ? `${name} ${start}` : `${name}s ${start}–${stop - 1}`);
 
 /**
+ * Which rows and columns of S a step computes.
+ * @param {Step} step
+ */
+export const place = ({ rows, cols }) => `${span("row", rows)}, ${span("column", cols)}`;
+
+/**
+ * The longest text of them.
+ * @param {Step[]} steps
+ */
+export const longestPlace = (steps) => steps.map(place).reduce((a, b) => (a.length >= b.length ? a : b), "");
+
+/**
  * "1 step" or "5 steps".
  * @param {number} n
  * @param {string} name
