@@ -16,7 +16,13 @@ from collections import Counter, defaultdict
 from itertools import combinations
 
 BROWSER = "tests/browser/"
-IN_ALL_WIDGETS = ("test_every_widget.py", "test_saved_page.py", "test_site.py", "test_live.py")
+IN_ALL_WIDGETS = (
+    "test_every_setting.py",
+    "test_every_widget.py",
+    "test_saved_page.py",
+    "test_site.py",
+    "test_live.py",
+)
 
 
 def long(items) -> set:
