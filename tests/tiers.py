@@ -17,8 +17,8 @@ from itertools import combinations
 
 BROWSER = "tests/browser/"
 IN_ALL_WIDGETS = (
-    "test_every_widget.py", "test_saved_page.py", "test_site.py", "test_site_offline.py", "test_site_search.py",
-    "test_live.py",
+    "test_every_setting.py", "test_every_widget.py", "test_saved_page.py", "test_site.py", "test_site_offline.py",
+    "test_site_search.py", "test_live.py",
 )  # fmt: skip
 
 

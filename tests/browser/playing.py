@@ -18,6 +18,18 @@ def seek(player, frame):
     player.evaluate("(player, frame) => player.flashWidget.transport.seek(frame)", frame)
 
 
+def open_anew(player):
+    """Let a player load its frames as if for the first time: it does not keep its place."""
+    player.evaluate(
+        """player => {
+            const widget = player.flashWidget;
+            widget.at = widget.scan = undefined;
+            widget.transport.last = 0;
+            widget.load(widget.model.get("frames"));
+        }"""
+    )
+
+
 def at_start(lab, n):
     """The n-th FlashPlayer of the page, at its first frame."""
     player = lab.page.locator(".flash-player").nth(n)

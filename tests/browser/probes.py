@@ -34,13 +34,16 @@ FOCUS = """root => {
 MISPLACED = """root => {
     const found = [];
     const report = (why, e) => found.push(`${why}: ${e.outerHTML.slice(0, 150)}`);
-    const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflowX);
+    const looks = new Map();
+    const look = (e) => looks.get(e) ?? looks.set(e, getComputedStyle(e)).get(e);
+    const scrolls = (e) => /auto|scroll/.test(look(e).overflowX);
+    const cuts = (e) => /paint|strict|content/.test(look(e).contain);
     const reachable = (e) => e.tabIndex >= 0 || e.querySelector("button, input, select, textarea, [tabindex]");
     if (root.scrollWidth > root.clientWidth) report(`${root.scrollWidth} px in ${root.clientWidth} px`, root);
     const box = root.getBoundingClientRect();
     for (const e of root.querySelectorAll("*")) {
         if (e.closest(".flash-spoken, defs") || !e.checkVisibility({ visibilityProperty: true })) continue;
-        const style = getComputedStyle(e);
+        const style = look(e);
         const own = e.getBoundingClientRect();
         let holder = e.parentElement;
         while (holder !== root && !scrolls(holder)) holder = holder.parentElement;
@@ -50,7 +53,7 @@ MISPLACED = """root => {
         if (e instanceof SVGElement || style.display === "inline" || e.matches("input, select")) continue;
         const [wide, high] = [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight];
         if (scrolls(e)) {
-            if (wide > 1 && !reachable(e)) report("scrolls by pointer only", e);
+            if ((wide > 1 || high > 1) && !reachable(e)) report("scrolls by pointer only", e);
         } else if (style.overflowX !== "visible") {
             if (wide > 1 || high > 1) report(`clipped, ${wide} and ${high} px too large`, e);
         } else if (wide > 1 && [...e.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) {
@@ -69,19 +72,22 @@ MISPLACED = """root => {
         const range = document.createRange();
         range.selectNodeContents(node);
         let own = e;
-        while (!own.matches(holders) && !scrolls(own)) own = own.parentElement;
+        while (!own.matches(holders) && !scrolls(own) && !cuts(own)) own = own.parentElement;
         const limits = scrolls(own) ? null : own.getBoundingClientRect();
         for (const box of range.getClientRects()) {
             if (limits && box.width > 0 && !within(box, limits)) report("text outside of its box", e);
             texts.push([box, e]);
         }
     }
+    texts.sort(([a], [b]) => a.top - b.top);
     texts.forEach(([a, e], k) => {
-        const over = texts.slice(k + 1).find(([b]) => {
+        for (let n = k + 1; n < texts.length && texts[n][0].top < a.bottom; n++) {
+            const [b, other] = texts[n];
             const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            return width > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > a.height / 3;
-        });
-        if (over) report(`on the text of ${over[1].outerHTML.slice(0, 80)}`, e);
+            const height = Math.min(a.bottom, b.bottom) - b.top;
+            if (width <= 1 || height <= Math.min(a.height, b.height) / 3) continue;
+            report(`${e.outerHTML.slice(0, 80)} on the text of`, other);
+        }
     });
     return found;
 }"""

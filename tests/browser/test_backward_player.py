@@ -18,6 +18,7 @@ from tests.browser.playing import (
     assert_nothing_jumps,
     assert_whole_steps_are_one_frame_each,
     data,
+    open_anew,
     press,
     seek,
     timeline,
@@ -88,7 +89,7 @@ def test_every_frame_shows_what_python_computed(player, recording):
 def test_it_opens_with_its_boxes_filled(lab, n):
     """At the first tile that is added to a sum that has something: then every box holds numbers, the sums too."""
     player = at_start(lab, n)
-    player.evaluate("player => player.flashWidget.load(player.flashWidget.model.get('frames'))")
+    open_anew(player)
     assert data(player, "part") == "add"
     outer = "cols" if n == 0 else "rows"
     steps = (BackwardPlayer(**FIRST) if n == 0 else second())._recording.steps
@@ -218,7 +219,7 @@ def test_steps_alone_are_counted(first):
 def test_colours_and_hatches_have_a_key_that_is_seen(lab):
     for n in (0, 1):
         player = at_start(lab, n)
-        player.evaluate("player => player.flashWidget.load(player.flashWidget.model.get('frames'))")
+        open_anew(player)
         marks = player.locator(".flash-tile-marks span").all_inner_texts()
         assert marks[:3] == ["now", "dropped", "to come"] and ("masked" in marks) == (n == 1)
         for key in (

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("anywidget")
 
 from tests.browser.lab import resized
+from tests.browser.playing import open_anew
 from tests.browser.shown.compare_players import check, side
 
 pytestmark = pytest.mark.browser
@@ -47,7 +48,7 @@ def test_both_move_together_each_in_its_order(compare):
 
 
 def test_it_opens_where_fa1_comes_back_to_a_row_block(compare):
-    compare.evaluate("root => root.flashWidget.load(root.flashWidget.model.get('frames'))")
+    open_anew(compare)
     steps = [step[:2] for step in compare.evaluate("root => root.flashWidget.model.get('frames').fa1.steps")]
     rows = [i for i, _ in steps]
     assert int(compare.get_attribute("data-step")) == next(k for k in range(len(rows)) if rows[k] in rows[:k])

@@ -19,6 +19,7 @@ from tests.browser.playing import (
     at_start,
     data,
     numbers,
+    open_anew,
     press,
     received,
     seek,
@@ -192,7 +193,7 @@ def test_sliders_and_switches_retile(lab, first):
 
 def test_a_bug_plays_as_a_bug(lab):
     player = at_start(lab, 2)
-    player.evaluate("player => player.flashWidget.load(player.flashWidget.model.get('frames'))")
+    open_anew(player)
     learner = received(player)[0]["learner"]
     k, name, row = learner["first"]
     assert name == "l"

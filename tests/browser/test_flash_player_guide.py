@@ -7,7 +7,7 @@ pytest.importorskip("anywidget")
 
 from flashlib.pictures.steps import grown
 from tests.browser.lab import resized
-from tests.browser.playing import at_start, data, every_frame, received, seek, steps_of, timeline
+from tests.browser.playing import at_start, data, every_frame, open_anew, received, seek, steps_of, timeline
 
 pytestmark = pytest.mark.browser
 
@@ -32,7 +32,7 @@ def first(lab):
 
 def test_it_opens_at_the_first_rescale_and_marks_all(lab):
     player = lab.page.locator(".flash-player").nth(RAGGED)
-    player.evaluate("player => player.flashWidget.load(player.flashWidget.model.get('frames'))")
+    open_anew(player)
     frames, sent = received(player)
     steps = steps_of(frames, sent)
     rescaled = [grown(step).any() for step in steps]

@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 from flashlib import softmax
 from flashlib.widgets.online_softmax_lab.numbers import read, scan, write
 from tests.browser.lab import wait_until_heard
-from tests.browser.playing import active_cell
+from tests.browser.playing import active_cell, open_anew
 from tests.browser.shown.online_softmax_lab import (
     bars,
     check,
@@ -79,7 +79,7 @@ def test_every_position_shows_the_numbers_of_the_scan(widget):
 
 
 def test_it_opens_at_the_first_rescale(widget):
-    widget.evaluate("widget => widget.flashWidget.load(widget.flashWidget.model.get('frames'))")
+    open_anew(widget)
     m = scan(np.array(ROW))["m"]
     j = next(j for j in range(1, len(m)) if m[j] > m[j - 1] > -np.inf)
     assert (data(widget, "phase"), data(widget, "position")) == ("rescale", str(2 * j))

@@ -4,8 +4,8 @@
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardFrames } from "./frames.js" */
 /** @import { BackwardStep } from "./types.js" */
-import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
-import { span } from "../flash_player/frames.js";
+import { div, h, note, panel, setText, steadyNote, symbol, typeset } from "../shared/elements.js";
+import { longestPlace, place } from "../flash_player/frames.js";
 import { scaleMark } from "../flash_player/legend.js";
 import { TELLS } from "./frames.js";
 import { cellsIn, heatWidth, NamedTile, WITHOUT_NUMBERS } from "../flash_player/matrix.js";
@@ -26,7 +26,7 @@ export class GradientChip {
    * @param {(row: number) => void} pressed
    */
   constructor({ gradients, pass }, pressed) {
-    this.where = note();
+    this.where = steadyNote();
     /** @type {Record<string, NamedTile>} */
     this.tiles = {};
     /** @type {HTMLElement[]} */
@@ -70,8 +70,8 @@ export class GradientChip {
     this.parts = parts;
     new ResizeObserver(() => this.#letScroll()).observe(parts);
     const key = h("span", { class: "flash-legend" }, "cells:", scaleMark());
-    const title = [note(h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged"), key), this.where];
-    this.element = panel("chip", "SRAM", title, parts);
+    const about = [h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged"), key];
+    this.element = panel("chip", "SRAM", [note(about), this.where.element], parts);
   }
 
   /** Lanes wider than their room scroll in a marked box, by keyboard too. */
@@ -97,6 +97,7 @@ export class GradientChip {
   /** @param {BackwardFrames} frames */
   take(frames) {
     this.frames = frames;
+    setText(this.where.longest, longestPlace(frames.steps));
     const { B_r, B_c, d, gradients, pass } = frames;
     const all = cellsIn(LANE, Math.max(B_r, B_c), 4 * d + 2 * B_c + 1);
     const scores = all ?? cellsIn(LANE - 4 * heatWidth(d), B_r, 2 * B_c + 1); // at least their numbers
@@ -132,7 +133,7 @@ export class GradientChip {
     this.#mark(at, selected);
     const { step, part, reached } = at;
     const { pass, gradients, d } = this.frames;
-    setText(this.where, step ? `${span("row", step.rows)}, ${span("column", step.cols)}` : "empty");
+    setText(this.where.text, step ? place(step) : "empty");
     setText(this.summed, `summed for ${pass.block} block ${step ? step[pass.index] : ""}`);
     const dropped = part === "store";
     for (const name of ["Q", "dO", "K", "V"]) {

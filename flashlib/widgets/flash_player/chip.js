@@ -4,8 +4,8 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
-import { div, h, note, panel, setText } from "../shared/elements.js";
-import { bytes, span } from "./frames.js";
+import { div, h, note, panel, setText, steadyNote } from "../shared/elements.js";
+import { bytes, longestPlace, place } from "./frames.js";
 import { cellsIn, heatWidth, NamedTile, WITHOUT_NUMBERS } from "./matrix.js";
 import { StateTable } from "./table.js";
 import { Views } from "./views.js";
@@ -17,20 +17,21 @@ export class Chip {
 
   /** @param {Frames} frames @param {(row: number) => void} pressed */
   constructor(frames, pressed) {
-    this.where = note();
+    this.where = steadyNote();
     this.views = new Views({
       room: [({ sram }) => sram, (frames) => room(frames)],
       tiles: [() => 0, () => new Tiles()],
       table: [({ B_r, d, learner }) => [B_r, d, Boolean(learner)], (frames) => new StateTable(frames, pressed)],
     });
     const { room: bar, tiles, table } = this.views.places;
-    const title = [note(h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")), bar, this.where];
-    this.element = panel("chip", "SRAM", title, tiles, table);
+    const about = [h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")];
+    this.element = panel("chip", "SRAM", [note(about), bar, this.where.element], tiles, table);
   }
 
   /** @param {Frames} frames */
   take(frames) {
     this.views.load(frames);
+    setText(this.where.longest, longestPlace(frames.steps));
   }
 
   /**
@@ -41,8 +42,7 @@ export class Chip {
    */
   draw(at, selected, colour, motion) {
     const { step } = at;
-    const place = step && `${span("row", step.rows)}, ${span("column", step.cols)}`;
-    setText(this.where, place ?? "empty");
+    setText(this.where.text, step ? place(step) : "empty");
     this.views.made.tiles.draw(at, colour);
     this.views.made.table.draw(at, selected, colour, motion);
   }

@@ -15,6 +15,18 @@ const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"
 export const span = (name, [start, stop]) => (stop - start === 1 ? `${name} ${start}` : `${name}s ${start}–${stop - 1}`);
 
 /**
+ * Which rows and columns of S a step computes.
+ * @param {Step} step
+ */
+export const place = ({ rows, cols }) => `${span("row", rows)}, ${span("column", cols)}`;
+
+/**
+ * The longest text of them.
+ * @param {Step[]} steps
+ */
+export const longestPlace = (steps) => steps.map(place).reduce((a, b) => (a.length >= b.length ? a : b), "");
+
+/**
  * "1 step" or "5 steps".
  * @param {number} n
  * @param {string} name
@@ -156,6 +168,16 @@ export class Trace {
    */
   frame(k, part) {
     return this.frameOf[k] + (this.detail ? Math.max(0, this.parts.indexOf(part)) : 0);
+  }
+
+  /**
+   * The frame in the place of one that another tiling had: as far through its T steps, and in the same part.
+   * @param {{ k: number, part: string }} at
+   * @param {number} T
+   */
+  near({ k, part }, T) {
+    const step = Math.min(Math.floor((k * this.T) / T), this.T - 1);
+    return step < 0 ? 0 : Math.min(this.frame(step, part), this.frameOf[step + 1] - 1);
   }
 
   /**

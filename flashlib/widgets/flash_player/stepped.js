@@ -118,6 +118,7 @@ export class Stepped extends Widget {
   }
 
   load(sent) {
+    const { at, frames: before } = this;
     const frames = (this.frames = this.unpack(sent));
     frames.setDetail(this.detail);
     this.controls.show(sent);
@@ -126,7 +127,7 @@ export class Stepped extends Widget {
     Object.assign(this.root.dataset, { tiles: frames.T, tr: frames.T_r, tc: frames.T_c });
     if (this.colour) this.paintViews();
     else this.paint();
-    this.#reset(this.opening(sent));
+    this.#reset(at && before.T ? frames.near(at, before.T) : this.opening(sent));
   }
 
   /**

@@ -103,6 +103,7 @@ class OnlineLab extends Widget {
   load({ N, rows, text, weight, weight_wrong, buffer }) {
     const numbers = float64(buffer);
     const named = Object.fromEntries(rows.map((name, k) => [name, numbers.subarray(k * N, (k + 1) * N)]));
+    const isAsLong = this.scan?.N === N; // then a score was changed, and one wants to see what that changes
     const scan = /** @type {Scan} */ ({ N, terms: numbers.subarray(rows.length * N), ...named });
     this.scan = scan;
     this.total = { true: weight, false: weight_wrong };
@@ -114,7 +115,7 @@ class OnlineLab extends Widget {
     this.body.replaceChildren(this.#charts(), this.update.element);
     this.root.dataset.n = String(N);
     this.fit();
-    this.transport.reset(2 * N, openingOf(scan));
+    this.transport.reset(2 * N, isAsLong ? this.transport.position : openingOf(scan));
     this.transport.mark([...scan.m.keys()].filter((j) => isRescaled(scan, j)).map((j) => 2 * j));
   }
 

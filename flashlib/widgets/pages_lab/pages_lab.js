@@ -67,13 +67,15 @@ class PagesLab extends Widget {
 
   /** @param {Result} result */
   load(result) {
+    const before = this.result?.setting;
     this.result = result;
     this.#show();
     const { frames } = result;
     for (const part of [this.strip, this.tables, this.counts]) part.take(result);
     const longest = frames.reduce((a, b) => (a.words.length >= b.words.length ? a : b));
     setText(this.room, longest.words);
-    this.transport.reset(frames.length - 1, result.opens);
+    const isSame = before?.scenario === result.setting.scenario;
+    this.transport.reset(frames.length - 1, isSame ? this.transport.position : result.opens);
     const marked = ({ kind, copied }) => kind === "out" || kind === "fault" || copied.length > 0;
     this.transport.mark([...frames.keys()].filter((k) => marked(frames[k])));
   }

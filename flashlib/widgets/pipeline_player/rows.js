@@ -10,7 +10,7 @@ import { watchRoom } from "../split_lab/axes.js";
 const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
 /** px beside the axis, and how many letters that is: names at the left, what is on at the right. */
 const PIPE_BESIDE = {
-  wide: { label: 158, named: 24, now: 150, letters: 22 },
+  wide: { label: 158, named: 24, now: 150, letters: 20 },
   narrow: { label: 84, named: 12, now: 104, letters: 13 }, // a phone
 };
 const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row

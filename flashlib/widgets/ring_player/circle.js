@@ -1,9 +1,11 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Result, Standing } from "./types.js" */
 import { note, panel, svg } from "../shared/elements.js";
-import { ringPlaces, ringPoint, ringWay } from "./ways.js";
+import { ringClear, ringPlaces, ringPoint, ringWay } from "./ways.js";
 
 const CIRCLE = { wide: 300, ry: 102, node: 64, chip: 13, flying: 16, edge: 12 };
+
+/** @typedef {ReturnType<typeof ringWay>} Way */
 
 /** The ranks on a circle, whose keys each has, and those on their way. */
 export class RingCircle {
@@ -15,6 +17,10 @@ export class RingCircle {
   nodes;
   /** @type {SVGGElement} */
   flying;
+  /** @type {Map<string, Way>} by the ranks that it leads from and to */
+  ways;
+  /** @type {number} of a rank's box */
+  high;
 
   constructor() {
     this.svg = svg("svg", { role: "img", class: "flash-ring-circle" });
@@ -30,32 +36,40 @@ export class RingCircle {
     const P = result.setting.ranks;
     const at = (own, time) => new Set(own.filter(([, start, stop]) => start <= time && time < stop).map(([whose]) => whose));
     const most = Math.max(...result.held.map((own) => Math.max(...own.map(([, start]) => at(own, start).size))));
-    const high = 20 + (most > 4 ? 2 : 1) * (CIRCLE.chip + 2);
+    const high = (this.high = 20 + (most > 4 ? 2 : 1) * (CIRCLE.chip + 2));
     const middle = CIRCLE.ry + high / 2 + CIRCLE.edge;
     this.places = ringPlaces(P, middle);
     this.svg.setAttribute("viewBox", `0 0 ${CIRCLE.wide} ${2 * middle}`);
     const { copies, fault, setting } = result;
+    const waits = fault?.waits ?? [];
     const pairs = new Map(copies.map(([from, to]) => [`${from} ${to}`, [from, to]]));
+    const all = [...pairs.values(), ...waits];
+    this.ways = new Map(all.map(([from, to]) => [`${from} ${to}`, ringWay(from, to, this.places, high)]));
     const ways = [...pairs.values()].filter(([from, to]) => pairs.size <= 2 * P || (to - from + P) % P === 1); // else a thicket
     this.nodes = this.places.map(([x, y], r) => this.#node(r, x - CIRCLE.node / 2, y - high / 2, high));
     this.flying = svg("g", {});
     this.svg.replaceChildren(
       ...ways.map((pair) => this.#way("way", ...pair)),
-      ...(fault?.waits ?? []).map((pair) => this.#way("waits", ...pair)),
+      ...waits.map((pair) => this.#way("waits", ...pair)),
+      this.flying, // below the boxes that it passes
       ...this.nodes.map(({ element }) => element),
-      this.flying,
     );
     this.svg.setAttribute("aria-label", `${setting.ranks} ranks, ${result.words[0]}`);
   }
 
   #way(name, from, to) {
     const [a, b] = [this.places[from], this.places[to]];
-    const way = ringWay(from, to, this.places.length);
+    const way = this.#wayOf(from, to);
     const points = Array.from({ length: 13 }, (_, k) => ringPoint(a, b, k / 12, way));
     const [[px, py], [ex, ey]] = points.slice(-2);
     const [dx, dy] = [ex - px, ey - py].map((d) => (6 * d) / Math.hypot(ex - px, ey - py));
     const head = `M${ex - dx - dy / 1.5} ${ey - dy + dx / 1.5}L${ex} ${ey}L${ex - dx + dy / 1.5} ${ey - dy - dx / 1.5}`;
     return svg("path", { class: `flash-ring-${name}`, d: `M${points.map((point) => point.join(" ")).join("L")}${head}` });
+  }
+
+  /** @returns {Way} */
+  #wayOf(from, to) {
+    return /** @type {Way} */ (this.ways.get(`${from} ${to}`));
   }
 
   #node(r, x, y, height) {
@@ -103,7 +117,7 @@ export class RingCircle {
     const now = new Map();
     const pointOf = (copy, way) => {
       const [from, to] = copies[copy];
-      return ringPoint(this.places[from], this.places[to], way, ringWay(from, to, this.places.length));
+      return ringPoint(this.places[from], this.places[to], way, this.#wayOf(from, to));
     };
     const flights = at.flights.map(({ copy, way }) => {
       const whose = copies[copy][2];
@@ -111,6 +125,9 @@ export class RingCircle {
       const [half, size] = [CIRCLE.flying / 2, CIRCLE.flying];
       const flight = this.#chip(whose, -half, -half, size, "chip flash-ring-flying");
       flight.setAttribute("transform", `translate(${x} ${y})`);
+      const isOnAnother = [...now.values()].some((other) => Math.hypot(x - other[0], y - other[1]) < size);
+      const isClear = this.places.every((place) => ringClear([x, y], place, this.high));
+      if (isOnAnother || !isClear) flight.lastChild?.remove(); // no number on another text
       now.set(copy, [x, y]);
       return flight;
     });

@@ -102,12 +102,12 @@ class RingPlayer extends Widget {
 
   /** @param {Result} result */
   load(result) {
-    const before = this.result?.setting;
+    const before = this.result;
     this.result = result;
     this.numbers = float64(result.buffer);
     this.of = holders(result.tokens);
     this.#show();
-    if (this.row === undefined || before?.N !== result.setting.N) this.row = rowAtFirst(result, this.numbers, this.of);
+    if (before?.setting.N !== result.setting.N) this.row = rowAtFirst(result, this.numbers, this.of);
     this.circle.take(result);
     this.scores.take(result, this.of.rank);
     this.lanes.take(result);
@@ -119,7 +119,9 @@ class RingPlayer extends Widget {
     const sentences = [...result.moments.map(([, said]) => said), ...result.goes_on];
     setSentence(this.longest, `Now: ${sentences.reduce((a, b) => (a.length >= b.length ? a : b), "")}`);
     this.#take();
-    this.transport.reset(result.times.length - 1, result.opens);
+    const share = before ? before.times[this.transport.position] / before.end + 1e-9 : 0; // of all that is played
+    const position = before ? positionAt(result.times, share * result.end) : result.opens;
+    this.transport.reset(result.times.length - 1, position);
     this.transport.mark(result.moments.map(([time]) => result.times.indexOf(time)));
   }
 

@@ -2,6 +2,7 @@
 
 const RING = { middle: 150, rx: 108, ry: 102 }; // units of the picture
 const CROWDED = 5; // ranks: with more, what travels keeps further out, between them
+const CLEAR = [36, 4]; // units from the middle of a rank's box, and above and below it: a number there is not on it
 
 /**
  * Places of P ranks, clockwise from the top.
@@ -28,15 +29,34 @@ const ringBend = ([ax, ay], [bx, by], bulge) => [
 ];
 
 /**
- * How a way between two of P ranks is bent, and which part of it is drawn.
+ * Whether the number of a copy at a point is clear of the box of a rank.
+ * @param {number[]} point
+ * @param {number[]} place
+ * @param {number} high of the box
+ */
+export const ringClear = ([x, y], [px, py], high) =>
+  Math.abs(x - px) >= CLEAR[0] || Math.abs(y - py) >= high / 2 + CLEAR[1];
+
+/**
+ * How a way between two ranks is bent, and which part of it is drawn: what lies between their boxes, which are so high.
  * @param {number} from
  * @param {number} to
- * @param {number} P
+ * @param {number[][]} places
+ * @param {number} high
  */
-export function ringWay(from, to, P) {
+export function ringWay(from, to, places, high) {
+  const P = places.length;
   const next = (to - from + P) % P === 1;
-  if (next && P > CROWDED) return { bulge: 0.44, start: 0.3, stop: 0.7 };
-  return { bulge: next ? 0.2 : 0.1, start: 0.16, stop: 0.84 };
+  const beside = next || (from - to + P) % P === 1;
+  const bulge = beside && P > CROWDED ? 0.8 : next ? 0.2 : 0.1;
+  const ends = [places[from], places[to]];
+  const start = Array.from({ length: 50 }, (_, k) => k / 100).find((share) =>
+    [share, 1 - share].every((t) => {
+      const point = ringPoint(ends[0], ends[1], t, { bulge, start: 0, stop: 1 });
+      return ends.every((place) => ringClear(point, place, high));
+    }),
+  );
+  return { bulge, start: start ?? 0.5, stop: 1 - (start ?? 0.5) };
 }
 
 /**

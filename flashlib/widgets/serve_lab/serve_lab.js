@@ -83,12 +83,14 @@ class ServeLab extends Widget {
 
   /** @param {Result} result */
   load(result) {
+    const before = this.result?.setting;
     this.result = result;
     this.#show();
     this.lanes.forEach((lanes, k) => lanes.take(result, result.runs[k]));
     this.all.show(result.totals);
     setText(this.equal, result.equal);
-    this.transport.reset(result.steps - 1, result.opens);
+    const isSame = before?.scenario === result.setting.scenario; // the same requests come at the same steps
+    this.transport.reset(result.steps - 1, isSame ? this.transport.position : result.opens);
     const ends = result.runs.flatMap(({ lanes }) => lanes.flatMap((lane) => [...lane.matchAll(/x/g)].map(({ index }) => index)));
     this.transport.mark([...new Set(ends)]);
   }

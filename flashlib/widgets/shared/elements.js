@@ -44,6 +44,12 @@ export const div = (name, ...children) => h("div", { class: name }, ...children)
 /** @param {...any} children */
 export const note = (...children) => h("span", { class: "flash-note" }, ...children);
 
+/** A note that changes, in the room of the `longest` text that it is given: what is beside it must not jump. */
+export function steadyNote() {
+  const [text, longest] = [h("span", {}), h("span", { "aria-hidden": "true" })];
+  return { element: h("span", { class: "flash-note flash-steady" }, text, longest), text, longest };
+}
+
 /**
  * A name such as "B_r" or "Q_i" as an element, with what follows the underscore set lower; it keeps its name.
  * @param {string} name

@@ -80,13 +80,14 @@ export class Transport {
   }
 
   /**
-   * Take other positions, and stay at one of them.
+   * Take different positions, and go to one of them; from the end, to the new end: what changed is compared there.
    * @param {number} last
    */
   reset(last, position = 0) {
+    const ended = this.last > 0 && this.position === this.last;
     this.last = last;
     this.scrub.max = String(last);
-    this.seek(position);
+    this.seek(ended ? last : position);
   }
 
   /**

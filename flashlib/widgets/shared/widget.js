@@ -57,7 +57,7 @@ export class Widget {
   }
 
   /**
-   * Take what Python sent.
+   * Take what Python sent. A widget that plays opens at its first, and then keeps its place.
    * @param {any} _sent
    */
   load(_sent) {}
@@ -114,11 +114,7 @@ export class Widget {
     const model = this.model;
     const asked = Object.entries(this.before);
     for (const [name, value] of asked) model.set(name, value);
-    if (asked.length) {
-      const position = this.transport?.position ?? 0; // `load` goes to the first
-      this.load(this.model.get(this.shown));
-      this.transport?.seek(position);
-    }
+    if (asked.length) this.load(this.model.get(this.shown));
     this.#switch(RESTARTED);
   }
 

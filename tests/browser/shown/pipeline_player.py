@@ -203,7 +203,7 @@ def check_moment(shown, result, program, time, x):
             }.get(kind, name)
             if row["group"] == "units" and name:
                 words += f", {program['roles'][role]}"
-            assert now == (words if len(words) <= 22 else f"{words[:21]}…")
+            assert now == (words if len(words) <= 20 else f"{words[:19]}…")
 
 
 def check_state(said, program, is_on, products=True):

@@ -230,3 +230,16 @@ test("a learner's steps open on the part that is wrong", () => {
   assert.deepEqual(at({ first: [3, "m", 2], O: [1, 0] }, 5), [5, "add"]); // what was asked for
   assert.deepEqual(at({ first: null, O: [1, 5] }), [7, "store"]); // the last step of the block of row 5
 });
+
+test("another tiling is shown as far on as before, and in the same part", () => {
+  const sizes = { N_q: 8, N_k: 8, d: 2, B_r: 4 };
+  const [fine, coarse] = [2, 8].map((B_c) => forward({ ...sizes, B_c }, "fa2")); // 8 steps, 2 steps
+  const near = (from, to, k, part) => {
+    const { k: step, part: now } = to.at(to.near({ k, part }, from.T));
+    return [step, now];
+  };
+  assert.deepEqual([0, 3, 4, 7].map((k) => near(fine, coarse, k, "rescale")), [0, 0, 1, 1].map((k) => [k, "rescale"]));
+  assert.deepEqual([0, 1].map((k) => near(coarse, fine, k, "add")), [[0, "add"], [4, "add"]]);
+  assert.deepEqual(near(coarse, fine, 0, "store"), [0, "add"]); // this step stores nothing
+  for (let frame = 0; frame < fine.last; frame++) assert.equal(fine.near(fine.at(frame), fine.T), frame);
+});

@@ -86,12 +86,31 @@ for (let P = 2; P <= 8; P++) {
     assert.equal(places.length, P);
     for (let r = 0; r < P; r++) {
       const next = (r + 1) % P;
-      const [there, back] = [ringWay(r, next, P), ringWay(next, r, P)];
+      const [there, back] = [ringWay(r, next, places, 35), ringWay(next, r, places, 35)];
       for (let k = 1; k < 10; k++) {
         const [x, y] = ringPoint(places[r], places[next], k / 10, there);
         const far = Array.from({ length: 11 }, (_, n) => ringPoint(places[next], places[r], n / 10, back)).map(([a, b]) => Math.hypot(x - a, y - b));
         assert.ok(Math.min(...far) > 10, `${r} to ${next}, ${k}: ${Math.min(...far)}`);
       }
+    }
+  });
+}
+
+for (let P = 2; P <= 8; P++) {
+  test(`among ${P} ranks no number of a copy is on the box that it leaves or comes to`, () => {
+    for (const high of [35, 50]) {
+      const places = ringPlaces(P, 140);
+      for (const [from, a] of places.entries())
+        for (const [to, b] of places.entries()) {
+          if (from === to) continue;
+          const way = ringWay(from, to, places, high);
+          assert.ok(way.start < way.stop, `${from} to ${to} stands still`);
+          for (let k = 0; k <= 50; k++)
+            for (const [x, y] of [a, b]) {
+              const [at_x, at_y] = ringPoint(a, b, k / 50, way);
+              assert.ok(Math.abs(at_x - x) >= 36 || Math.abs(at_y - y) >= high / 2 + 4, `${from} to ${to}, ${k}`);
+            }
+        }
     }
   });
 }

@@ -1,0 +1,55 @@
+"""A page of the site whose widgets are answered by the Python of the test."""
+
+from tests.browser.saved import save
+from web import states
+
+WIDGETS: dict = {}  # by name: the cells of the page show these
+SHOW = "from tests.browser.answered import WIDGETS\nWIDGETS[{!r}]"
+
+# From now on what a widget asks for is asked of `answerOf`. A widget of a saved page is off until Python is heard.
+ANSWERED = """(root, name) => {
+    const { model } = root.flashWidget;
+    model.receive({ asked: 1, heard: 1 });
+    model.touched.clear();
+    model.answers = true;
+    let busy = false;
+    model.save_changes = async () => {
+        if (busy) return; // what is asked for meanwhile is asked when this is answered
+        for (busy = true; model.touched.size; ) {
+            const changes = Object.fromEntries([...model.touched].map((trait) => [trait, model.get(trait)]));
+            model.touched.clear();
+            const { state, buffers } = await answerOf(name, changes);
+            for (const { path, data } of buffers) {
+                const place = path.slice(0, -1).reduce((value, key) => value[key], state);
+                const bytes = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
+                place[path.at(-1)] = new DataView(bytes.buffer);
+            }
+            for (const trait of model.touched) delete state[trait]; // the answer to an earlier question
+            model.receive(state);
+        }
+        busy = false;
+    };
+}"""
+
+
+def write(widgets, folder):
+    """Write a page with these widgets, {name: widget}, to a folder; return its path."""
+    WIDGETS.clear()
+    WIDGETS.update(widgets)
+    return save([SHOW.format(name) for name in widgets], folder)
+
+
+def answer(name, changes):
+    """Return what a page is told of a widget once it has taken a message of the page."""
+    widget = WIDGETS[name]
+    widget.set_state(changes)
+    return states.told(widget)
+
+
+def connect(page):
+    """Answer the widgets of a page; return their places, by name."""
+    page.expose_function("answerOf", answer)
+    places = dict(zip(WIDGETS, page.locator("[data-place] .flash-widget").all(), strict=True))
+    for name, root in places.items():
+        root.evaluate(ANSWERED, name)
+    return places
