@@ -265,7 +265,7 @@ def _sees(hide, change, Q, capacity) -> Sees:
     trees = [part for part in hide if isinstance(part, masks.Tree)]
     others = [part for part in hide if part not in windows and part not in trees]
     for part in others:
-        if not isinstance(part, masks.Prefix) and getattr(part, "kernel", None) is None:
+        if not (isinstance(part, masks.Prefix) or host_side.has_kernel(part)):
             raise ValueError(
                 f"decoding takes no mask of {type(part).__name__.lower()}: it is prepared for sizes, and a cache "
                 "grows; pass window, prefix, tree, softcap, alibi, or from_function(f, kernel=...)"
