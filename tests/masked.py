@@ -1,6 +1,7 @@
 """Masks to test with, each with its definition, and attention made from only the definitions, in fp64."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,40 @@ class Case(NamedTuple):
     mask: masks.Mask
     sees: Callable = lambda r, c: True
     score: Callable = lambda s, r, c: s
+
+
+class Dilated(masks.Mask):
+    """A new kind, of which nothing but `sees` is known."""
+
+    asks_batch = asks_head = False
+
+    def __init__(self, step):
+        self.step = step
+
+    def sees(self, place, r, c):
+        return (r - c) % self.step == 0
+
+
+@dataclass(frozen=True)
+class Band(masks.Mask):
+    """A new kind whose rows see intervals."""
+
+    width: int
+    asks_batch = asks_head = False
+
+    def bounds(self, place, r):
+        first = (r - self.width).clip(0, place.N_k)
+        return first, (r + self.width + 1).clip(first, place.N_k)
+
+    def sees(self, place, r, c):
+        return abs(r - c) <= self.width
+
+
+class OfHeads(masks.Mask):
+    """A new kind that depends on the batch and the head, and does not say so."""
+
+    def sees(self, place, r, c):
+        return (r + place.h * 3 + place.b) % 7 >= c % 5
 
 
 def draw(kind, rng, N_q, N_k) -> Case:
@@ -106,6 +141,21 @@ def _union(rng, N_q, N_k):
     return Case(mask, lambda r, c: (r - 1 <= c <= r or c < 2 or c <= r) and r >= 0 and ids[r] == ids[c])
 
 
+def _dilated(rng, N_q, N_k):
+    step = int(rng.integers(2, 5))
+    return Case(Dilated(step), lambda r, c: (r - c) % step == 0)
+
+
+def _band(rng, N_q, N_k):
+    width = int(rng.integers(0, 7))
+    return Case(Band(width), lambda r, c: abs(r - c) <= width)
+
+
+def _new_and_known(rng, N_q, N_k):
+    mask = (Dilated(3) | masks.prefix(2)) & Band(9) & masks.window(None, 4) & masks.softcap(2.0)
+    return Case(mask, lambda r, c: ((r - c) % 3 == 0 or c <= r or c < 2) and -4 <= r - c <= 9, _cap(2.0))
+
+
 def _score(rng, N_q, N_k):
     f, slope = lambda S, h, r, c: S * (1 + 0.1 * S) - c % 2, lambda S, h, r, c: 1 + 0.2 * S
     return Case(masks.score(f, slope), score=lambda s, r, c: f(s, 0, r, c))
@@ -132,4 +182,7 @@ KINDS = {
     "cap after alibi": _cap_after_alibi,
     "alibi after cap": _alibi_after_cap,
     "union": _union,
+    "new kind": _dilated,
+    "new kind with bounds": _band,
+    "new and known kinds": _new_and_known,
 }

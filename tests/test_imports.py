@@ -59,8 +59,8 @@ ROOMS = {
     "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch, kernels.hopper",
     "lm": "types inputs cache kernels",
     "interop": "inputs masks kernels / kernels base, kernels.launch",
-    "interop.vllm": "masks / kernels base",
-    "interop.deepspeed": "masks / kernels base",
+    "interop.vllm": "masks / kernels base, kernels.launch",
+    "interop.deepspeed": "masks ring / kernels base",
     "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",
     "pictures": "types gpus",
     "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "

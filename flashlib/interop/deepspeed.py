@@ -16,6 +16,9 @@ from typing import Any
 import torch
 
 from flashlib.masks import Mask
+from flashlib.ring import agree
+
+INSTEAD = "flashlib.ring.distributed.ulysses takes any N, H and H_k"
 
 
 class Local(torch.nn.Module):
@@ -60,7 +63,8 @@ def ulysses(
 ) -> Callable:  # fmt: skip
     """Return DeepSpeed's Ulysses with our attention: f(Q, K, V), each (B, N / P, H, d) of this rank, gives O.
 
-    group: of ranks; None: all. attention, causal, mask, scale: see Local. H and H_k are multiples of P.
+    group: of ranks; None: all. attention, causal, mask, scale: see Local. All ranks have as many tokens, and H and
+    H_k are multiples of P: else f raises the same ValueError on every rank, before any work.
     """
     from deepspeed.sequence.layer import DistributedAttention
 
@@ -71,8 +75,28 @@ def ulysses(
     group = torch.distributed.group.WORLD if group is None else group
     local = Local(attention, causal=causal, mask=mask, scale=scale)
     exchanged = DistributedAttention(local, group, scatter_idx=2, gather_idx=1)
-    return functools.partial(_called, exchanged)
+    return functools.partial(_called, exchanged, group, local.options)
 
 
-def _called(exchanged, Q, K, V):
+def _called(exchanged, group, options, Q, K, V):
+    _check(group, options, Q=Q, K=K, V=V)
     return exchanged(Q, K, V, 0)  # the axis of sequences
+
+
+def _check(group, options, **tensors):
+    """Raise the same error on every rank unless all were given the same, which DeepSpeed can exchange."""
+    shapes = {name: tuple(getattr(X, "shape", ())) for name, X in tensors.items()}
+    dtypes = {f"dtype of {name}": getattr(X, "dtype", type(X).__name__) for name, X in tensors.items()}
+    try:
+        agree.check("interop.deepspeed.ulysses", group, **shapes, **dtypes, **options)
+    except ValueError as error:
+        raise ValueError(f"{error}; {INSTEAD}") from None
+    P = torch.distributed.get_world_size(group)
+    for name, shape in shapes.items():
+        if len(shape) != 4:
+            raise ValueError(f"{name} has shape {shape}; pass a tensor (B, N / {P}, H, d) on each rank")
+        if shape[2] % P:
+            raise ValueError(
+                f"{name} has {shape[2]} heads, and {P} ranks share them: H and H_k must be multiples of {P}; "
+                f"{INSTEAD}"
+            )

@@ -15,7 +15,7 @@ from flashlib.cache.storage import LARGEST_E4M3, SMALLEST_SCALE
 from flashlib.inputs import check_tensors
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.launch import planning
-from flashlib.kernels.launch.cache_layout import FP8, check_cache, check_tensor
+from flashlib.kernels.launch.cache_layout import FP8, check_cache, check_table, check_tensor
 from flashlib.kernels.launch.inputs import (
     DTYPES,
     check_device,
@@ -56,8 +56,8 @@ def append(
     Caches have the dtype of K, or are torch.float8_e4m3fn (compute capability 8.9 or later) with k_scale and
     v_scale, fp32, the shapes of the caches without the last axis: x is stored as x / scale with scale =
     max |x| / 448 of a token and head, at least 2^-126, and 1 where all are 0. A NaN stays one, and is not counted.
-    Raises TypeError or ValueError for anything else, before any work; the numbers in lengths, table and
-    positions are not checked.
+    Raises TypeError or ValueError for anything else, before any work. The numbers in lengths, positions and a
+    table of pages are not checked; those in a table of sequences are, on the CPU.
     Source: rotary embedding, Su and others, RoFormer (2021); pages: Kwon and others, vLLM (2023).
     """
     cos, sin = _pair(rotary)
@@ -67,6 +67,9 @@ def append(
     plan = PLANS.get(key)
     if not plan:
         _check(*given)
+    if table is not None and table.ndim == 1 and table.device.type == "cpu":
+        pages, _, room, _ = K_cache.shape
+        check_table(table, (lengths - K.shape[2]).clamp(min=0), lengths.clamp(max=room), room, pages)
     check_no_gradient(K=K, V=V, K_cache=K_cache, V_cache=V_cache)
     ready = _ready(*given)
     plan = plan or PLANS.keep(key, _plan(*ready, interleaved=interleaved))

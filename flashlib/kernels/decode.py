@@ -18,7 +18,7 @@ from flashlib.kernels import INTERPRETED
 from flashlib.kernels.decode_passes import AFTER_O, FEW, Extras, _merge, _partial
 from flashlib.kernels.forward import HEAD_DIMS, LOG2_E
 from flashlib.kernels.launch import planning, tile_sizes
-from flashlib.kernels.launch.cache_layout import Layout, check_cache, check_tensor
+from flashlib.kernels.launch.cache_layout import Layout, check_cache, check_table, check_tensor
 from flashlib.kernels.launch.inputs import (
     DTYPES,
     as_autocast,
@@ -87,7 +87,8 @@ def attention(
     `flashlib.splits`.
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
-    Lengths are not looked at where they lie on a GPU: more than the cache holds counts as all, less than 0 as 0.
+    Lengths are not checked: more than the cache holds counts as all, less than 0 as 0. A table on the CPU must
+    name pages, or sequences, that exist wherever keys are read; one on a GPU is not checked.
     Before a CUDA graph is captured, call it once with these sizes; and keep the mask as long as the graph, since
     its numbers on the GPU go with it.
     Raises TypeError or ValueError for anything else, before any work.
@@ -133,7 +134,8 @@ class Plan(NamedTuple):
 
     partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
     shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
-    they are. of_shared: the plan for the keys that all sequences share, or None.
+    they are. of_shared: the plan for the keys that all sequences share, or None. layout: of the cache, None if
+    nothing is read; left: how many keys before its own a row sees.
     """
 
     partial: planning.Launch | None
@@ -143,6 +145,8 @@ class Plan(NamedTuple):
     like_q: bool = False
     as_given: bool = False
     of_shared: "Plan | None" = None
+    layout: Layout | None = None
+    left: int = 0
 
 
 PLANS = planning.PlansOfMasks()
@@ -164,8 +168,15 @@ def plan_of(
     key = plans.key(
         (Q, *cache, of_sink, padding, slopes, *biases.of(mask)), bool(causal), shared, parts, type(sink)
     )
-    if found := plans.get(key):
-        return found
+    found = plans.get(key) or plans.keep(
+        key, _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
+    )
+    if cache.table is not None and cache.table.device.type == "cpu" and found.layout:
+        _check_table(Q.shape[2], cache, found, shared, padding)
+    return found
+
+
+def _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes) -> Plan:
     layout = _check(Q, cache, shared)
     _check_extras(Q, shared, padding, slopes)
     if sink is not None:
@@ -185,7 +196,20 @@ def plan_of(
         rows, whole = _as_one(Q), layout._replace(capacity=shared)
         alone = _sees((), change, rows, shared)  # masks that hide keys hide none of these
         found = found._replace(of_shared=_planned(rows, cache.first(), whole, alone, 0, parts))
-    return plans.keep(key, found)
+    return found
+
+
+def _check_table(N_q, cache, plan, shared, padding):
+    """Raise ValueError if the kernels would read a page, or a sequence, that does not exist."""
+    (page, capacity, _), K = plan.layout, cache.K
+    full = torch.full((len(cache.table),), capacity, device=cache.table.device)
+    ends = full if cache.lengths is None else cache.lengths.clamp(0, capacity)
+    begins = (ends - N_q - plan.left).clamp(min=shared)
+    if padding is not None:
+        begins = begins.maximum(padding)
+    if shared:  # read from the first sequence, however long it is
+        begins[0], ends[0] = 0, ends[0].clamp(min=shared)
+    check_table(cache.table, begins, ends, page or capacity, len(K))
 
 
 def _as_one(Q):
@@ -265,7 +289,7 @@ def _sees(hide, change, Q, capacity) -> Sees:
     trees = [part for part in hide if isinstance(part, masks.Tree)]
     others = [part for part in hide if part not in windows and part not in trees]
     for part in others:
-        if not isinstance(part, masks.Prefix) and getattr(part, "kernel", None) is None:
+        if not (isinstance(part, masks.Prefix) or host_side.has_kernel(part)):
             raise ValueError(
                 f"decoding takes no mask of {type(part).__name__.lower()}: it is prepared for sizes, and a cache "
                 "grows; pass window, prefix, tree, softcap, alibi, or from_function(f, kernel=...)"
@@ -348,7 +372,8 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
-    return Plan(partial, merge, (B, H, N_q), states, d_v == d and q.is_contiguous(), as_given)
+    like_q = d_v == d and q.is_contiguous()
+    return Plan(partial, merge, (B, H, N_q), states, like_q, as_given, layout=layout, left=sees.left)
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):

@@ -16,6 +16,7 @@ from flashlib import masks
 from flashlib.inputs import check_causal, resolve_scale
 from flashlib.kernels import backward, forward, private_apis
 from flashlib.kernels.launch import planning, tile_sizes
+from flashlib.kernels.launch.cache_layout import check_table
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -92,15 +93,30 @@ def gathered(X: torch.Tensor, table: torch.Tensor, cu_seqlens: torch.Tensor, T: 
 
     X: (pages, H_k, page, d); table: (B, most), int32: token c of sequence b is row c % page of page
     table[b, c // page]. cu_seqlens: as in `attention`. T: at least cu_seqlens[-1], which lies on the GPU: tokens
-    after that are copies of the last, and no row sees them.
+    after that are copies of the last, and no row sees them. Raises ValueError for offsets or numbers of pages that
+    cannot be, if they are on the CPU.
     """
     page = X.shape[2]
     if not len(table) or not T:
         return X.transpose(1, 2).flatten(0, 1)[:0]
+    if table.device.type == "cpu":
+        _check_pages(X, table, cu_seqlens)
     at = torch.arange(T, device=X.device).minimum((cu_seqlens[-1] - 1).clamp(min=0))
     b = torch.searchsorted(cu_seqlens[1:], at, right=True).clamp_(max=len(table) - 1)
     c = (at - cu_seqlens[:-1][b]).clamp_(min=0)
     return X.transpose(1, 2)[table[b, c // page].long(), c % page]
+
+
+def _check_pages(X, table, cu_seqlens):
+    """Raise ValueError unless the tokens of all sequences are in pages of X."""
+    _check_values("cu_seqlens", cu_seqlens, int(cu_seqlens[-1]))
+    ends, page = cu_seqlens.diff(), X.shape[2]
+    if int(ends.max()) > table.shape[1] * page:
+        raise ValueError(
+            f"a sequence has {int(ends.max())} tokens, and the table has room for {table.shape[1] * page}: pass a "
+            "wider table"
+        )
+    check_table(table, 0 * ends, ends, page, len(X))
 
 
 def _seed(seed, Q):

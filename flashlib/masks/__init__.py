@@ -17,6 +17,7 @@ row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
     bias(T)               all are seen; S + T[b, h, row, c], broadcast
     distance_bias(T)      all are seen; S + T[h, r - c], from r - c = 1 - N_q on
 
+A class derived from `Mask` is a mask of a new kind: its docstring says what to override.
 `a & b` sees what both see and changes scores by a, then by b. `a | b` sees what either sees.
 `placed(mask, N_q, N_k, rows, keys)` is the mask of a part: of some rows of Q and some keys, wherever they stand.
 

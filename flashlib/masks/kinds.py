@@ -280,10 +280,11 @@ class Softcap(Mask):
         return f"softcap({self.cap})"
 
     def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
-        return self.cap * _tanh(S, self.cap)
+        cap = _in_range(self.cap, S)
+        return cap * _tanh(S, cap)
 
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
-        return 1 - _tanh(S, self.cap) ** 2
+        return 1 - _tanh(S, _in_range(self.cap, S)) ** 2
 
 
 def _checked_ids(ids):
@@ -398,6 +399,11 @@ def like(X: np.ndarray, other: Same) -> Same:
 def _cast(X, other):
     """Return X in the dtype of `other`."""
     return X.astype(other.dtype) if isinstance(other, np.ndarray) else X.to(other.dtype)
+
+
+def _in_range(cap, S):
+    """Return a cap that the dtype of S can hold, and so its inverse, as the kernels take it."""
+    return cap if S.dtype.itemsize > 4 else min(max(cap, 2.0**-120), 2.0**120)
 
 
 def _tanh(S, cap):

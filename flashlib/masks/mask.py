@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib.inputs import check_counts
+from flashlib.masks import new_kinds
 from flashlib.types import Same
 
 Interval = tuple[np.ndarray, np.ndarray]
@@ -27,11 +28,19 @@ class Place(NamedTuple):
 
 
 class Mask:
-    """All scores are seen, and stay as they are. Others override what differs.
+    """The base class of masks. Used as it is, it hides nothing and leaves all scores as they are.
 
-    batches, heads: how many the mask tells apart; None: all alike. asks_batch, asks_head: whether what is seen may
-    depend on them. functions: the parts that ask a function. of_call: whether it is for one call. biases: the
-    tensors that changes of scores read, in their order; biased: whether there are any.
+    To define a new kind of mask, derive from this class and override `sees`; every algorithm that accepts any mask
+    then computes with it. Override `bounds` too if each row sees an interval of keys: tiles are then found without
+    asking for each score. To change scores, override `score` together with `slope`, its derivative; the kernels
+    change scores only as the masks of this package do, and refuse others. Override `check` to refuse sizes.
+    Defining a class raises TypeError if some algorithm would ignore what it overrides: `bounds` without `sees`,
+    `score` without `slope`, or a method of a kind that the kernels recognise, such as Window.
+
+    batches, heads: how many sequences and heads the mask is made for; None for any. asks_batch, asks_head: whether
+    `sees` may depend on place.b and place.h; True for a new kind unless it says otherwise. functions: the parts
+    that may answer differently in the next call. of_call: whether the mask is for one call. biases: the tensors
+    that changes of scores read, in their order; biased: whether there are any.
     """
 
     batches: int | None = None
@@ -43,24 +52,37 @@ class Mask:
     biases: tuple = ()
     biased = False
 
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if not new_kinds.of_course(cls):
+            new_kinds.complete(cls, Mask)
+
     def __repr__(self):
         return f"{type(self).__name__}()"
 
     def __and__(self, other):
-        return Both(self, check_mask(other))
+        return Both(check_mask(self), check_mask(other))
 
     def __or__(self, other):
-        return Either(self, check_mask(other))
+        return Either(check_mask(self), check_mask(other))
 
     def anew(self) -> "Mask":
         """Return the same mask as another object, for which nothing is kept yet; its functions are the same."""
         if not self.functions:
             return self
         mask = copy.copy(self)
-        mask.of_call = True
-        if hasattr(mask, "parts"):
+        object.__setattr__(mask, "of_call", True)  # a dataclass may be frozen
+        if isinstance(mask, Both | Either):
             mask.parts = tuple(part.anew() for part in mask.parts)
         return mask
+
+    def looked_up(self) -> tuple | None:
+        """Return what the mask's answers depend on besides their arguments; None if that is not known."""
+        return None
+
+    def without_kernel(self) -> "Mask":
+        """Return the mask as a union asks it, without a kernel."""
+        return self
 
     def on(self, N_q: int, N_k: int) -> "Tiles":
         """Return the mask for one head of N_q queries and N_k keys.
@@ -88,10 +110,15 @@ class Mask:
 
     def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         """Return what `keys` does, for queries at the positions r alone, which rise."""
+        if type(self).sees is not Mask.sees:
+            return None
         return np.zeros(len(r), int), np.full(len(r), place.N_k)
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
-        """Return whether queries at positions r see keys c; they may be arrays or tensors, and broadcast."""
+        """Return whether queries at positions r see keys c: bool, of a shape that broadcasts to that of r and c.
+
+        r, c: arrays or torch tensors of whole numbers, which broadcast.
+        """
         return (r == r) & (c == c)
 
     def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
@@ -226,7 +253,7 @@ def repeated(mask: Mask, B: int, times: int) -> Mask:
     """Return a mask for B sequences as one for `times` batches of them, one after the other."""
     if isinstance(mask, Both):
         return Both(*(repeated(part, B, times) for part in mask.parts))
-    return Repeated(mask, B, times) if mask.asks_batch else mask
+    return Repeated(mask, B, times) if mask.asks_batch and not mask.changes_scores else mask
 
 
 class Tiles:
@@ -297,12 +324,13 @@ class Tiles:
 
 def _by_value(mask):
     """Return a mask that equals all that are like it, None for one that equals only itself."""
-    return None if type(mask).__hash__ is object.__hash__ else mask
+    return None if mask.functions or type(mask).__hash__ is object.__hash__ else mask
 
 
 def check_mask(mask: Mask) -> Mask:
     """Return the mask; raise TypeError if it is not a Mask."""
     if isinstance(mask, Mask):
+        new_kinds.check_instance(mask)
         return mask
     if callable(mask) and str(getattr(mask, "__module__", "")).startswith("flashlib.masks"):
         name = mask.__name__

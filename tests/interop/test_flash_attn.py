@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+from flashlib import torch_ref
 from flashlib.interop import flash_attn
 from tests import oracle
 from tests.kernels import sequences
@@ -435,6 +436,81 @@ def test_it_stands_in_for_the_package(without_modules):
     assert found is flash_attn and importlib.import_module("flash_attn.flash_attn_interface") is flash_attn
     assert found.flash_attn_func is flash_attn.flash_attn_func and found.__version__ == "2.8.3"
     flash_attn.stand_in()  # once more is no harm
+    padding = importlib.import_module("flash_attn.bert_padding")
+    assert padding is flash_attn.bert_padding and callable(padding.unpad_input)
+    with pytest.raises(ModuleNotFoundError, match="flash_attn.layers"):
+        importlib.import_module("flash_attn.layers.rotary")
+
+
+MASKS_OF_TOKENS = {
+    "right": lambda n, at: at < n,
+    "left": lambda n, at: at >= at.max() + 1 - n,
+    "holes": lambda n, at: (at % 3 != 1) & (n > 0),
+}
+
+
+@pytest.mark.parametrize("kind", MASKS_OF_TOKENS)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
+def test_padded_sequences_are_packed_and_put_back(kind, dtype):
+    padding, at, lengths = flash_attn.bert_padding, torch.arange(9), torch.tensor([4, 0, 9, 1])[:, None]
+    mask = MASKS_OF_TOKENS[kind](lengths, at)
+    X = torch.randn(4, 9, 3, 5, dtype=torch.float64, requires_grad=True)
+    pack, indices, offsets, longest, used = padding.unpad_input(X, mask.to(dtype))
+    assert torch.equal(pack, X[mask]) and torch.equal(indices, mask.flatten().nonzero()[:, 0])
+    assert offsets.tolist() == [0, *mask.sum(1).cumsum(0)] and offsets.dtype == used.dtype == torch.int32
+    assert type(longest) is int and longest == mask.sum(1).max() and torch.equal(used.long(), mask.sum(1))
+    weights = torch.randn(4, 9, 3, 5, dtype=torch.float64)
+    again = padding.pad_input(pack**2, indices, 4, 9)
+    assert torch.equal(again, torch.where(mask[..., None, None], X**2, 0))
+    (again * weights).sum().backward()
+    torch.testing.assert_close(X.grad, torch.where(mask[..., None, None], 2 * X * weights, 0).detach())
+
+
+def test_tokens_that_are_not_used_keep_their_places():
+    X, mask, unused = (
+        torch.randn(2, 5, 7),
+        torch.tensor([[1, 1, 0, 0, 0], [1, 1, 1, 1, 0]]),
+        torch.zeros(2, 5).long(),
+    )
+    unused[0, 2], unused[1, 4] = 1, 1
+    pack, indices, offsets, longest, used = flash_attn.bert_padding.unpad_input(X, mask, unused)
+    assert torch.equal(pack, torch.cat([X[0, :3], X[1]])) and indices.tolist() == [0, 1, 2, 5, 6, 7, 8, 9]
+    assert offsets.tolist() == [0, 3, 8] and longest == 5 and used.tolist() == [2, 4]
+
+
+def test_rows_are_taken_and_put_at_indices():
+    padding, X, at = flash_attn.bert_padding, torch.randn(6, 2, 3, requires_grad=True), torch.tensor([4, 0, 5])
+    taken = padding.index_first_axis(X, at)
+    put = padding.index_put_first_axis(taken, at, 8)
+    assert torch.equal(taken, X[at]) and torch.equal(put[at], X[at])
+    assert put.shape == (8, 2, 3) and not put[[1, 2, 3, 6, 7]].any()
+    put.sum().backward()
+    assert torch.equal(X.grad[:, 0, 0], torch.tensor([1.0, 0, 0, 0, 1, 1]))
+
+
+def test_masks_of_other_tokens_are_refused():
+    X, mask = torch.randn(2, 5, 7), torch.ones(2, 5)
+    for masks, error, words in (
+        ((mask[:, :4],), ValueError, r"attention_mask has shape \(2, 4\) and hidden_states \(2, 5, 7\)"),
+        ((mask, mask[0]), ValueError, r"unused_mask has shape \(5,\)"),
+        (([[1]],), TypeError, "attention_mask is of type list; pass a tensor"),
+    ):
+        with pytest.raises(error, match=words):
+            flash_attn.bert_padding.unpad_input(X, *masks)
+
+
+def test_a_padded_batch_is_attended_to_as_users_of_the_package_write_it(device):
+    padding, mask = flash_attn.bert_padding, torch.arange(11) < torch.tensor([11, 4, 7])[:, None]
+    mask = mask.to(device)
+    q, k, v = (X.requires_grad_() for X in torch.randn(3, 3, 11, 2, 16, device=device))
+    pack, indices, offsets, longest, _ = padding.unpad_input(torch.stack([q, k, v], 2), mask)
+    O = flash_attn.flash_attn_varlen_qkvpacked_func(pack, offsets, longest, causal=True)
+    O = padding.pad_input(O, indices, 3, 11)
+    for b, n in enumerate((11, 4, 7)):
+        own = (X[b : b + 1, :n].double().transpose(1, 2) for X in (q, k, v))
+        exact = torch_ref.attention(*own, causal=True).O.transpose(1, 2)[0]
+        torch.testing.assert_close(O[b, :n].double(), exact, rtol=0, atol=5e-6)
+        assert not O[b, n:].any()
 
 
 def test_it_does_not_take_the_place_of_another(without_modules):

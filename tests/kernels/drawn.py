@@ -98,6 +98,7 @@ WIDE = {
     "blocks of whole tiles in rows alone": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k, 64, 13),
     "blocks of whole tiles in columns alone": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k, 13, 64),
     "blocks of parts of tiles": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k, 13, 17) & masks.softcap(2.0),
+    "new kind of heads": lambda rng, B, H, N_q, N_k: masked.OfHeads() & masks.window(30, None),
     "empty rows": lambda rng, B, H, N_q, N_k: (
         masks.causal() & masks.from_function(lambda r, c: (r % 7 != 3) & (c < 40))
     ),

@@ -13,6 +13,7 @@ from flashlib import cost, masks, tiled
 from flashlib.widgets import ComparePlayers, FlashPlayer
 from flashlib.widgets.flash_player import tiled_widget
 from flashlib.widgets.flash_player.frames import PACKED, record
+from tests import masked
 
 SETTINGS = [
     dict(N_q=8, N_k=8, d=4, B_r=4, B_c=2),
@@ -296,6 +297,7 @@ MASKS = [
     masks.documents([0, 0, 0, 1, 1, 2, 2, 2, 2, 5, 5]) & masks.causal() & masks.softcap(0.7),
     masks.from_function(lambda r, c: (r - c) % 3 == 0) | masks.prefix(2),
     masks.alibi(0.5),
+    masked.Dilated(3) & masks.softcap(0.7),
 ]
 
 
@@ -311,11 +313,11 @@ def test_a_mask_s_steps_are_played(rng, mask, order, causal):
     for sent, step in zip(frames["steps"], steps, strict=True):
         assert same_bits(numbers(frames)[sent[at] :][: step.S_ij.size].reshape(step.S_ij.shape), step.S_ij)
 
-    masked = np.zeros((7, 11), bool)
-    for row, ends in zip(masked, frames["masked"], strict=True):
+    hidden = np.zeros((7, 11), bool)
+    for row, ends in zip(hidden, frames["masked"], strict=True):
         for first, end in zip(ends[::2], ends[1::2], strict=True):
             row[first:end] = True
-    assert np.array_equal(masked, ~masks.resolve(mask, causal, 7, 11).seen(slice(0, 7), slice(0, 11)))
+    assert np.array_equal(hidden, ~masks.resolve(mask, causal, 7, 11).seen(slice(0, 7), slice(0, 11)))
     assert frames["changed"] == mask.changes_scores
     both = ComparePlayers(Q, K, V, **{name: x for name, x in setting.items() if name != "order"})
     assert both.frames[order]["steps"] == frames["steps"] and both.frames[order]["masked"] == frames["masked"]

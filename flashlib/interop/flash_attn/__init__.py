@@ -22,6 +22,7 @@ What differs:
 
 import sys
 
+from flashlib.interop.flash_attn import bert_padding
 from flashlib.interop.flash_attn.cache import flash_attn_with_kvcache
 from flashlib.interop.flash_attn.dense import flash_attn_func, flash_attn_kvpacked_func, flash_attn_qkvpacked_func
 from flashlib.interop.flash_attn.packs import (
@@ -35,19 +36,20 @@ __version__ = "2.8.3"  # of the interface
 __all__ = [
     "_get_block_size_n", "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func",
     "flash_attn_varlen_func", "flash_attn_varlen_kvpacked_func", "flash_attn_varlen_qkvpacked_func",
-    "flash_attn_with_kvcache", "stand_in",
+    "bert_padding", "flash_attn_with_kvcache", "stand_in",
 ]  # fmt: skip
-NAMES = "flash_attn", "flash_attn.flash_attn_interface"
 
 
 def stand_in() -> None:
     """Make `import flash_attn` find this module, in this process; raise RuntimeError if another is there already.
 
-    Only its functions are here: layers, losses and models of the package are not.
+    Only the functions of the package and the main four of flash_attn.bert_padding are here. flash_attn.layers,
+    with its rotary embedding, .losses, .models, .modules and .ops are missing: importing one of them raises
+    ModuleNotFoundError.
     """
     ours = sys.modules[__name__]
-    for name in NAMES:
-        if sys.modules.get(name, ours) is not ours:
+    names = {"flash_attn": ours, "flash_attn.flash_attn_interface": ours, "flash_attn.bert_padding": bert_padding}
+    for name, module in names.items():
+        if sys.modules.get(name, module) is not module:
             raise RuntimeError(f"{name} is imported already: call stand_in() before anything imports it")
-    for name in NAMES:
-        sys.modules[name] = ours
+    sys.modules.update(names)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 
 from flashlib import kernels, masks
+from flashlib.kernels.launch.cache_layout import check_table
 from flashlib.masks import Mask
 
 FEW = 16  # queries of a sequence that are decoded, at most; more are a prompt
@@ -48,7 +49,9 @@ def write(
     A slot is page * (keys of a page) + row; one below 0 is of no token. There may be more tokens than slots.
     """
     slots = slots[: len(key)]
-    there = slots >= 0
+    there, room = slots >= 0, len(K) * K.shape[2]
+    if slots.device.type == "cpu" and (slots >= room).any():
+        raise ValueError(f"slots has {int(slots.max())}, and the pages have {room}: pass numbers below {room}")
     page, row = slots[there] // K.shape[2], slots[there] % K.shape[2]
     for cache, new in ((K, key), (V, value)):
         cache[page, :, row] = new[: len(slots)][there].to(cache.dtype)
@@ -63,8 +66,11 @@ def attend(
     query: (T, H_q, d), those of sequence b from starts[b] to starts[b + 1], its last tokens. lengths: (B,), all
     tokens of a sequence. table: (B, most), the pages of each. output: as query, its last two axes as one or two.
     Sequences with as many queries are decoded in one launch; a prompt is gathered from its pages first.
+    Raises ValueError, before any work, for a table on the CPU with a page that is read and does not exist.
     """
     begins, of_length = starts.tolist(), defaultdict(list)
+    if table.device.type == "cpu":
+        _check_table(starts, lengths, table, K, masks.FAR if asked.left is None else asked.left)
     for b, (start, end) in enumerate(zip(begins, begins[1:], strict=False)):
         of_length[end - start].append(b)
     for N_q, sequences in of_length.items():
@@ -79,6 +85,14 @@ def attend(
             prompts = zip(q[:, None], its_lengths, its_table, strict=True)
             O = torch.cat([_of_prompt(one, K, V, length, its, asked) for one, length, its in prompts])
         output[rows] = O.transpose(1, 2).reshape(*rows.shape, *output.shape[1:]).to(output.dtype)
+
+
+def _check_table(starts, lengths, table, K, left):
+    """Raise ValueError if a page that is read does not exist; a sequence of few queries reads only its window."""
+    new = starts.diff()
+    lengths = lengths[: len(new)]
+    begins = torch.where(new <= FEW, (lengths - new - left).clamp(min=0), 0)
+    check_table(table[: len(new)], begins, lengths * (new > 0), K.shape[2], len(K))
 
 
 def _of_prompt(q, K, V, length, pages, asked):

@@ -69,6 +69,28 @@ def check_cache(
     return Layout(0, page, K.dtype == FP8)
 
 
+def check_table(table: torch.Tensor, begins: torch.Tensor, ends: torch.Tensor, page: int, pages: int) -> None:
+    """Raise ValueError if keys begins[b] to ends[b] - 1 of a sequence lie in a page that does not exist.
+
+    table: (B, most), as `check_cache` takes it; or (B,), of a contiguous cache: `pages` sequences of `page` keys.
+    begins, ends: (B,), within the table. Entries for other keys may be anything. All tensors are on the CPU: to
+    check those on a GPU would be to wait for it.
+    """
+    numbers = table if table.ndim == 2 else table[:, None]
+    first = page * torch.arange(numbers.shape[1], device=table.device)
+    read = (begins < ends)[:, None] & (first < ends[:, None]) & (first + page > begins[:, None])
+    wrong = (read & ((numbers < 0) | (numbers >= pages))).nonzero()
+    if len(wrong):
+        b, column = wrong[0].tolist()
+        what, where = "sequences", f"sequence {b}"
+        if table.ndim == 2:
+            what, where = "pages", f"page {column} of sequence {b}"
+        raise ValueError(
+            f"the table has {numbers[b, column]} for {where}, and the cache has {pages} {what}: pass numbers from "
+            f"0 to {pages - 1} wherever keys are read"
+        )
+
+
 def check_tensor(
     name: str, X: object, shape: Sequence[int | None], axes: str, *dtypes: torch.dtype, **of: torch.Tensor
 ) -> None:

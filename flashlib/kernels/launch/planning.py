@@ -4,17 +4,19 @@ On a GPU a short call takes some microseconds, and what Python does before it ta
 that depends only on shapes, strides and dtypes is therefore decided once and kept: see `Plans` and `Launch`.
 """
 
+import contextlib
 import weakref
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 import triton
 from triton import KernelInterface
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.inputs import check_counts
-from flashlib.kernels import private_apis
+from flashlib.kernels import INTERPRETED, private_apis
 from flashlib.kernels.launch import tile_sizes
 from flashlib.kernels.launch.inputs import check_kernel_blocks, check_powers_of_two
 from flashlib.masks import Mask, check_mask
@@ -176,7 +178,7 @@ class PlansOfMasks:
             return self.of_none
         check_mask(mask)
         known = mask.known_by or mask
-        if type(known).__hash__ is object.__hash__:
+        if type(known).__hash__ is object.__hash__ or known is mask and mask.functions:
             return self.of_masks.setdefault(mask, Plans())
         plans = self.of_values.get(known)
         return self.of_values.keep(known, Plans()) if plans is None else plans
@@ -211,7 +213,8 @@ class Launch:
             if self.again:
                 self.again(given, sizes, stream)
             else:
-                self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
+                with self._without_warnings():
+                    self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
                 self.again = self.compiled and private_apis.relaunch(self.compiled, self.grid, self.last)
         except triton.OutOfResources as error:
             options = ", ".join(f"{name}={value}" for name, value in self.config.items())
@@ -219,3 +222,8 @@ class Launch:
                 f"{options} take {error.required} of {error.name}, and this GPU has {error.limit}: "
                 "pass smaller B_r or B_c, or fewer num_stages"
             ) from None
+
+    def _without_warnings(self):
+        """Return the context of a launch: the exponential in a soft cap may be inf, of which NumPy would warn."""
+        scored = getattr(self.constants.get("MASK"), "scored", None)
+        return np.errstate(over="ignore") if INTERPRETED and scored else contextlib.nullcontext()

@@ -282,7 +282,12 @@ def _sees_at(part, asked):
 def _asked_by_torch(part):
     """Return whether no kernel can ask what a mask sees."""
     known = isinstance(part, (masks.Window, masks.Prefix, masks.Documents, masks.Blocks))
-    return not (known or placed.by_kernel(part) or getattr(part, "kernel", None))
+    return not (known or placed.by_kernel(part) or has_kernel(part))
+
+
+def has_kernel(part: masks.Mask) -> bool:
+    """Return whether a mask is a function that a kernel can call."""
+    return isinstance(part, masks.Function) and part.kernel is not None
 
 
 def _of_whole_tiles(part, asked):
@@ -428,4 +433,7 @@ def _changes(part, asked):
             return (device_side.capped, device_side.capped_slope), (cap, 1 / cap)
         case masks.Score(kernel=kernel):
             return tuple(kernel), None
-    raise TypeError(f"no kernel changes scores as {type(part).__name__} does")
+    raise TypeError(
+        f"no kernel changes scores as {type(part).__name__} does: pass masks.score(f, slope, kernel=...), with & "
+        "if it hides some too"
+    )

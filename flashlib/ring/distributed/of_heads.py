@@ -26,7 +26,7 @@ def tells_apart(mask: Mask) -> bool:
         return any(map(tells_apart, mask.parts))
     if isinstance(mask, Placed):
         return tells_apart(mask.mask)
-    by_function = hasattr(mask, "f") or mask.biased
+    by_function = bool(hasattr(mask, "f") or mask.biased or mask.functions)
     return mask.asks_head or mask.heads not in (None, 1) or mask.changes_scores and by_function
 
 

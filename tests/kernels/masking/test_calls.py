@@ -1,5 +1,6 @@
 """Calls of the kernels with masks: what is refused, what is kept, and what PyTorch does with them."""
 
+import dataclasses
 import gc
 import weakref
 
@@ -9,7 +10,7 @@ import torch
 from torch import func
 
 from flashlib import masks, torch_ref
-from flashlib.kernels import DEVICE, autograd, backward, forward
+from flashlib.kernels import DEVICE, autograd, backward, decode, forward, varlen
 from flashlib.kernels.masking import host_side
 from tests.kernels import drawn
 from tests.kernels.masking.test_masks import tensors
@@ -338,3 +339,67 @@ def test_what_was_prepared_goes_with_its_mask(kind, device, rng):
     del mask
     gc.collect()
     assert gone() is None and [len(of) for of in plans] == before
+
+
+class Steps(masks.Mask):
+    """A new kind that can change."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def sees(self, place, r, c):
+        return (r - c + place.h + place.b) % self.step == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class SameSteps(masks.Mask):
+    """A new kind that asks a global, and equals others of its step."""
+
+    step: int
+
+    def sees(self, place, r, c):
+        return (r - c + SHIFT[0]) % self.step == 0
+
+
+SHIFT = [0]
+
+
+class Halved(masks.Mask):
+    """A new kind that changes scores."""
+
+    def score(self, S, place, r, c):
+        return S / 2
+
+    def slope(self, S, place, r, c):
+        return 0.5
+
+
+def test_a_new_kind_is_asked_anew_in_each_call_and_not_between_its_passes(device):
+    Q, K, V, dO = tensors(device, 21, 29, heads=(2, 2, 1))
+    Q.requires_grad_()
+    mask, other = Steps(2), SameSteps(3)
+    for step in (2, 3, 5):
+        mask.step, SHIFT[0] = step, step
+        for one in (mask, mask | masks.prefix(3), other & masks.causal()):
+            exact = torch_ref.attention(Q.double(), K.double(), V.double(), mask=one)
+            (dQ_exact,) = torch.autograd.grad(exact.O, Q, dO.double())
+            given = autograd.attention(Q, K, V, mask=one)
+            torch.testing.assert_close(given.O.double(), exact.O, atol=5e-6, rtol=1e-5)
+            mask.step, SHIFT[0] = 7, 0  # the backward pass goes by what the forward pass saw
+            torch.testing.assert_close(torch.autograd.grad(given.O, Q, dO)[0], dQ_exact, atol=5e-5, rtol=1e-4)
+            mask.step, SHIFT[0] = step, step
+
+
+def test_a_new_kind_that_kernels_cannot_ask_is_refused():
+    for attend in (*CALLS.values(), lambda mask: decode.attention(X, X, X, mask=mask)):
+        with pytest.raises(TypeError, match=r"no kernel changes scores as Halved does: pass masks.score\("):
+            attend(mask=Halved() & masks.causal())
+    with pytest.raises(ValueError, match="decoding takes no mask of steps"):
+        decode.attention(X, X, X, mask=Steps(2))
+    with_kernel = Steps(2)
+    with_kernel.kernel = drawn.in_stripes  # which only a function's is
+    with pytest.raises(ValueError, match="decoding takes no mask of steps"):
+        decode.attention(X, X, X, mask=with_kernel)
+    begins = torch.tensor([0, 8], dtype=torch.int32, device=DEVICE)
+    with pytest.raises(ValueError, match=r"the mask has Steps\(\), and packed sequences take windows"):
+        varlen.attention(*X.new_zeros(3, 8, 2, 16), begins, begins, mask=Steps(2))

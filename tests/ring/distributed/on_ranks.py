@@ -45,12 +45,14 @@ def per_head(rng, kind, case):
         return masks.from_function(lambda b, h, r, c: (r + h * 3 + b) % 7 >= c % 5)
     if kind == "score of heads":
         return masks.score(lambda S, h, r, c: S * (1 + h * 0.1), lambda S, h, r, c: 1 + h * 0.1)
+    if kind == "new kind of heads":
+        return masked.OfHeads()
     if kind == "documents of each":
         return masks.documents(np.stack([masked.packed(rng, case["N_k"]) for _ in range(case["B"])]))
     return None
 
 
-KINDS = [*masked.KINDS, "slopes", "of heads", "score of heads", "documents of each"]
+KINDS = [*masked.KINDS, "slopes", "of heads", "score of heads", "new kind of heads", "documents of each"]
 
 
 def tensors(case, seed):

@@ -92,7 +92,7 @@ def warpgroup_mma_wait(num_outstanding: int = 0, deps: Sequence = ()) -> Any:
     say(c.Finish(int(num_outstanding)))
     thread = current()
     may_run = thread.products[max(0, len(thread.products) - num_outstanding) :] if num_outstanding else []
-    if any(one in may_run for one in deps if isinstance(one, Begun)):
+    if any(one is product for one in deps for product in may_run):
         said = f"{thread.role} uses a product that may not be done: {num_outstanding} may be in flight"
         raise Fault(Kind.REGISTERS, thread.role, said)
     found = tuple(one.result if isinstance(one, Begun) else one for one in deps)

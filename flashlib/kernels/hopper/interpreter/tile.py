@@ -64,12 +64,14 @@ class Tile:
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
         new = [at for at, one in enumerate(index) if one is None]
-        if any(one not in (None, slice(None)) for one in index) or len(new) != 1:
+        if not new or any(one is not None and not _is_all(one) for one in index):
             raise Wrong("index", given=index)
         layout = self.layout
-        if layout is not None and (not isinstance(layout, gl.SliceLayout) or layout.dim != new[0]):
-            raise Wrong("no_slice", layout=told(layout), dim=new[0])
-        return Tile(self.data[index], layout and layout.parent)
+        for axis in new if layout is not None else ():  # one after the other, as the compiler expands axes
+            if not isinstance(layout, gl.SliceLayout) or layout.dim != axis:
+                raise Wrong("no_slice", layout=told(layout), dim=axis)
+            layout = layout.parent
+        return Tile(self.data[index], layout)
 
     def __bool__(self):
         raise Wrong("tile_in_if")
@@ -79,6 +81,10 @@ class Tile:
 
     def __invert__(self):
         return Tile(~self.data, self.layout)
+
+
+def _is_all(index):
+    return isinstance(index, slice) and index == slice(None)
 
 
 def told(layout: Any) -> str:

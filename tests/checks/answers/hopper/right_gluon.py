@@ -278,3 +278,184 @@ def my_hopper_attention(Q, K, V, causal):
         math.log2(math.e) / math.sqrt(d), N_q, K.shape[2], T_r, STAGES=2, CAUSAL=causal, num_warps=4,
     )  # fmt: skip
     return O, lse
+
+
+# consumer_step: the keys in two halves, the first of which is rounded while the other is multiplied
+@gluon.jit
+def half_of_S(q, K, start, LAYOUT: gl.constexpr):
+    HALF: gl.constexpr = K.shape[0] // 2
+    K_T = K.slice(start, HALF).permute((1, 0))
+    return warpgroup_mma(q, K_T, gl.zeros([64, HALF], gl.float32, LAYOUT), use_acc=False, is_async=True)
+
+
+@gluon.jit
+def hidden_above(S, first, limits, scale, LAYOUT: gl.constexpr):
+    keys = first + gl.arange(0, S.shape[1], layout=gl.SliceLayout(0, LAYOUT))
+    limits = gl.convert_layout(limits, gl.SliceLayout(1, LAYOUT))
+    return gl.where(keys[None, :] < limits[:, None], S * scale, -float("inf"))
+
+
+@gluon.jit
+def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
+    k_slots, k_full, k_empty = k
+    v_slots, v_full, v_empty = v
+    STAGES: gl.constexpr = k_slots.type.shape[0]
+    B_C: gl.constexpr = k_slots.type.shape[2]
+    D: gl.constexpr = k_slots.type.shape[3]
+    HALF: gl.constexpr = B_C // 2
+    S_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HALF, 16])
+    O_L: gl.constexpr = O_acc.type.layout
+    TO_P: gl.constexpr = gl.DotOperandLayout(0, O_L, 2)
+    s = g % STAGES
+    mbarrier.wait(k_full.index(s), (g // STAGES) & 1)
+    K = k_slots.index(s).reshape([B_C, D])
+    left_begun = half_of_S(q, K, 0, S_L)
+    right_begun = half_of_S(q, K, HALF, S_L)
+    left = warpgroup_mma_wait(1, deps=(left_begun,))
+    left = hidden_above(left, g * B_C, limits, scale_log2e, S_L)
+    m_old = gl.convert_layout(m, gl.SliceLayout(1, S_L))
+    m_left = gl.maximum(m_old, gl.max(left, 1))
+    right = warpgroup_mma_wait(0, deps=(right_begun,))
+    mbarrier.arrive(k_empty.index(s))
+    right = hidden_above(right, g * B_C + HALF, limits, scale_log2e, S_L)
+    m_new = gl.maximum(m_left, gl.max(right, 1))
+    used = gl.maximum(m_new, -1.0e38)
+    alpha = gl.exp2(m_old - used)
+    P_left = gl.exp2(left - used[:, None])
+    P_right = gl.exp2(right - used[:, None])
+    sums = gl.sum(P_left, 1) + gl.sum(P_right, 1)
+    l = gl.convert_layout(alpha, l.type.layout) * l + gl.convert_layout(sums, l.type.layout)
+    mbarrier.wait(v_full.index(s), (g // STAGES) & 1)
+    V = v_slots.index(s).reshape([B_C, D])
+    O_acc = O_acc * gl.convert_layout(alpha, gl.SliceLayout(1, O_L))[:, None]
+    P_left = gl.convert_layout(P_left.to(v_slots.dtype), TO_P)
+    P_right = gl.convert_layout(P_right.to(v_slots.dtype), TO_P)
+    half_begun = warpgroup_mma(P_left, V.slice(0, HALF), O_acc, is_async=True)
+    O_begun = warpgroup_mma(P_right, V.slice(HALF, HALF), half_begun, is_async=True)
+    O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
+    mbarrier.arrive(v_empty.index(s))
+    return gl.convert_layout(m_new, m.type.layout), l, O_acc
+
+
+# hopper_attention: a causal S under the softmax before it, any other behind P V
+@gluon.jit
+def begin_S(g, q, k, LAYOUT: gl.constexpr):
+    slots, full, _ = k
+    s = g % slots.type.shape[0]
+    B_C: gl.constexpr = slots.type.shape[2]
+    mbarrier.wait(full.index(s), (g // slots.type.shape[0]) & 1)
+    K_T = slots.index(s).reshape([B_C, slots.type.shape[3]]).permute((1, 0))
+    return warpgroup_mma(q, K_T, gl.zeros([64, B_C], gl.float32, LAYOUT), use_acc=False, is_async=True)
+
+
+@gluon.jit
+def begin_PV(g, P, v, alpha, O_acc):
+    slots, full, _ = v
+    s = g % slots.type.shape[0]
+    LAYOUT: gl.constexpr = O_acc.type.layout
+    mbarrier.wait(full.index(s), (g // slots.type.shape[0]) & 1)
+    O_acc = O_acc * gl.convert_layout(alpha, gl.SliceLayout(1, LAYOUT))[:, None]
+    P = gl.convert_layout(P.to(slots.dtype), gl.DotOperandLayout(0, LAYOUT, 2))
+    V = slots.index(s).reshape([slots.type.shape[2], slots.type.shape[3]])
+    return warpgroup_mma(P, V, O_acc, is_async=True)
+
+
+@gluon.jit
+def softmax_of(S, g, m, l, limits, scale_log2e):
+    LAYOUT: gl.constexpr = S.type.layout
+    keys = g * S.shape[1] + gl.arange(0, S.shape[1], layout=gl.SliceLayout(0, LAYOUT))
+    S = gl.where(keys[None, :] < limits[:, None], S * scale_log2e, -float("inf"))
+    m_new = gl.maximum(m, gl.max(S, 1))
+    used = gl.where(m_new == -float("inf"), 0.0, m_new)
+    alpha = gl.exp2(m - used)
+    P = gl.exp2(S - used[:, None])
+    return P, m_new, l * alpha + gl.sum(P, 1), alpha
+
+
+@gluon.jit
+def overlapping(
+    q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    S_FIRST: gl.constexpr,
+):  # fmt: skip
+    q_slots, q_full = q
+    STAGES: gl.constexpr = k[0].type.shape[0]
+    B_C: gl.constexpr = k[0].type.shape[2]
+    D: gl.constexpr = k[0].type.shape[3]
+    S_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
+    O_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
+    start = row + 64 * ME
+    rows = start + gl.arange(0, 64, layout=gl.SliceLayout(1, S_L))
+    limits = gl.minimum(rows + 1 + N_k - N_q, N_k) if CAUSAL else rows * 0 + N_k
+    m = gl.full([64], -float("inf"), gl.float32, gl.SliceLayout(1, S_L))
+    l = gl.zeros([64], gl.float32, gl.SliceLayout(1, S_L))
+    O_acc = gl.zeros([64, D], gl.float32, O_L)
+    q_tile = q_slots.index(ME).reshape([64, D])
+    mbarrier.wait(q_full.index(ME), 0)
+    if n > 0:
+        S = warpgroup_mma_wait(0, deps=(begin_S(0, q_tile, k, S_L),))
+        mbarrier.arrive(k[2].index(0))
+        P, m, l, alpha = softmax_of(S, 0, m, l, limits, scale_log2e)
+        for g in range(1, n):
+            if S_FIRST:
+                S_begun = begin_S(g, q_tile, k, S_L)
+                O_begun = begin_PV(g - 1, P, v, alpha, O_acc)
+                S = warpgroup_mma_wait(1, deps=(S_begun,))
+                mbarrier.arrive(k[2].index(g % STAGES))
+                P, m, l, alpha = softmax_of(S, g, m, l, limits, scale_log2e)
+                O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
+                mbarrier.arrive(v[2].index((g - 1) % STAGES))
+            else:
+                O_begun = begin_PV(g - 1, P, v, alpha, O_acc)
+                S_begun = begin_S(g, q_tile, k, S_L)
+                O_acc = warpgroup_mma_wait(1, deps=(O_begun,))
+                mbarrier.arrive(v[2].index((g - 1) % STAGES))
+                O_acc, S = warpgroup_mma_wait(0, deps=(O_acc, S_begun))
+                mbarrier.arrive(k[2].index(g % STAGES))
+                P, m, l, alpha = softmax_of(S, g, m, l, limits, scale_log2e)
+        O_acc = warpgroup_mma_wait(0, deps=(begin_PV(n - 1, P, v, alpha, O_acc),))
+        mbarrier.arrive(v[2].index((n - 1) % STAGES))
+    divisor = gl.where(l == 0.0, 1.0, l)
+    gl.store(lse_ptr + head * N_q + rows, (m + gl.log2(divisor)) * 0.6931471805599453, mask=rows < N_q)
+    O = O_acc / gl.convert_layout(divisor, gl.SliceLayout(1, O_L))[:, None]
+    q_tile.store(O.to(q_slots.dtype))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(o_desc, [head, start, 0], q_slots.index(ME))
+    tma.store_wait(0)
+
+
+@gluon.jit
+def overlapped_kernel(
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k,
+    STAGES: gl.constexpr, CAUSAL: gl.constexpr, S_FIRST: gl.constexpr,
+):  # fmt: skip
+    B_C: gl.constexpr = k_desc.block_shape[1]
+    head = gl.program_id(1)
+    row = gl.program_id(0) * 128
+    q = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
+    k_slots, k_full, k_empty = tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)
+    v_slots, v_full, v_empty = tiles.slots(v_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)
+    k, v = (k_slots, k_full, k_empty), (v_slots, v_full, v_empty)
+    fence_async_shared()
+    end = gl.minimum(row + 128 + N_k - N_q, N_k) if CAUSAL else N_k
+    n = gl.maximum((end + B_C - 1) // B_C, 0)
+    gl.warp_specialize([
+        (overlapping, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 0, S_FIRST)),
+        (overlapping, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 1, S_FIRST)),
+        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
+    ], [4, 1], [240, 24])  # fmt: skip
+
+
+def overlapped_attention(Q, K, V, causal, S_FIRST):
+    B, H, N_q, d = Q.shape
+    O = torch.empty((B, H, N_q, d), dtype=Q.dtype, device=Q.device)
+    lse = torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
+    described = [by_head(X.contiguous(), rows) for X, rows in ((Q, 64), (K, 128), (V, 128), (O, 64))]
+    overlapped_kernel[(triton.cdiv(N_q, 128), B * H)](
+        *described, lse, math.log2(math.e) / math.sqrt(d), N_q, K.shape[2], STAGES=2, CAUSAL=causal, S_FIRST=S_FIRST,
+        num_warps=4,
+    )  # fmt: skip
+    return O, lse
+
+
+def my_hopper_attention(Q, K, V, causal):
+    return overlapped_attention(Q, K, V, causal, S_FIRST=causal)
