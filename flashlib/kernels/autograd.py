@@ -26,8 +26,8 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.masking import biases, host_side
-from flashlib.kernels.private_apis import in_forward_mode, is_dispatched, is_transformed, untransformed
 from flashlib.masks import Mask
+from flashlib.private_apis.of_torch import in_forward_mode, is_dispatched, is_transformed, untransformed
 from flashlib.sink import add as add_sink
 from flashlib.sink import gradient as sink_gradient
 from flashlib.types import Attention

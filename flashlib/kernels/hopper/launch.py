@@ -9,7 +9,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import INTERPRETED, private_apis
+from flashlib.kernels import INTERPRETED
 from flashlib.kernels.launch import planning, tile_sizes, which_gpu
 from flashlib.kernels.launch.inputs import (
     as_autocast,
@@ -19,6 +19,7 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     resolve_out_dtype,
 )
+from flashlib.private_apis import of_driver
 from flashlib.types import Attention
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def section(heads: int, size: int) -> int:
     return max(n for n in range(1, heads + 1) if heads % n == 0 and n <= most)
 
 
-_Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+_Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
 def lies(X: torch.Tensor, rows: int) -> tuple:

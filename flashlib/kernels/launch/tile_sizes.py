@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import torch
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.launch import which_gpu
+from flashlib.private_apis import of_driver
 
 
 class Config(NamedTuple):
@@ -257,6 +257,6 @@ def room(device: torch.device) -> Room:
     if device.type != "cuda":
         return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time
     index = torch.cuda.current_device() if device.index is None else device.index
-    properties = private_apis.device_properties(index)
+    properties = of_driver.device_properties(index)
     shared, multiprocessors = properties["max_shared_mem"], properties["multiprocessor_count"]
     return Room.of(shared, multiprocessors, properties["warpSize"], which_gpu.capability(device))

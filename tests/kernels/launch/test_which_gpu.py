@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from flashlib.bench.common import harness
-from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch as hopper
 from flashlib.kernels.launch import cache_layout, tile_sizes, which_gpu
+from flashlib.private_apis import of_driver
 
 GPU = torch.device("cuda", 0)
 HOPPER, MI300X = (9, 0), (9, 4)
@@ -26,7 +26,7 @@ def gpu(request, monkeypatch):
     monkeypatch.setattr(
         torch.cuda, "get_device_properties", lambda: SimpleNamespace(gcnArchName="gfx942:sramecc+")
     )
-    monkeypatch.setattr(private_apis, "device_properties", lambda index: PROPERTIES[request.param])
+    monkeypatch.setattr(of_driver, "device_properties", lambda index: PROPERTIES[request.param])
     return request.param
 
 

@@ -16,7 +16,6 @@ import torch
 from triton import JITFunction
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.hopper.interpreter.language import Language, Pointer, stubs
 from flashlib.kernels.hopper.interpreter.refused import Wrong
 from flashlib.kernels.hopper.interpreter.run import played
@@ -25,6 +24,7 @@ from flashlib.kernels.hopper.interpreter.threads import Role
 from flashlib.kernels.hopper.interpreter.whole import numbers, whole
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Flight
+from flashlib.private_apis import of_gluon, of_kernels
 
 NUMBER_INDEXED = re.compile("'(Whole|int|float)' object is not subscriptable")
 
@@ -96,7 +96,7 @@ def taken(see: Callable[[JITFunction, tuple, dict], object], ran: list[Ran]) -> 
         see(kernel, arguments, options)
         ran.extend(launch(kernel, arguments, grid, options))
 
-    return private_apis.gluon_launches_taken(run)
+    return of_gluon.gluon_launches_taken(run)
 
 
 def _run(kernel, given, number, grid, warps, last_first):
@@ -155,9 +155,9 @@ class World:
         """Return what stands for a global, or for an argument that is no tensor."""
         if id(x) in self.stubs:
             return self.stubs[id(x)]
-        if function := private_apis.function_of(x):
+        if function := of_kernels.function_of(x):
             return self.plain(function)
-        if private_apis.is_constant(x):
+        if of_kernels.is_constant(x):
             return self.of(x.value)
         if isinstance(x, types.ModuleType) and x.__name__.startswith("flashlib."):
             return types.SimpleNamespace(**{name: self.of(y) for name, y in vars(x).items() if _may_be_used(y)})
@@ -174,4 +174,4 @@ class World:
 
 
 def _may_be_used(x):
-    return private_apis.function_of(x) or private_apis.is_constant(x)
+    return of_kernels.function_of(x) or of_kernels.is_constant(x)
