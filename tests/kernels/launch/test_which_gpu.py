@@ -33,7 +33,7 @@ def gpu(request, monkeypatch):
 def test_only_a_gpu_of_nvidia_has_a_capability_and_tma_and_fp8(gpu):
     of_nvidia = gpu == HOPPER
     assert which_gpu.capability(GPU) == (HOPPER if of_nvidia else (0, 0))
-    room = tile_sizes.room.__wrapped__(GPU)
+    room = tile_sizes._room.__wrapped__(GPU)
     assert room.tensor_cores and room.tma is of_nvidia
     assert room[:2] == tuple(PROPERTIES[gpu].values())[:2] and room.lanes == (32 if of_nvidia else 64)
     assert cache_layout._has_fp8(GPU) is of_nvidia

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from triton.experimental.gluon import language as gl
 
-from flashlib.kernels.hopper.interpreter.refused import Wrong
-from flashlib.kernels.hopper.interpreter.whole import quotient, rest
+from flashlib.gluon.refused import Wrong
+from flashlib.gluon.whole import quotient, rest
 
 
 class Begun:
@@ -64,12 +64,15 @@ class Tile:
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
         new = [at for at, one in enumerate(index) if one is None]
-        if any(one not in (None, slice(None)) for one in index) or len(new) != 1:
+        if any(one not in (None, slice(None)) for one in index) or not new:
             raise Wrong("index", given=index)
         layout = self.layout
-        if layout is not None and (not isinstance(layout, gl.SliceLayout) or layout.dim != new[0]):
-            raise Wrong("no_slice", layout=told(layout), dim=new[0])
-        return Tile(self.data[index], layout and layout.parent)
+        for at in new:  # one axis after the other, as the compiler adds them
+            if layout is not None:
+                if not isinstance(layout, gl.SliceLayout) or layout.dim != at:
+                    raise Wrong("no_slice", layout=told(layout), dim=at)
+                layout = layout.parent
+        return Tile(self.data[index], layout)
 
     def __bool__(self):
         raise Wrong("tile_in_if")
