@@ -11,7 +11,7 @@ from flashlib.private_apis import of_gluon
 
 
 def runs_gluon(device: torch.device) -> bool:
-    """Return whether kernels in Gluon take tensors there: on a GPU, or where `flashlib.gluon` stands in for one."""
+    """Return whether kernels in Gluon take tensors there: on a GPU, or where something stands in for one."""
     return of_gluon.stand_in() is not None if INTERPRETED else device.type == "cuda"
 
 
