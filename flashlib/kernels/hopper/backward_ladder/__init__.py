@@ -27,8 +27,6 @@ from flashlib.kernels.launch.inputs import check_no_gradient, on_device_of
 from flashlib.types import Grads
 
 D, B_R, KEYS = 128, 64, 128  # KEYS: of a program
-# What the rungs allocate, in this order: each as much as the one before it, or more.
-NAMES = ("kv", "qo", "rows", "ds", "barriers", "dq")
 
 
 def launch(
