@@ -34,6 +34,7 @@ class Memory:
     def __init__(self, name: str, item: int, is_barrier: bool, made: list) -> None:
         self.name, self.item, self.is_barrier = name, item, is_barrier
         self.made, self.parts = made, {}
+        self.written: dict[Any, int] = {}  # how often threads wrote to a part
 
     def part(self, at: tuple, shape: Sequence[int]) -> Any:
         if at not in self.parts:
@@ -109,7 +110,8 @@ class View:
         common(x)
         if x.data.shape != self.data.shape or x.dtype != self.dtype:
             raise Wrong("stored", given=f"{x.dtype} {x.shape}", slot=f"{self.dtype} {self.shape}")
-        say(c.Write(WRITTEN, self.part))
+        times = self.memory.written[self.part] = self.memory.written.get(self.part, 0) + 1
+        say(c.Write(WRITTEN if times == 1 else f"{WRITTEN} #{times}", self.part))
         self.data.copy_(x.data)
 
 

@@ -167,7 +167,7 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None, d_bias=None):
     check_deterministic(deterministic)
     repeats = Q.shape[-1] == 256  # then Hopper's passes give the same bits every time
-    if mask is None and which_gpu.runs_gluon(Q.device) and (not deterministic or repeats):
+    if mask is None and which_gpu.runs_gluon() and (not deterministic or repeats):
         hopper, launch_backward = _of_hopper()
         if launch_backward.suits(Q, K, V, causal):
             return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
