@@ -41,22 +41,23 @@ ROOMS = {
     "ring": "types inputs masks softmax cost tiled",
     "lowbit": "types inputs masks tiled",
     "learner": "types softmax tiled",
-    "kernels base": "",  # which Triton, and what is private in it
+    "private_apis": "",  # of torch, Triton and Gluon
+    "gluon": "inputs pipeline private_apis",
+    "kernels base": "private_apis",  # which Triton
     "ring.processes": "types learner / kernels base",
-    "kernels.launch": "inputs masks / kernels base",
+    "kernels.launch": "inputs masks private_apis / kernels base",
     "kernels.masking": "masks / kernels.launch",
-    "kernels": "types inputs splits masks cache / kernels base, kernels.launch, kernels.masking",
+    "kernels": "types inputs splits masks cache private_apis / kernels base, kernels.launch, kernels.masking",
     "kernels.ladder": "types inputs / kernels.launch",
     "kernels.ablations": "types inputs / kernels.launch, kernels, kernels.ladder",
-    "kernels.hopper": "types inputs / kernels base, kernels.launch, kernels",
+    "kernels.hopper": "types inputs private_apis / kernels.launch, kernels",
     "kernels.hopper.ladder": "types inputs / kernels.launch, kernels.hopper",
     "kernels.hopper.backward_ladder": "types inputs / kernels.launch, kernels, kernels.hopper",
-    "kernels.hopper.interpreter": "types inputs pipeline / kernels base, kernels.launch, kernels, kernels.hopper",
-    "kernels.autograd": "types inputs masks sink / kernels base, kernels.launch, kernels.masking, kernels, "
+    "kernels.autograd": "types inputs masks sink private_apis / kernels.launch, kernels.masking, kernels, "
     "kernels.hopper",  # it joins all passes
-    "kernels.compiler": "inputs gpus learner / kernels base, kernels.launch, kernels, kernels.ladder, "
+    "kernels.compiler": "inputs gpus learner private_apis / kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
-    "ring.distributed": "types inputs masks ring kernels / kernels base, kernels.launch, kernels.hopper",
+    "ring.distributed": "types inputs masks ring kernels private_apis / kernels.launch, kernels.hopper",
     "lm": "types inputs cache kernels",
     "interop": "inputs masks kernels / kernels base, kernels.launch",
     "interop.vllm": "masks / kernels base, kernels.launch",
@@ -66,15 +67,15 @@ ROOMS = {
     "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "
     "lowbit learner lm pictures / kernels.compiler",
     "checks.engine": "language chapters softmax learner widgets / kernels base, kernels.compiler",
-    "checks.harness": "types softmax naive tiled pipeline ring learner widgets / kernels base, checks.engine, "
-    "kernels.hopper.interpreter",
+    "checks.harness": "types softmax naive tiled pipeline ring learner widgets private_apis gluon / kernels base, "
+    "checks.engine",
     "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "chapters environment learner / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
-    "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels / "
-    "kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, "
+    "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels "
+    "private_apis / kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, "
     "checks.engine, interop.transformers, ring.distributed, ring.processes, bench.common",
 }
 
@@ -92,7 +93,6 @@ BACKWARD_RUNGS = "flashlib.kernels.hopper.backward_ladder"
 BASE = {
     "flashlib.kernels",
     *(f"flashlib.kernels.interpreter{part}" for part in ("", "_operators")),
-    *(f"flashlib.kernels.private_apis{part}" for part in ("", "_tried")),
 }
 
 

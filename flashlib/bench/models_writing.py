@@ -23,7 +23,7 @@ import torch
 
 from flashlib.bench import models_llama
 from flashlib.bench.common import harness
-from flashlib.kernels.private_apis import graphs_made
+from flashlib.private_apis.of_torch import graphs_made
 from flashlib.types import Record
 
 WAYS = [(name, compiled) for compiled in (True, False) for name in ("sdpa", "ours")]

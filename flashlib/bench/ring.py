@@ -216,7 +216,7 @@ def context_parallel(problem: Problem) -> Any:
     from torch.nn import functional
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    from flashlib.kernels.private_apis import rotate_context_parallel
+    from flashlib.private_apis.of_torch import rotate_context_parallel
 
     mesh = dist.init_device_mesh("cuda", (dist.get_world_size(),))
     buffers = [X.clone() for X in problem.whole]  # it cuts them in place

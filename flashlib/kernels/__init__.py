@@ -36,20 +36,18 @@ TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts 
     ablations       the kernels with a switch for each idea that takes it back
     hopper          kernels for Hopper only, in Gluon, where warps have roles; their ladder and their interpreter
     interpreter     Triton's interpreter made faster; interpreter_operators: its operators
-    private_apis    the private parts of Triton and torch that are used; private_apis_tried: the list
 
 INTERPRETED: whether kernels run in the interpreter. DEVICE: where their tensors live, "cuda" or "cpu".
 """
 
+# ruff: noqa: I001  flashlib.private_apis before triton
 import importlib
-import os
 import platform
 from typing import TYPE_CHECKING
 
 import torch
 
-if not torch.cuda.is_available() and not os.environ.get("TRITON_INTERPRET"):
-    os.environ["TRITON_INTERPRET"] = "1"
+import flashlib.private_apis  # noqa: F401  says whether Triton interprets
 
 try:
     import triton
@@ -61,17 +59,17 @@ except ModuleNotFoundError as error:
         "in the kernel chapters read on with the results stored in the notebook"
     ) from error
 
-from flashlib.kernels import private_apis, private_apis_tried
+from flashlib.private_apis import of_compiler, of_driver, of_interpreter, tried
 
-private_apis_tried.warn_of_version(triton.__version__)
-INTERPRETED = private_apis.interpreted()
+tried.warn_of_version(triton.__version__)
+INTERPRETED = of_driver.interpreted()
 if INTERPRETED:
     from flashlib.kernels.interpreter import patch_interpreter
 
-    private_apis.interpret_language()
+    of_interpreter.interpret_language()
     patch_interpreter()
 else:
-    private_apis.ensure_cache()
+    of_compiler.ensure_cache()
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not see what __getattr__ imports

@@ -13,8 +13,8 @@ import torch
 
 from flashlib import masks
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import INTERPRETED, backward, forward
-from flashlib.kernels.launch import planning
+from flashlib.kernels import backward, forward
+from flashlib.kernels.launch import planning, which_gpu
 from flashlib.kernels.launch.inputs import (
     as_autocast,
     check_attention,
@@ -26,8 +26,8 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.masking import biases, host_side
-from flashlib.kernels.private_apis import in_forward_mode, is_dispatched, is_transformed, untransformed
 from flashlib.masks import Mask
+from flashlib.private_apis.of_torch import in_forward_mode, is_dispatched, is_transformed, untransformed
 from flashlib.sink import add as add_sink
 from flashlib.sink import gradient as sink_gradient
 from flashlib.types import Attention
@@ -167,7 +167,7 @@ def _launch(Q, K, V, causal, scale, deterministic, mask=None):
 def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None, d_bias=None):
     check_deterministic(deterministic)
     repeats = Q.shape[-1] == 256  # then Hopper's passes give the same bits every time
-    if mask is None and not INTERPRETED and (not deterministic or repeats):
+    if mask is None and which_gpu.runs_gluon() and (not deterministic or repeats):
         hopper, launch_backward = _of_hopper()
         if launch_backward.suits(Q, K, V, causal):
             return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)

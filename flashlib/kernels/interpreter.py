@@ -5,8 +5,8 @@ import math
 
 import triton.language as tl
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.interpreter_operators import as_tensor, at_once, common, converted
+from flashlib.private_apis import of_interpreter
 
 SHORT = {"fp16", "bf16", "fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16"}
 
@@ -17,7 +17,7 @@ def patch_interpreter() -> None:
     What follows from types is worked out once for each type, and not for each number that has it. Operands that
     have the same type already, or the same shape, are left as they are. Operators: see `interpreter_operators`.
     """
-    private_apis.replace_in_interpreter(
+    of_interpreter.replace_in_interpreter(
         patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor, handle=_handle,
         builtins=_directly_called, cast=_cast, broadcast=_broadcast, operands=_operands,
     )  # fmt: skip
@@ -33,11 +33,11 @@ def _once(prepare):
 
     def once(fn):
         if id(fn.__globals__) in looked_through:
-            return private_apis.nothing_to_restore()
+            return of_interpreter.nothing_to_restore()
         looked_through.add(id(fn.__globals__))
         languages = {id(value) for value in fn.__globals__.values() if value is tl or value is tl.core}
         if languages and languages <= prepared:
-            return private_apis.nothing_to_restore()
+            return of_interpreter.nothing_to_restore()
         scope = prepare(fn)
         restore = scope.restore
 
@@ -122,7 +122,7 @@ def _directly_called(find):
     """
 
     def called(part):
-        calls = [(name, private_apis.interpreted_call(f)) for name, f in find(part)]
+        calls = [(name, of_interpreter.interpreted_call(f)) for name, f in find(part)]
         return [(name, at_once(name, call)) for name, call in calls] if part is tl.tensor else calls
 
     return functools.cache(called)
@@ -154,7 +154,7 @@ def _widened(x, dims):
     """Return a tensor, repeated to a shape."""
     if x.dims == dims:
         return x
-    return tl.tensor(private_apis.widened_handle(x, dims), tl.block_type(x.dtype, list(dims)))
+    return tl.tensor(of_interpreter.widened_handle(x, dims), tl.block_type(x.dtype, list(dims)))
 
 
 def _operands(operands, broadcast):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import triton.language as tl
 
-from flashlib.kernels.private_apis import Handle
+from flashlib.private_apis.of_interpreter import Handle
 
 NUMBERS = {"int32": np.int32, "int64": np.int64, "fp16": np.float16, "fp32": np.float32, "fp64": np.float64}
 WHOLE = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}

@@ -14,7 +14,7 @@ import torch
 
 from flashlib import masks
 from flashlib.inputs import check_causal, resolve_scale
-from flashlib.kernels import backward, forward, private_apis
+from flashlib.kernels import backward, forward
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.cache_layout import check_table
 from flashlib.kernels.launch.inputs import (
@@ -29,6 +29,7 @@ from flashlib.kernels.masking import dropout as drop
 from flashlib.kernels.masking import host_side, packed
 from flashlib.kernels.masking.device_side import Masking
 from flashlib.masks import FAR, Mask
+from flashlib.private_apis import of_torch
 from flashlib.types import Attention
 
 
@@ -73,7 +74,7 @@ def attention(
     dropped = drop.of(dropout, _seed(seed, Q)) if dropout else None
     args = packed.run(plan.of_both if differentiated else plan.of_forward, cu_q, cu_k, numbers, dropped)
     if differentiated:
-        watched = _Packed.apply if private_apis.is_transformed() else _watched
+        watched = _Packed.apply if of_torch.is_transformed() else _watched
         return Attention(*watched(Q, K, V, (args, plan, scale)))
     return forward.run(Q, K, V, scale, plan.kernels, args.get("forward"))
 
@@ -322,7 +323,7 @@ class _Packed(torch.autograd.Function):
         return *gradients(ctx, dO, dlse), None
 
 
-_watched = private_apis.untransformed(_Packed)
+_watched = of_torch.untransformed(_Packed)
 
 
 def _gradients(ctx, dO, dlse):

@@ -8,7 +8,7 @@ roles are Python generators that yield what they do, see `commands`.
     multiprocessor  what these do to barriers, slots and units, and what must never happen
     schedules       `check`: every order in which it may happen, or many at random; the shortest that goes wrong
     timeline        `run`: the one order that the speeds of a multiprocessor's units give, in clocks
-    protocol        the roles of our kernels; backward_protocol: those of the backward; eight_bit_protocol: of fp8
+    protocol        the roles of our kernels; backward_protocol: those of the backward
     measured        timelines of real kernels, from the clocks that they wrote
 """
 

@@ -1,9 +1,8 @@
 """Where checks had gaps: for each exercise and each kind of gap, the wrong answers that fill it, or why none can.
 
 `tests/checks/answers/<slug>/gaps.txt` has a section for each exercise and a line for each kind below. A line names
-mistakes of which a wrong answer is among the tests' answers (`rows: not_rescaled, one_row_spoils`), or says why the
-exercise cannot have such a gap (`rows: never: the answer takes one row`). The answers themselves are tested by
-`test_answers.py`, as all others are.
+mistakes of which a wrong answer is among the tests' answers (`rows: not_rescaled, one_row_spoils`), or says why
+the exercise cannot have such a gap (`rows: never: the answer takes one row`). `test_answers.py` tests the answers.
 """
 
 import re

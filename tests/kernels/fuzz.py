@@ -1,23 +1,23 @@
 """Random problems for the kernels, for as long as you like: python -m tests.kernels.fuzz --seconds 60
 
-With --backward they are for the gradients, with --hopper for the Hopper kernel; without a GPU its own code is run
-by `kernels.hopper.interpreter.run`, each problem under another schedule.
+With --backward they are for the gradients, with --hopper for the Hopper kernel; without a GPU that runs under
+`flashlib.gluon.on_cpu`, each problem in a different order of events.
 
 Each is verified as the tests do: error at most twice that of plain attention in the same dtype, both against fp64,
 outputs poisoned, inputs inside borders of NaN. A failure prints its seed; `--seed N --seconds 0` runs it again.
 """
 
 import argparse
+import contextlib
 import time
 
 import numpy as np
 import pytest
 import torch
 
-from flashlib import kernels
+from flashlib import gluon, kernels
 from flashlib.kernels import forward
 from flashlib.kernels.hopper import forward as hopper_forward
-from flashlib.kernels.hopper.interpreter import run as interpreter
 from tests.kernels import drawn
 from tests.kernels.gradients import check as check_gradients
 from tests.kernels.poison import poison
@@ -83,9 +83,8 @@ def run(seed, device, *, backward=False, hopper=False):
     def kernel(Q, K_repeated, V_repeated, **options):
         if not hopper:
             return forward.attention(Q, K, V, **options)
-        if device == "cpu":
-            return interpreter.attention(Q, K, V, B_c=64 if seed % 2 else 128, seed=seed, **options)
-        return hopper_forward.attention(Q, K, V, **options)
+        with gluon.on_cpu(seed=seed) if device == "cpu" else contextlib.nullcontext():
+            return hopper_forward.attention(Q, K, V, **options)
 
     try:
         if backward:

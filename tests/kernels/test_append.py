@@ -354,15 +354,15 @@ COMPILE = """
 import contextlib, json, re, sys
 import torch
 from triton import JITFunction
-from flashlib.kernels import private_apis
+from flashlib.private_apis import of_compiler
 from flashlib.lm import rotary
 from flashlib.kernels.compiler import worker
 from flashlib.kernels.launch import inputs
 capability = int(sys.argv[1])
 inputs.check_device = lambda **_: None
-private_apis.show_ptxas()
+of_compiler.show_ptxas()
 launches = worker.Launches()
-private_apis.pretend_gpu(capability)
+of_compiler.pretend_gpu(capability)
 from flashlib.kernels.append import FP8, append, rotate
 
 def call(N_new, d, dtype, cached, d_rot, most, N=500, given=False):

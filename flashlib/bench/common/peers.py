@@ -74,7 +74,7 @@ def chosen_sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool)
 
 @functools.cache
 def compiled_flex() -> Callable:
-    kernels("private_apis").let_flex_recompile()
+    importlib.import_module("flashlib.private_apis.of_torch").let_flex_recompile()
     return torch.compile(flex_attention, dynamic=False, fullgraph=True)
 
 

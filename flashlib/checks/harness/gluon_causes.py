@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.checks.engine import Finding
-from flashlib.kernels.hopper.interpreter.launched import Ran
+from flashlib.gluon import Ran
 from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait, Write
 
 

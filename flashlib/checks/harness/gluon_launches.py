@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from flashlib import gluon
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
 from flashlib.checks.engine.cases import line_of
 from flashlib.checks.harness import roles
 from flashlib.checks.harness.gluon_causes import cause, in_vain, without_need
 from flashlib.checks.harness.kernel_globals import refused
-from flashlib.kernels import private_apis
-from flashlib.kernels.hopper.interpreter import launched
-from flashlib.kernels.hopper.interpreter.refused import Wrong
+from flashlib.gluon import Ran, Wrong
 from flashlib.pipeline import Fault, Product, Program, Report, check
+from flashlib.private_apis import of_kernels
 
 SEARCH = {"states": 1500, "schedules": 60}
 BORDER = 1024  # elements of nan on each side of a tensor: the copy unit wants multiples of 16 bytes
@@ -55,9 +55,9 @@ class Harness:
         )
 
     def __call__(self, *arguments: Any) -> Measured:
-        ran: list[launched.Ran] = []
+        ran: list[Ran] = []
         try:
-            with launched.taken(self._see, ran):
+            with gluon.taken(self._see, ran):
                 result, found = self.call(self.answer, *arguments)
         except Wrong as wrong:
             self.line = self.line or line_of(wrong)
@@ -94,7 +94,7 @@ class Harness:
             return None
         return self._keep(Run(ran.number, ran.program(), report), cause(ran, report.fault), arguments)
 
-    def _fault(self, ran: launched.Ran, fault: Fault, arguments: tuple) -> Finding:
+    def _fault(self, ran: Ran, fault: Fault, arguments: tuple) -> Finding:
         """Return the Finding of a fault; keep the shortest schedule that leads to one.
 
         What was said up to a fault alone may end in others, as nobody waits for what comes later.
@@ -156,7 +156,7 @@ def examine_gluon(
     call, consumers: see Harness; call is a function of a module, so that a Verdict can be sent. variants: edits
     of the solution, see Variants.
     """
-    if private_apis.is_gluon(answer) and "NotImplementedError" in answer.fn.__code__.co_names:
+    if of_kernels.is_gluon(answer) and "NotImplementedError" in answer.fn.__code__.co_names:
         return Verdict("", Outcome.NOT_SOLVED, "")
     harness = Harness(call, answer, consumers=consumers)
     model = lambda function: _numbers(Harness(call, function, search=False))  # noqa: E731
@@ -187,7 +187,7 @@ def _numbers(harness):
 
 def kernel_of(answer: Any) -> Any:
     """Return a role or a step in Gluon; raises Finding if it is anything else."""
-    if not private_apis.is_gluon(answer):
+    if not of_kernels.is_gluon(answer):
         raise Finding("not_gluon", name=getattr(answer, "__name__", "it"))
     if bad := refused(answer.fn):
         raise Finding("not_gluon" if callable(bad[1]) else "plain_global", name=bad[0])

@@ -7,7 +7,7 @@ import types
 from collections.abc import Collection
 from types import FunctionType
 
-from flashlib.kernels import private_apis
+from flashlib.private_apis import of_kernels
 
 LANGUAGES = "triton.language", "triton.experimental.gluon.language"
 
@@ -22,7 +22,7 @@ def refused(function: FunctionType, seen: Collection[FunctionType] = ()) -> tupl
         if name not in function.__globals__:
             continue
         value = function.__globals__[name]
-        if made_of := private_apis.function_of(value):
+        if made_of := of_kernels.function_of(value):
             called.append(made_of)
         elif not _allowed(name, value):
             return name, value
@@ -41,7 +41,7 @@ def _allowed(name, value):
     return (
         isinstance(value, types.ModuleType)
         or hasattr(builtins, name)
-        or private_apis.is_language(value)
+        or of_kernels.is_language(value)
         or type(value).__name__ in ("constexpr", "dtype")
         or isinstance(value, type)
         and issubclass(value, tuple)

@@ -19,7 +19,8 @@ from flashlib.checks.harness import undefined
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.harness.watch import Watch, watched
-from flashlib.kernels import DEVICE, INTERPRETED, private_apis
+from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.private_apis import of_kernels, of_watching
 import triton
 
 LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
@@ -42,7 +43,7 @@ def launched(
 
     @wraps(answer)
     def run(*arguments):
-        if private_apis.is_kernel(answer):
+        if of_kernels.is_kernel(answer):
             raise Finding("kernel_passed")
         placed = _placed(answer, arguments)
         tensors = {name: p.tensor for name, p in placed.items() if p.memory is not None}
@@ -120,7 +121,7 @@ def outside_id(watch: Watch) -> str:
 def unwrapped(f: Callable, *arguments: object) -> Any:
     """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
     try:
-        with private_apis.conditions_refused(_tile_in_if):
+        with of_watching.conditions_refused(_tile_in_if):
             result = f(*arguments)
         if DEVICE == "cuda":
             torch.cuda.synchronize()
@@ -206,7 +207,7 @@ def examine_kernel(
     launch: makes of it a function of the arguments of each case. options: as `examine` takes them.
     """
     kernels = Known("kernels")
-    if not private_apis.is_kernel(answer):
+    if not of_kernels.is_kernel(answer):
         return kernels.wrong("plain_function", name=getattr(answer, "__name__", "it"))
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
         return Verdict("", Outcome.NOT_SOLVED, "")

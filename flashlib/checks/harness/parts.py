@@ -19,7 +19,8 @@ from flashlib.checks.engine.process import PACKAGE
 from flashlib.checks.harness import undefined
 from flashlib.checks.harness.launches import outside_id, unwrapped
 from flashlib.checks.harness.watch import Watch, watched
-from flashlib.kernels import DEVICE, INTERPRETED, private_apis
+from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.private_apis import of_watching
 from flashlib.softmax import State
 import triton
 import triton.language as tl
@@ -68,7 +69,7 @@ def over_keys(answer: Callable) -> Callable:
 
     def run(Q_i, K, V, scale_log2e, B_C):
         tensors, N_k, selects = _placed(q=Q_i, K=K, V=V), len(K), []
-        seen = private_apis.selections_seen(lambda condition: np.ndim(condition) and selects.append(condition))
+        seen = of_watching.selections_seen(lambda condition: np.ndim(condition) and selects.append(condition))
         arguments = tensors, *Q_i.shape, N_k, scale_log2e, answer, B_C
         given, found, watch = _watched_state(_loop_kernel, *arguments, during=seen)
         whole, last = divmod(N_k, B_C)

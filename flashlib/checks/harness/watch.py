@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from flashlib.checks.harness.kernel_globals import refused
-from flashlib.kernels import INTERPRETED, private_apis
+from flashlib.kernels import INTERPRETED
+from flashlib.private_apis import of_torch, of_watching
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -185,7 +186,7 @@ def _span(X):
 
 def _versions(tensors):
     """Return {name: how often torch wrote to it}; kernels do not count."""
-    return {name: private_apis.times_written(X) for name, X in tensors.items()}
+    return {name: of_torch.times_written(X) for name, X in tensors.items()}
 
 
 def _key(X):
@@ -204,7 +205,8 @@ def _tensors(x):
 def watched(**tensors: torch.Tensor) -> Iterator[Watch]:
     """Watch what is launched while this lasts; yields a Watch of the tensors, by name."""
     watch = Watch(tensors)
-    changes = (private_apis.exchanged_in_interpreter if INTERPRETED else private_apis.exchanged_in_compiler)(watch)
+    exchanged = of_watching.exchanged_in_interpreter if INTERPRETED else of_watching.exchanged_in_compiler
+    changes = exchanged(watch)
     before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
     for owner, name, new in changes:
         setattr(owner, name, new)

@@ -17,9 +17,9 @@ from typing import Any
 
 import triton
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import trial
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
+from flashlib.private_apis import of_compiler
 
 TIME_LIMIT = 60  # seconds; tiles far too large can take minutes
 ROOT = Path(__file__).parents[3]
@@ -94,8 +94,8 @@ class Compiler:
 
     def _ask(self, request):
         with self.lock:
-            private_apis.ensure_cache()  # first: answers depend on Triton's variables
-            sources, anew = _sources(), private_apis.compiles_always()
+            of_compiler.ensure_cache()  # first: answers depend on Triton's variables
+            sources, anew = _sources(), of_compiler.compiles_always()
             manager, until = _manager(request, sources), request["until"]
             if not anew and (answer := _kept(manager, until)):
                 return answer
@@ -197,7 +197,7 @@ def _manager(request, sources):
     """
     left_out = {"until", "parcel", "launches"} if "key" in request else {"until"}
     asked = {name: value for name, value in request.items() if name not in left_out}
-    return private_apis.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
+    return of_compiler.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
 
 
 def _sources():

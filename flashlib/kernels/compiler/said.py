@@ -5,8 +5,8 @@ import subprocess
 import tempfile
 from typing import Any
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import listings
+from flashlib.private_apis import of_compiler
 
 
 def of_nvidia(compiled: Any, log: str, disassembled: bool) -> dict:
@@ -49,7 +49,7 @@ def sass(compiled: Any) -> str:
         file.write(compiled.asm["cubin"])
         file.flush()
         try:  # not asm["sass"]: that ends after 4096 instructions
-            command = [private_apis.nvdisasm(), "-c", file.name]
+            command = [of_compiler.nvdisasm(), "-c", file.name]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         except (RuntimeError, OSError, subprocess.CalledProcessError):
             return ""

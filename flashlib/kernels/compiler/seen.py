@@ -12,9 +12,9 @@ import triton
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDescriptor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import sources
 from flashlib.learner import pickling
+from flashlib.private_apis import of_watching
 
 
 class Launch(NamedTuple):
@@ -77,7 +77,7 @@ class Launches:
 def launches() -> Iterator[Launches]:
     """Note what is launched in the interpreter while this lasts; yields the Launches."""
     noted = Launches()
-    with private_apis.launches_seen(noted.note):
+    with of_watching.launches_seen(noted.note):
         yield noted
 
 

@@ -15,8 +15,8 @@ from types import CodeType, FunctionType
 import torch
 import triton.language as tl
 
-from flashlib.kernels import private_apis
 from flashlib.learner import pickling
+from flashlib.private_apis import of_kernels
 
 PLAIN = bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, tl.dtype
 INSTALLED = {"triton", "torch", "numpy"} | sys.stdlib_module_names
@@ -29,7 +29,7 @@ def digest(x: object, seen: dict[FunctionType, int] | None = None) -> str:
 
 def described(x: object, seen: dict[FunctionType, int]) -> str:
     """Return a text that tells x from other things. seen: the functions so far, numbered; new ones are added."""
-    if function := private_apis.function_of(x):
+    if function := of_kernels.function_of(x):
         return f"{type(x).__name__} {_function(function, seen)}"
     if isinstance(x, FunctionType):
         return _function(x, seen)

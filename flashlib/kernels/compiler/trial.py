@@ -7,9 +7,9 @@ import re
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import constants, seen, sources
 from flashlib.learner import pickling
+from flashlib.private_apis import of_compiler, of_kernels
 
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.worker import Launches
@@ -31,13 +31,13 @@ def answer(launches: "Launches", request: dict) -> dict:
     refused has because, a sentence; at, the lines that led there, the innermost last, (text of a function, line);
     launch, its kernel and constants; capability.
     """
-    private_apis.ptxas()
+    of_compiler.ptxas()
     pickled, files = request["launches"]
     found = pickling.loads(pickling.Parcel(base64.b64decode(pickled), files, has_kernels=True))
     for capability, room in request["room"].items():
-        private_apis.pretend_gpu(int(capability))
+        of_compiler.pretend_gpu(int(capability))
         for launch in found:
-            if private_apis.is_gluon(launch.kernel) and int(capability) != HOPPER:
+            if of_kernels.is_gluon(launch.kernel) and int(capability) != HOPPER:
                 continue
             if refused := _refused(launches, launch, room):
                 return {"refused": refused | {"launch": seen.told(launch), "capability": int(capability)}}
@@ -54,7 +54,7 @@ def _refused(launches: "Launches", launch: seen.Launch, room: int) -> dict:
         taken = shared
         raise Enough
 
-    part = contextlib.nullcontext() if launch.whole else private_apis.stopped_at_shared_memory(stop)
+    part = contextlib.nullcontext() if launch.whole else of_compiler.stopped_at_shared_memory(stop)
     before = os.fstat(LOG).st_size
     try:
         with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough), part:
@@ -74,8 +74,8 @@ def _told(error: BaseException, log: str, launch: seen.Launch) -> dict:
     chain = [error]
     while chain[-1].__cause__:
         chain.append(chain[-1].__cause__)
-    at = list(filter(None, map(private_apis.located, chain)))
-    said = [private_apis.refusal(one) for one in chain]
+    at = list(filter(None, map(of_compiler.located, chain)))
+    said = [of_compiler.refusal(one) for one in chain]
     because = next(filter(None, reversed(said)), type(error).__name__)
     if not at and (found := LOCATED.search(log)):
         at = _line_of(found[1], int(found[2]), launch)

@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 import torch
 import triton
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import listings, said, trial
 from flashlib.kernels.compiler.makers import maker_of
 from flashlib.kernels.launch import inputs, tile_sizes, which_gpu
 from flashlib.learner import pickling
+from flashlib.private_apis import of_compiler
 
 SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
 INTERNAL = "Triton's compiler gave up"
@@ -48,10 +48,10 @@ class Launches:
             if self.until == "config":
                 raise trial.Enough
             self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
-            private_apis.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
+            of_compiler.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
             self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
 
-        run = private_apis.replace_run(compile_only)
+        run = of_compiler.replace_run(compile_only)
 
     def prepare(self, name: str | None, until: str) -> None:
         self.name: str | None = name
@@ -68,7 +68,7 @@ class Launches:
 
 def pretend(capability: int | str, room: int, sms: int) -> None:
     """Let kernels choose and be compiled for a GPU that need not be there, with so much shared memory."""
-    private_apis.pretend_gpu(capability)
+    of_compiler.pretend_gpu(capability)
     of_nvidia = divmod(capability, 10) if isinstance(capability, int) else (0, 0)
     which_gpu.capability = lambda device: of_nvidia
     gpu = tile_sizes.Room.of(room, sms, maker_of(capability).lanes, of_nvidia)
@@ -81,7 +81,7 @@ def answer(launches: Launches, request: dict) -> dict:
     pretend(request["capability"], request["room"], sms)
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
-    stopped = private_apis.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
+    stopped = of_compiler.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
     with contextlib.redirect_stdout(launches.log), contextlib.suppress(trial.Enough), stopped:
         _launch(request)  # Triton prints what ptxas says
     if launches.options is None:
@@ -166,7 +166,7 @@ def _sentence(error, own):
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what else is printed must not come between the answers
-    private_apis.show_ptxas()
+    of_compiler.show_ptxas()
     inputs.check_device = lambda **_: None  # before the kernels import it
     launches = Launches()
     for line in sys.stdin:

@@ -9,7 +9,8 @@ launch        which tensors the forward takes, and its tiles, grid and descripto
 launch_256    the grids of the passes at d = 256
 ladder        numbered, frozen teaching versions, one idea more in each; backward_ladder: the backward's
 instrumented  the same kernels with marks, which write when what happened
-interpreter   a kernel's own code on a CPU: run, under random schedules; gluon, a stub of Gluon; threads, its roles
+
+`flashlib.gluon` runs them on a CPU.
 """
 
 import importlib

@@ -43,7 +43,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from flashlib.kernels.hopper import dkv_256, dq_256, launch_256, launch_backward, sums
 from flashlib.kernels.launch.inputs import uncompiled
-from flashlib.kernels.private_apis import async_add_shared_to_global
+from flashlib.private_apis.of_gluon import async_add_shared_to_global
 from flashlib.types import Grads
 
 KEYS = gl.constexpr(64)  # of a consumer: wgmma's m

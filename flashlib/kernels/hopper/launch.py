@@ -9,7 +9,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import INTERPRETED, private_apis
+from flashlib.kernels import INTERPRETED
 from flashlib.kernels.launch import planning, tile_sizes, which_gpu
 from flashlib.kernels.launch.inputs import (
     as_autocast,
@@ -19,6 +19,7 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     resolve_out_dtype,
 )
+from flashlib.private_apis import of_driver
 from flashlib.types import Attention
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def check(
     head_dims: tuple[int, ...] = HEAD_DIMS, portable: str = PORTABLE,
 ) -> None:  # fmt: skip
     """Raise TypeError or ValueError for what the kernels do not take; the sentence names what does: portable."""
-    if INTERPRETED:
+    if not which_gpu.runs_gluon():
         raise ValueError(f"there is no GPU to run this kernel, which takes a Hopper GPU: call {portable}")
     if mask is not None:
         raise ValueError(f"mask is {mask!r}; this kernel takes only causal: call {portable}")
@@ -150,7 +151,8 @@ def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dt
 
 def is_hopper(device: torch.device) -> bool:
     """Return whether kernels are compiled there for a Hopper GPU."""
-    return not INTERPRETED and device.type == "cuda" and which_gpu.capability(device) == (9, 0)
+    there = device.type == "cuda" or INTERPRETED
+    return which_gpu.runs_gluon() and there and which_gpu.capability(device) == (9, 0)
 
 
 def describable(X: torch.Tensor) -> bool:
@@ -188,7 +190,7 @@ def section(heads: int, size: int) -> int:
     return max(n for n in range(1, heads + 1) if heads % n == 0 and n <= most)
 
 
-_Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+_Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
 def lies(X: torch.Tensor, rows: int) -> tuple:

@@ -46,14 +46,14 @@ def backward(
     contiguous: dict = {"memory_format": torch.contiguous_format, "dtype": out_dtype or Q.dtype}
     if plan is None:  # no rows, or no keys that they could see
         return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
-    O, dO = launch_backward.of_rows(O, dO)
+    O, dO, summed = launch_backward.of_rows(O, dO)
     dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
     described = [launch.describe(X, TILE) for X in (Q, K, V, dO)]
     wide = plan.dq.constants["WIDE"]
     to_dQ, *to = (X if wide else launch.describe(X, TILE) for X in (dQ, dK, dV))
     scales = scale * math.log2(math.e), scale
     with on_device_of(Q):
-        lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows, delta)
+        lse2, delta = portable.prepared(plan.prepare, O, summed, lse, dlse, plan.rows, delta)
         lain = launch_backward.numbers(plan.rows, TILE)
         rows = launch.described(lse2, lain), launch.described(delta, lain)
         plan.dkv(*described, *rows, *to, *scales)
@@ -70,8 +70,9 @@ def _plan(dkv, dq, Q, K, O, dO, causal, wide):
     T_c, blocks = -(-N_k // TILE), -(-N_q // (2 * TILE))
     keys = H_k, group, N_q, N_k, -(-N_q // TILE), T_c
     rows = H, group, N_q, N_k, blocks, problem.N_padded
+    o, _, summed = launch_backward.of_rows(O, dO)
     return Plan(
-        portable.prepare_launch(*launch_backward.of_rows(O, dO), problem),
+        portable.prepare_launch(o, summed, problem),
         planning.Launch(dkv, T_c * B * H_k, keys, constants, {"num_warps": 4}),
         planning.Launch(dq, blocks * B * H, rows, constants, {"num_warps": 4}),
         (B, H, problem.N_padded),

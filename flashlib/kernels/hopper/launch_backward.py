@@ -1,7 +1,7 @@
 """How the Hopper backward is launched: what it takes, its tiles, and the three kernels of a call."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from triton import JITFunction
@@ -63,11 +63,11 @@ def backward(
     contiguous: dict = {"memory_format": torch.contiguous_format, "dtype": out_dtype or Q.dtype}
     if plan is None:  # no rows, or no keys that they could see
         return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
-    O, dO = (dO if O is None else O, dO) if plan.ready else of_rows(O, dO)
+    O, dO, summed = (dO if O is None else O, dO, dO) if plan.ready else of_rows(O, dO)
     dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
     with on_device_of(Q):
         stream = planning.stream_of(Q)
-        lse2, delta = portable.prepared(plan.prepare, O, dO, lse, dlse, plan.rows, delta, stream)
+        lse2, delta = portable.prepared(plan.prepare, O, summed, lse, dlse, plan.rows, delta, stream)
         sums = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
         counts = sums[plan.sums :].view(torch.int32)
         tensors = Q, K, V, dO, lse2, delta, dK, dV, sums
@@ -77,10 +77,14 @@ def backward(
     return Grads(dQ, dK, dV)
 
 
-def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[Any, torch.Tensor]:
-    """Return O and dO as kernels take them. O is None where delta is given: it is not read then."""
+def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return O, dO, and dO once more, for the kernel in Triton that sums dO * O, which may be interpreted.
+
+    O is None where delta is given: it is not read then.
+    """
     dO = dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
-    return dO if O is None else kernel_input(O), dO
+    summed = kernel_input(dO)
+    return summed if O is None else kernel_input(O), dO, summed
 
 
 def numbers(shape: tuple[int, int, int], B_R: int) -> tuple:
@@ -145,19 +149,19 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     sizes = H_k, H // H_k, N_q, N_k, T_r, T_c, lag, ring
     constants, last = {"B_R": B_R, "D": d, "CAUSAL": causal, "WIDE": wide}, min(lag, units)
     sums = min(ring, units) * tiles * B_R * d
-    o, do = of_rows(O, dO)
+    o, do, summed = of_rows(O, dO)
     dK, dV = (torch.empty(X.shape, dtype=X.dtype, device="meta") for X in (K, V))
     rows = B, H, problem.N_padded
     lain = [launch.lies(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
     lain += *[numbers(rows, B_R)] * 2, *(None if wide else launch.lies(X, KEYS) for X in (dK, dV))
     lain.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
     return Plan(
-        portable.prepare_launch(o, do, problem),
+        portable.prepare_launch(o, summed, problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
         planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
         rows,
         sums,
         2 * units,
         tuple(lain),
-        do is dO and (O is None or o is O),
+        summed is do is dO and (O is None or o is O),
     )

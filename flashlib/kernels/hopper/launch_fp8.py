@@ -9,11 +9,11 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_device_of
 from flashlib.kernels.quantise import FORMATS, Quantised, quantised
+from flashlib.private_apis import of_driver
 from flashlib.types import Attention
 
 PORTABLE = "flashlib.kernels.eight_bits.attention"
@@ -106,7 +106,7 @@ def _plan(kernel, Q, K, causal, tiles):
     return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
 
 
-_Descriptor = private_apis.unchecked(TensorDescriptor)  # all of these tensors were made here
+_Descriptor = of_driver.unchecked(TensorDescriptor)  # all of these tensors were made here
 LAYOUTS = {}
 
 

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from flashlib.inputs import check_causal, check_shapes, check_tensors
 from flashlib.kernels import DEVICE, INTERPRETED
-from flashlib.kernels.private_apis import in_forward_mode
+from flashlib.private_apis.of_torch import in_forward_mode
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)

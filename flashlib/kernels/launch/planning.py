@@ -16,10 +16,11 @@ from triton import KernelInterface
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from flashlib.inputs import check_counts
-from flashlib.kernels import INTERPRETED, private_apis
+from flashlib.kernels import INTERPRETED
 from flashlib.kernels.launch import tile_sizes
 from flashlib.kernels.launch.inputs import check_kernel_blocks, check_powers_of_two
 from flashlib.masks import Mask, check_mask
+from flashlib.private_apis import of_driver, of_torch
 
 P = TypeVar("P")  # a plan: each module has its own
 UNIT = 16  # elements; a kernel that gets strides in units of 16 knows that what it loads is aligned
@@ -89,7 +90,7 @@ def describe(X: torch.Tensor, rows: int, D: int) -> TensorDescriptor:
     return _Descriptor(X, shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
 
 
-_Descriptor = private_apis.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+_Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has made Triton's checks
 
 
 def laid_out(shape: Sequence[int], tokens_first: bool) -> torch.Tensor:
@@ -133,7 +134,7 @@ class Plans(dict):
         an unusual type. So a call whose plan is found has inputs that were checked.
         """
         kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both
-        if private_apis.in_forward_mode() or not self.KINDS.issuperset(kinds):
+        if of_torch.in_forward_mode() or not self.KINDS.issuperset(kinds):
             return None
         try:
             room = tile_sizes.room(tensors[0].device)
@@ -186,7 +187,7 @@ class PlansOfMasks:
 
 def stream_of(X: torch.Tensor) -> int | None:
     """Return the stream for launches on the device of X: to ask once is enough for all of a call."""
-    return private_apis.current_stream(X.device.index) if X.is_cuda else None
+    return of_driver.current_stream(X.device.index) if X.is_cuda else None
 
 
 class Launch:
@@ -215,7 +216,7 @@ class Launch:
             else:
                 with self._without_warnings():
                     self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
-                self.again = self.compiled and private_apis.relaunch(self.compiled, self.grid, self.last)
+                self.again = self.compiled and of_driver.relaunch(self.compiled, self.grid, self.last)
         except triton.OutOfResources as error:
             options = ", ".join(f"{name}={value}" for name, value in self.config.items())
             raise ValueError(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import torch
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.launch import which_gpu
+from flashlib.private_apis import of_driver, of_gluon
 
 
 class Config(NamedTuple):
@@ -251,12 +251,17 @@ def shared_bytes_dq(config: Config, D: int, itemsize: int) -> int:
     return 2 * (config.B_R + config.num_stages * config.B_C) * D * itemsize + BARRIERS
 
 
-@cache  # the driver takes a millisecond to answer
 def room(device: torch.device) -> Room:
     """Return what the GPU of a torch.device has."""
-    if device.type != "cuda":
-        return Room(float("inf"), 0)  # the interpreter takes what the computer has, and runs one program at a time
+    if device.type != "cuda":  # interpreters take what the computer has, and run one program at a time
+        gpu = of_gluon.stand_in()
+        return Room(float("inf"), gpu.multiprocessors if gpu else 0)
+    return _room(device)
+
+
+@cache  # the driver takes a millisecond to answer
+def _room(device):
     index = torch.cuda.current_device() if device.index is None else device.index
-    properties = private_apis.device_properties(index)
+    properties = of_driver.device_properties(index)
     shared, multiprocessors = properties["max_shared_mem"], properties["multiprocessor_count"]
     return Room.of(shared, multiprocessors, properties["warpSize"], which_gpu.capability(device))

@@ -6,7 +6,17 @@ capability: (9, 4) for an MI300X, which is more than Hopper's (9, 0).
 
 import torch
 
+from flashlib.kernels import INTERPRETED
+from flashlib.private_apis import of_gluon
+
+
+def runs_gluon() -> bool:
+    """Return whether kernels in Gluon run: they are compiled here, or something stands in for a GPU."""
+    return not INTERPRETED or of_gluon.stand_in() is not None
+
 
 def capability(device: torch.device) -> tuple[int, int]:
     """Return the compute capability of a GPU of NVIDIA's, (0, 0) for one of AMD's."""
+    if INTERPRETED and (gpu := of_gluon.stand_in()):
+        return gpu.capability
     return (0, 0) if torch.version.hip else torch.cuda.get_device_capability(device)

@@ -125,7 +125,7 @@ _memories: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: it
 
 def shared(n: int, device: torch.device, group: dist.ProcessGroup) -> tuple[torch.Tensor, Any]:
     """Return n bytes that all ranks of the group can read, and what reads and signals: see `signals.Signals`."""
-    from flashlib.kernels.private_apis import symmetric_memory  # only here: with it comes Triton
+    from flashlib.private_apis.of_torch import symmetric_memory  # only here: ranks without a GPU do not need it
 
     memory, handle = symmetric_memory(n + signals.room(group), device, group)
     return memory[:n], signals.Signals(memory, handle, group)

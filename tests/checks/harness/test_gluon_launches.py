@@ -6,11 +6,10 @@ import pytest
 pytest.importorskip("cloudpickle")
 kernels = pytest.importorskip("flashlib.kernels")
 
-from flashlib import checks  # noqa: E402
+from flashlib import checks, gluon  # noqa: E402
 from flashlib.checks.engine import Finding, process, solutions  # noqa: E402
 from flashlib.checks.harness import gluon_causes, gluon_launches, gluon_parts  # noqa: E402
 from flashlib.kernels.compiler import learner_kernels  # noqa: E402
-from flashlib.kernels.hopper.interpreter import launched  # noqa: E402
 from flashlib.pipeline import Product, check  # noqa: E402
 from flashlib.widgets import PipelinePlayer  # noqa: E402
 from tests.checks.test_answers import call_here, wrong  # noqa: E402
@@ -99,7 +98,7 @@ def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
     """The launches of the solution, over ragged sizes: each program is right under every order that is tried."""
     rng, ran = np.random.default_rng(3), []
     Q, K, V = (rng.normal(size=(1, 2, N, 64)).astype(np.float32) for N in (77, 150, 150))
-    with launched.taken(lambda *launch: None, ran):
+    with gluon.taken(lambda *launch: None, ran):
         gluon_parts.attended(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
     assert len(ran) == 2 and all(
         set(one.said) == {"attention_consumer 0", "attention_consumer 1", "gluon_producer"} for one in ran
@@ -125,7 +124,7 @@ def test_what_a_helper_of_the_course_allocates_is_called_as_the_kernel_calls_it(
     ways = f"k_slots, k_full, k_empty = {MADE} -> {lines}", f"`{PASSED}` -> `{passed}`"
     answer, ran = edited("hopper_attention", *ways), []
     Q = np.ones((1, 1, 64, 64), np.float32)
-    with launched.taken(lambda *launch: None, ran):
+    with gluon.taken(lambda *launch: None, ran):
         gluon_parts.attended(answer, Q, Q, Q, False, "float16", "BHNd")
     names = {barrier.name for barrier in ran[0].barriers} | {slot.name for slot in ran[0].slots}
     assert {f"{x}_{part}[0]" for x in "kv" for part in ("slots", "full", "empty")} <= names
@@ -149,7 +148,7 @@ def test_a_program_that_multiplies_and_stores_nothing_works_in_vain():
     """One that has no row block, and ends at once, does not: a kernel may start one for each multiprocessor."""
 
     def ran(number, said, stored):
-        return launched.Ran((number, 0, 0), {"consumer": said}, (), (), {}, None, True, {}, stored)
+        return gluon.Ran((number, 0, 0), {"consumer": said}, (), (), {}, None, True, {}, stored)
 
     product, O = [Product("S", (), 1)], np.zeros((3, 5))
     first, idle, without = ran(0, product, 15), ran(1, product, 0), ran(2, [], 0)

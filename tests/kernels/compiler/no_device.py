@@ -2,11 +2,11 @@
 
 import contextlib
 
-from flashlib.kernels import private_apis
 from flashlib.kernels.compiler import said, worker
 from flashlib.kernels.compiler.makers import maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.launch import inputs
+from flashlib.private_apis import of_compiler
 
 
 def named(word):
@@ -17,7 +17,7 @@ def named(word):
 def prepared(capability, multiprocessors=0):
     """Return the `worker.Launches` that stand in for every launch. Call it before kernels are imported."""
     inputs.check_device = lambda **_: None
-    private_apis.show_ptxas()
+    of_compiler.show_ptxas()
     launches = worker.Launches()
     worker.pretend(capability, MULTIPROCESSORS[capability].gpu.block_sram, multiprocessors)
     launches.capability = capability

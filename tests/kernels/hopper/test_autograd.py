@@ -6,10 +6,14 @@ import pytest
 import torch
 from torch import func
 
+from flashlib import gluon
 from flashlib.kernels import DEVICE, INTERPRETED, autograd, backward
+from flashlib.kernels.hopper import attention as hopper_attention
+from flashlib.kernels.hopper import backward as hopper_backward
 from flashlib.kernels.hopper import forward as hopper
-from flashlib.kernels.hopper.interpreter import run as interpreter
+from flashlib.kernels.hopper import launch_backward
 from tests.kernels import gradients
+from tests.kernels.hopper import on_a_cpu
 
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 X = torch.zeros(1, 2, 8, 64, dtype=torch.bfloat16, device=DEVICE)
@@ -17,13 +21,14 @@ X = torch.zeros(1, 2, 8, 64, dtype=torch.bfloat16, device=DEVICE)
 
 @pytest.fixture
 def stub():
-    """The Hopper kernel's own code on a CPU, as a module that autograd takes, and how often it was called."""
+    """The Hopper kernel on a CPU, as a module that autograd takes, and how often it was called."""
     module = types.SimpleNamespace(calls=0)
 
     def attention(Q, K, V, *, causal, mask, scale):
         assert mask is None
         module.calls += 1
-        return interpreter.attention(Q, K, V, causal=causal, scale=scale, B_c=64)
+        given = on_a_cpu.Tiles(), on_a_cpu.ORDERS[2]
+        return on_a_cpu.attended("forward", Q, K, V, *given, causal=causal, scale=scale)[0]
 
     module.attention = attention
     return module
@@ -66,12 +71,49 @@ def test_autocast_casts_for_it_too(stub):
     assert all(dY.dtype == torch.float32 for dY in torch.autograd.grad(O.sum(), given))
 
 
+@pytest.mark.skipif(not INTERPRETED, reason="kernels are compiled here")
+@pytest.mark.parametrize(
+    "deterministic, d, N_q, N_k, causal, is_hoppers",
+    [
+        (False, 64, 10, 75, True, True),
+        (False, 128, 10, 70, False, True),
+        (False, 128, 10, 69, False, False),
+        (False, 64, 10, 74, True, False),
+        (False, 32, 10, 75, False, False),
+        (True, 64, 10, 75, True, False),
+        (False, 256, 10, 75, True, True),
+        (True, 256, 10, 75, True, True),
+        (True, 256, 10, 69, False, False),
+    ],
+)
+def test_autograd_picks_its_backward_where_that_is_faster(
+    deterministic, d, N_q, N_k, causal, is_hoppers, monkeypatch
+):
+    monkeypatch.setattr(launch_backward, "SEEN", 70)
+    given = leaves(N_q, N_k, d, torch.bfloat16)
+    with on_a_cpu.tiled(on_a_cpu.Tiles()), gluon.on_cpu(seed=2) as ran:
+        O = autograd.attention(*given, causal=causal, deterministic=deterministic).O
+        dO = torch.randn_like(O)
+        found = backward.Grads(*torch.autograd.grad(O, given, dO))
+    assert bool(ran) == is_hoppers
+    gradients.hold(found, *(Y.detach() for Y in given), dO, causal=causal)
+
+
 @pytest.mark.skipif(HOPPER, reason="there is a Hopper GPU")
 @pytest.mark.parametrize("grad", [False, True])
 def test_it_refuses_in_its_own_words(grad):
     Q = X.detach().requires_grad_(grad)
     with pytest.raises(ValueError, match="call flashlib.kernels.forward.attention"):
         autograd.attention(Q, X, X, forward=hopper)
+    with pytest.raises(ValueError, match="Hopper.*: call flashlib.kernels.forward.attention"):
+        hopper_attention(Q, X, X)
+
+
+@pytest.mark.skipif(HOPPER, reason="there is a Hopper GPU")
+def test_its_backward_refuses_too():
+    lse = torch.zeros(X.shape[:3], device=DEVICE)
+    with pytest.raises(ValueError, match="Hopper.*: call flashlib.kernels.backward.backward"):
+        hopper_backward.backward(X, X, X, X, lse, X)
 
 
 @pytest.mark.parametrize(

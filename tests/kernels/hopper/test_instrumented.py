@@ -5,21 +5,22 @@ import functools
 import importlib
 import json
 import re
-import types
 
 import pytest
 import torch
 
+from flashlib import gluon
 from flashlib.bench import timelines
 from flashlib.bench.common import harness
+from flashlib.gluon.language import Language
+from flashlib.gluon.pointer import store
 from flashlib.kernels.compiler import client, compiled
 from flashlib.kernels.hopper import forward as finished
 from flashlib.kernels.hopper import instrumented, ladder
-from flashlib.kernels.hopper.interpreter import gluon
-from flashlib.kernels.hopper.interpreter import run as interpreter
 from flashlib.pipeline import Copy, Finish, FinishStores, Product, Store, Wait, measured, run
+from tests.kernels.hopper import on_a_cpu
+from tests.kernels.hopper.test_commands import in_the_model
 
-ROWS = dict.fromkeys(measured.MODELS, 64) | {"r1_alike": 128, "r2_producer": 128}
 # H, N_q, N_k, causal, consumers of `forward`, stages, programs of persistent kernels
 PROBLEMS = [
     (2, 140, 211, True, 2, 2, 2),
@@ -41,71 +42,39 @@ def plain(rung):
     return finished if rung == "forward" else importlib.import_module(f"{ladder.__name__}.{rung}")
 
 
-def interpreted(rung, Q, K, V, causal, consumers, stages, programs, module=None, B_c=WIDE, seed=0):
-    """Return O and lse of a kernel, and what its roles said."""
-    names = interpreter.NAMES if rung == "forward" else ladder.NAMES
-    consumers = consumers if rung == "forward" else ROWS["r3_turns"] * 2 // ROWS[rung]
-    programs = programs if rung in ("forward", "r6_persistent") else None
-    return interpreter.run(
-        Q, K, V, causal, None, consumers, stages, B_c, programs, 1, seed,
-        module=module or plain(rung), rows=ROWS[rung], names=names,
-    )  # fmt: skip
-
-
-class Bound(interpreter.JITFunction):
-    """A kernel whose last parameter, `events`, is given."""
-
-    def __init__(self, kernel, events):
-        plain = kernel.fn
-        self.fn = types.FunctionType(plain.__code__, plain.__globals__, plain.__name__, (events,))
-
-    arg_names = property(lambda self: self.fn.__code__.co_varnames[: self.fn.__code__.co_argcount - 1])
-
-
-def with_marks(rung, Q, K, V, causal, consumers, stages, programs, **more):
-    """Return what `interpreted` returns, with marks, and the Recorded; the clock ticks as it is read."""
-    marked, ticks = instrumented.instrument(rung), iter(range(1, 100_000))
-    rows, points = 64 * (consumers if rung == "forward" else 2), marked.recording.points
-    n_tiles = -(-Q.shape[2] // rows) * Q.shape[1]
-    grid = programs if rung in ("forward", "r6_persistent") else n_tiles
-    events = torch.zeros(grid, instrumented.ROOM, len(points), instrumented.CONSUMERS, dtype=torch.int64)
-    kernel = marked.recording.kernel
-    module = types.ModuleType(marked.module.__name__)
-    vars(module).update(vars(marked.module) | {kernel.__name__: Bound(kernel, gluon.Pointer(events))})
-
-    class Gluon(gluon.Gluon):
-        def inline_asm_elementwise(self, asm, constraints, args, dtype, is_pure, pack):
-            return torch.tensor(next(ticks)) if "%clock64" in asm else args[0]
-
-        @staticmethod
-        def store(pointer, x, mask):
-            if pointer.X is events:
-                assert not (mask and events.view(-1)[pointer.at]), "a mark was written before"
-            gluon._store(pointer, x, mask)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gluon, "Gluon", Gluon)
-        given, said = interpreted(rung, Q, K, V, causal, consumers, stages, programs, module, **more)
-    launched = {"B_r": rows, "B_c": WIDE, "stages": stages, "consumers": rows // ROWS[rung]}
-    return given, said, instrumented.Recorded(*given, events, points, launched, None)
+def stored_once(pointer, x, mask=None):
+    """Store, as `gl.store` does; of marks, which are 64 bits, none may be there."""
+    if pointer.X.dtype == torch.int64:
+        assert not mask or not pointer.X.view(-1)[pointer.at], "a mark was written before"
+    store(pointer, x, mask)
 
 
 @functools.cache
-def played(rung, problem, seed=0):
-    H, N_q, N_k, *rest = problem
-    return with_marks(rung, *inputs(H, N_q, N_k), *rest, seed=seed)
+def played(rung, problem, seed=0, marked=True):
+    """Return what a kernel gives, with marks or without, and what its programs said."""
+    H, N_q, N_k, causal, consumers, stages, programs = problem
+    Q, K, V = inputs(H, N_q, N_k)
+    call = functools.partial(instrumented.attention, rung=rung) if marked else plain(rung).attention
+    with pytest.MonkeyPatch.context() as patch, on_a_cpu.tiled(on_a_cpu.Tiles(consumers, stages, WIDE)):
+        patch.setattr(Language, "store", staticmethod(stored_once))
+        with gluon.on_cpu(seed=seed, multiprocessors=programs) as ran:
+            return call(Q, K, V, causal=causal), [one.said for one in ran]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_marks_change_no_bit_and_no_command(rung, problem):
-    H, N_q, N_k, *rest = problem
-    wanted, told = interpreted(rung, *inputs(H, N_q, N_k), *rest)
-    given, said, _ = played(rung, problem)
+    wanted, told = played(rung, problem, marked=False)
+    given, said = played(rung, problem)
     assert torch.equal(given.O, wanted.O) and torch.equal(given.lse, wanted.lse)
-    assert [{role: [repr(one) for one in mine] for role, mine in program.items()} for program in said] == [
-        {role: [repr(one) for one in mine] for role, mine in program.items()} for program in told
+    assert [[*map(of_model, program.values())] for program in said] == [
+        [*map(of_model, program.values())] for program in told
     ]
+
+
+def of_model(said):
+    """Return commands with the names of the model: functions with marks are nobody's, and so name more."""
+    return on_a_cpu.spoken(said, in_the_model)
 
 
 def expected(said, rung):
@@ -115,7 +84,8 @@ def expected(said, rung):
         in_store_output = rung != "forward" and isinstance(command, FinishStores) and at < len(said) - 1
         if isinstance(command, Wait | Copy | Product | Finish | Store | FinishStores) and not in_store_output:
             part = command.barrier if isinstance(command, Wait) else getattr(command, "slot", "")
-            found.append((type(command).__name__, str(part).partition("[")[0]))
+            name = in_the_model(str(part)) if part else ""
+            found.append((type(command).__name__, name.partition("[")[0]))
     return found
 
 
@@ -124,9 +94,10 @@ def expected(said, rung):
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_each_role_writes_each_of_its_events_once_and_in_order(rung, problem, seed):
     """A mark that is written twice fails where it is written."""
-    _, said, found = played(rung, problem, seed)
+    found, said = played(rung, problem, seed)
     for number, program in enumerate(said):
         marks = found.marks(number)
+        program = {"consumer 0" if role == "consumer" else role: mine for role, mine in program.items()}
         assert marks.keys() == program.keys()
         for role in marks:
             points = [found.points[point] for _, point in marks[role]]
@@ -141,7 +112,7 @@ def test_each_role_writes_each_of_its_events_once_and_in_order(rung, problem, se
 
 def row_of(rung):
     """Return the row of a record as the benchmark has it, with all programs."""
-    found = played(rung, SQUARE)[2]
+    found = played(rung, SQUARE)[0]
     row = {"rung": rung, "d": 64, "N": SQUARE[1], "H": SQUARE[0], **found.launched, "grid": len(found.events)}
     row["points"] = [[point.kind, point.what] for point in found.points]
     return row | {"programs": [timelines.recorded_program(found, row, number) for number in range(row["grid"])]}
@@ -270,26 +241,19 @@ def test_what_a_rung_does_not_take_is_refused():
 
 
 @pytest.fixture
-def on_a_cpu(monkeypatch):
-    """Kernels are interpreted, and each takes a millisecond."""
-
-    def marked(Q, K, V, *, rung):
-        return played(rung, SQUARE)[2]
-
-    def unmarked(rung, Q, K, V):
-        return interpreted(rung, Q, K, V, *SQUARE[3:])[0]
-
-    monkeypatch.setattr(instrumented, "attention", marked)
-    for rung in measured.MODELS:
-        monkeypatch.setattr(plain(rung), "attention", functools.partial(unmarked, rung))
+def timed(monkeypatch):
+    """Kernels are interpreted, and each takes a millisecond; yields Q, K and V."""
+    consumers, stages, programs = SQUARE[4:]
     monkeypatch.setattr(timelines, "ms", lambda call: 1.0)
-    return inputs(*SQUARE[:3])
+    monkeypatch.setattr(timelines, "WARM", 1)
+    with on_a_cpu.tiled(on_a_cpu.Tiles(consumers, stages, WIDE)), gluon.on_cpu(multiprocessors=programs):
+        yield inputs(*SQUARE[:3])
 
 
 @pytest.mark.compiles
 @pytest.mark.parametrize("rung", measured.MODELS)
-def test_a_row_says_what_was_recorded(rung, on_a_cpu, tmp_path):
-    row = timelines.measure(rung, *on_a_cpu)
+def test_a_row_says_what_was_recorded(rung, timed, tmp_path):
+    row = timelines.measure(rung, *timed)
     source = instrumented.instrument(rung).source
     assert (row["rung"], row["d"], row["ms"]) == (rung, 64, {"plain": 1.0, "marked": 1.0})
     assert row["source"] == timelines.hash_of(source)
@@ -304,13 +268,13 @@ def test_a_row_says_what_was_recorded(rung, on_a_cpu, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["O", "lse"])
-def test_a_wrong_result_is_not_recorded(name, on_a_cpu, monkeypatch):
-    found = played("r3_turns", SQUARE)[2]
+def test_a_wrong_result_is_not_recorded(name, timed, monkeypatch):
+    found = played("r3_turns", SQUARE)[0]
     wrong = found._replace(**{name: getattr(found, name).clone()})
     getattr(wrong, name).view(-1)[5] += 0.01
     monkeypatch.setattr(instrumented, "attention", lambda Q, K, V, rung: wrong)
     with pytest.raises(AssertionError, match=f"{name} of r3_turns with marks is not the same"):
-        timelines.measure("r3_turns", *on_a_cpu)
+        timelines.measure("r3_turns", *timed)
 
 
 SOURCE = """

@@ -3,14 +3,15 @@
 import importlib
 import itertools
 import math
-import types
 
 import pytest
 import torch
 
+from flashlib.gluon.language import Language
+from flashlib.gluon.world import World
 from flashlib.kernels.hopper import backward, forward, instrumented, ladder, launch, launch_backward
-from flashlib.kernels.hopper.interpreter import run as interpreter
 from flashlib.kernels.launch import tile_sizes
+from flashlib.private_apis import of_gluon
 
 SMS = 132
 
@@ -25,6 +26,12 @@ def plan(monkeypatch):
         return launch._plan(forward._forward, Q, K, K, causal).launch
 
     return plan
+
+
+def plain(*names):
+    """Return functions of the forward as plain Python, by name: of one of SMS programs."""
+    world = World(Language((0, 0, 0), (SMS, 1, 1), forward._forward.fn.__code__, 4))
+    return {name: world.plain(vars(forward)[name].fn) for name in names}
 
 
 @pytest.mark.parametrize("B, H, H_k, N_q, N_k", [(1, 2, 1, 70, 53), (3, 7, 7, 1021, 4099), (2, 6, 3, 4096, 20011)])
@@ -49,8 +56,7 @@ def test_causal_programs_have_nearly_the_same_work(N, d, plan):
     B, H = 16384 // N, 2048 // d
     found = plan(B, H, H, N, N, d, True)
     B_R, B_C, T_r, section = found.constants["B_R"], launch.TILES[d].B_C, *found.sizes[4:6]
-    gl = types.SimpleNamespace(num_programs=lambda axis: SMS, maximum=max, minimum=min)
-    functions = interpreter.functions(gl)
+    functions = plain("block_of", "first_row", "tiles_of")
     tiles = [functions["block_of"](tile, T_r, section, True) for tile in range(found.sizes[6])]
     assert sorted(tiles) == [(head, i) for head in range(B * H) for i in range(T_r)]
     firsts = [functions["first_row"](i, T_r, N, B_R) for i in range(T_r)]
@@ -64,7 +70,7 @@ def test_causal_programs_have_nearly_the_same_work(N, d, plan):
 
 @pytest.mark.parametrize("N, B_R", [(1, 128), (128, 128), (129, 128), (191, 192), (1000, 192), (1021, 128)])
 def test_row_blocks_cover_all_rows_and_the_last_ends_with_the_last(N, B_R):
-    functions = interpreter.functions(types.SimpleNamespace(maximum=max))
+    functions = plain("first_row")
     T_r = -(-N // B_R)
     firsts = [functions["first_row"](i, T_r, N, B_R) for i in range(T_r)]
     assert firsts[0] == 0 and firsts[-1] == max(N - B_R, 0)
@@ -84,12 +90,10 @@ def test_an_axis_of_size_1_has_any_stride_and_the_copy_unit_is_told_a_multiple_o
 
 @pytest.fixture
 def on_a_cpu(monkeypatch):
-    """A Hopper GPU as far as checks go, whose tensors are on the CPU."""
-    monkeypatch.setattr(launch, "INTERPRETED", False)
+    """A Hopper GPU as far as launchers see, whose tensors are on the CPU."""
     monkeypatch.setattr(launch, "PLANS", launch.planning.Plans())
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
-    monkeypatch.setattr("flashlib.kernels.launch.inputs.INTERPRETED", True)
-    monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(227 * 1024, SMS, tma=True))
+    with of_gluon.standing_in(of_gluon.StandIn(SMS)):
+        yield
 
 
 def inputs(B, H, H_k, N_q, N_k, d):
@@ -228,3 +232,11 @@ def test_a_recording_says_how_its_kernel_was_launched(name, on_a_cpu, monkeypatc
     assert events.shape[2] == len(found.points) and not events.any()
     found.again()
     assert [grid for grid, _ in launches] == [launches[0][0]] * 2
+
+
+def test_lag_and_ring_leave_time():
+    """Programs that write dQ begin two or more waves after those that added it, and so does who adds next."""
+    for T_c, multiprocessors in itertools.product((1, 2, 7, 8, 131, 264, 1024), (114, 132)):
+        lag, ring = launch_backward.turns(T_c, multiprocessors)
+        assert lag >= 1 and lag * T_c >= launch_backward.LAG * multiprocessors <= (ring - lag) * T_c
+        assert (lag - 1) * T_c < launch_backward.LAG * multiprocessors or lag == 1

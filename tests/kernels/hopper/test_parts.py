@@ -3,15 +3,14 @@
 import pytest
 import torch
 
-from flashlib import torch_ref
+from flashlib import gluon, torch_ref
 from flashlib.kernels import backward as portable
 from flashlib.kernels import forward as portable_forward
 from flashlib.kernels.hopper import backward, forward, launch
-from flashlib.kernels.hopper.interpreter import run as interpreter
-from flashlib.kernels.hopper.interpreter import run_backward
 from tests import oracle
 from tests.kernels import gradients
-from tests.kernels.hopper import test_backward_interpreter as interpreted
+from tests.kernels.hopper import on_a_cpu
+from tests.kernels.hopper.test_numbers import BACKWARD, BACKWARD_256
 
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 FP32 = torch.float32
@@ -20,13 +19,16 @@ on_hopper = [pytest.mark.gpu, pytest.mark.skipif(not HOPPER, reason="no Hopper G
 
 
 class Interpreted:
-    """Both kernels' own code on a CPU."""
+    """Both kernels on a CPU."""
 
     @staticmethod
     def attention(Q, K, V, **options):
-        return interpreter.attention(Q, K, V, B_c=64, **options)
+        return on_a_cpu.attended("forward", Q, K, V, on_a_cpu.Tiles(), on_a_cpu.ORDERS[2], **options)[0]
 
-    backward = staticmethod(run_backward.backward)
+    @staticmethod
+    def backward(*tensors, **options):
+        given = {"tiles": on_a_cpu.Tiles(), "order": on_a_cpu.ORDERS[2], **options}
+        return on_a_cpu.differentiated("backward", *tensors, **given)[0]
 
 
 class Compiled:
@@ -93,11 +95,11 @@ def test_delta_found_once_gives_the_same_bits(d, with_dlse, way, poisoned):
     assert (given.dQ - exact.dQ).abs().max() <= 1e-6 * exact.dQ.abs().max()
 
 
-@pytest.mark.parametrize("case", interpreted.PROBLEMS, ids=str)
-def test_the_gradients_are_as_exact_as_those_of_standard_attention(case):
-    Q, K, V, O, lse, dO, dlse = interpreted.inputs(*case)
-    options = {"causal": case[-1], "out_dtype": FP32}
-    given = run_backward.backward(Q, K, V, O, lse, dO, dlse=dlse, **options)
+@pytest.mark.parametrize("sizes", [*BACKWARD, *BACKWARD_256], ids=str)
+def test_the_gradients_are_as_exact_as_those_of_standard_attention(sizes, poisoned):
+    Q, K, V, O, lse, dO, dlse = on_a_cpu.inputs(sizes)
+    options = {"causal": sizes.causal, "out_dtype": FP32}
+    given = Interpreted.backward(Q, K, V, O, lse, dO, dlse=dlse, **options)
     gradients.hold(given, Q, K, V, dO, dlse, **options)
 
 
@@ -148,9 +150,9 @@ def test_parts_of_tensors_are_taken_where_they_stand(d, rows, keys, way, poisone
 def test_a_dtype_that_is_not_kept_is_refused(out_dtype):
     (Q, K, V), (O, lse, dO) = problem("cpu", 8, 8, 64)
     with pytest.raises(TypeError, match="out_dtype is .*; pass torch.float32, .* or None for torch.bfloat16"):
-        interpreter.attention(Q, K, V, out_dtype=out_dtype)
+        Interpreted.attention(Q, K, V, out_dtype=out_dtype)
     with pytest.raises(TypeError, match="out_dtype is "):
-        run_backward.backward(Q, K, V, O, lse, dO, out_dtype=out_dtype)
+        Interpreted.backward(Q, K, V, O, lse, dO, out_dtype=out_dtype)
 
 
 def test_O_in_fp32_has_no_room_at_d_256():
@@ -158,3 +160,30 @@ def test_O_in_fp32_has_no_room_at_d_256():
     with pytest.raises(ValueError, match="out_dtype is torch.float32 and d 256; O is put where Q was, .*: call"):
         launch.dtype_of_O(FP32, Q)
     assert launch.dtype_of_O(None, Q) == launch.dtype_of_O(torch.float16, Q) == torch.float16
+
+
+def test_parts_of_the_keys_add_up_to_the_whole(poisoned):
+    """At d = 256; lse, O and delta are those of rows that see more keys; shares come in fp32."""
+    Q, K, V, O, lse, dO, _ = on_a_cpu.inputs(on_a_cpu.Sizes((1, 2, 1), 70, 150, 256, False))
+    options = {"delta": (O.float() * dO.float()).sum(-1), "out_dtype": FP32}
+    whole = Interpreted.backward(Q, K, V, None, lse, dO, **options)
+    keys = slice(0, 83), slice(83, 150)
+    parts = [Interpreted.backward(Q, K[:, :, j], V[:, :, j], None, lse, dO, **options) for j in keys]
+    assert (sum(part.dQ for part in parts) - whole.dQ).abs().max() <= 1e-4 * whole.dQ.abs().max()
+    for name in ("dK", "dV"):
+        found, same = torch.cat([getattr(part, name) for part in parts], dim=2), getattr(whole, name)
+        assert (found - same).abs().max() <= 1e-4 * same.abs().max()
+
+
+def test_a_call_by_the_plan_of_another_has_the_same_bits(poisoned):
+    """At d = 256, which is launched otherwise; delta found before gives them too."""
+    *tensors, dlse = on_a_cpu.inputs(on_a_cpu.Sizes((2, 4, 2), 70, 131, 256, True))
+    Q, K, V, O, lse, dO = tensors
+    options = {"dlse": dlse, "causal": True}
+    with on_a_cpu.tiled(on_a_cpu.Tiles()), gluon.on_cpu(seed=1):
+        first, again = (backward.backward(*tensors, **options) for _ in range(2))
+        delta = (O.float() * dO.float()).sum(-1)
+        parts = backward.backward(Q, K, V, None, lse, dO, delta=delta, **options)
+    gradients.hold(first, Q, K, V, dO, dlse, causal=True)
+    for other in (again, parts):
+        assert all(torch.equal(one, same) for one, same in zip(first, other, strict=True))

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from flashlib.bench.common import harness
-from flashlib.kernels import private_apis
 from flashlib.kernels.hopper import launch as hopper
 from flashlib.kernels.launch import cache_layout, tile_sizes, which_gpu
+from flashlib.private_apis import of_driver
 
 GPU = torch.device("cuda", 0)
 HOPPER, MI300X = (9, 0), (9, 4)
@@ -26,14 +26,14 @@ def gpu(request, monkeypatch):
     monkeypatch.setattr(
         torch.cuda, "get_device_properties", lambda: SimpleNamespace(gcnArchName="gfx942:sramecc+")
     )
-    monkeypatch.setattr(private_apis, "device_properties", lambda index: PROPERTIES[request.param])
+    monkeypatch.setattr(of_driver, "device_properties", lambda index: PROPERTIES[request.param])
     return request.param
 
 
 def test_only_a_gpu_of_nvidia_has_a_capability_and_tma_and_fp8(gpu):
     of_nvidia = gpu == HOPPER
     assert which_gpu.capability(GPU) == (HOPPER if of_nvidia else (0, 0))
-    room = tile_sizes.room.__wrapped__(GPU)
+    room = tile_sizes._room.__wrapped__(GPU)
     assert room.tensor_cores and room.tma is of_nvidia
     assert room[:2] == tuple(PROPERTIES[gpu].values())[:2] and room.lanes == (32 if of_nvidia else 64)
     assert cache_layout._has_fp8(GPU) is of_nvidia

@@ -23,12 +23,10 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels import backward as portable
 from flashlib.kernels.hopper import launch as finished
 from flashlib.kernels.hopper import launch_backward
-from flashlib.kernels.launch.inputs import check_no_gradient, kernel_input, on_device_of
+from flashlib.kernels.launch.inputs import check_no_gradient, on_device_of
 from flashlib.types import Grads
 
 D, B_R, KEYS = 128, 64, 128  # KEYS: of a program
-# What the rungs allocate, in this order: each as much as the one before it, or more.
-NAMES = ("kv", "qo", "rows", "ds", "barriers", "dq")
 
 
 def launch(
@@ -50,12 +48,12 @@ def launch(
     dQ, dK, dV = (torch.empty_like(X, memory_format=torch.contiguous_format) for X in (Q, K, V))
     if not Q.numel() or not N_k:
         return Grads(*(X.zero_() for X in (dQ, dK, dV)))
-    O, dO = kernel_input(O), dO if finished.describable(dO) else dO.contiguous()
+    O, dO, summed = launch_backward.of_rows(O, dO)
     T_r, T_c = -(-N_q // B_R), -(-N_k // KEYS)
     problem = portable.Problem.of(Q, K, bool(causal), False)
     with on_device_of(Q):
-        prepare = portable.prepare_launch(O, dO, problem)
-        lse2, delta = portable.prepared(prepare, O, dO, lse, dlse, (B, H, problem.N_padded))
+        prepare = portable.prepare_launch(O, summed, problem)
+        lse2, delta = portable.prepared(prepare, O, summed, lse, dlse, (B, H, problem.N_padded))
         sums = torch.zeros(B * H * T_r * B_R * D, dtype=torch.float32, device=Q.device)
         given = {
             "q_desc": finished.describe(Q, B_R), "do_desc": finished.describe(dO, B_R),

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 EQUAL = {64: (64, 8), 128: (64, 4)}  # by d: keys of a tile, for which registers suffice, and slots that fit
 MOVED = {64: (128, 4), 128: (128, 2)}
-# What the rungs allocate, in this order: each as much as the one before it, or more.
-NAMES = ("q", "q_full", "k", "k_full", "v", "v_full", "o", "k_empty", "v_empty", "turn", "q_empty")
 
 
 def launch(

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from triton.experimental.gluon import language as gl
 
-from flashlib.kernels.hopper.interpreter.refused import Wrong
-from flashlib.kernels.hopper.interpreter.whole import quotient, rest
+from flashlib.gluon.refused import Wrong
+from flashlib.gluon.whole import quotient, rest
 
 
 class Begun:
@@ -67,10 +67,11 @@ class Tile:
         if not new or any(one is not None and not _is_all(one) for one in index):
             raise Wrong("index", given=index)
         layout = self.layout
-        for axis in new if layout is not None else ():  # one after the other, as the compiler expands axes
-            if not isinstance(layout, gl.SliceLayout) or layout.dim != axis:
-                raise Wrong("no_slice", layout=told(layout), dim=axis)
-            layout = layout.parent
+        for axis in new:  # one after the other, as the compiler expands axes
+            if layout is not None:
+                if not isinstance(layout, gl.SliceLayout) or layout.dim != axis:
+                    raise Wrong("no_slice", layout=told(layout), dim=axis)
+                layout = layout.parent
         return Tile(self.data[index], layout)
 
     def __bool__(self):

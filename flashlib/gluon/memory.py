@@ -1,4 +1,4 @@
-"""Shared memory, barriers and the copy unit, as a kernel of any learner uses them.
+"""Shared memory, barriers and the copy unit, as a kernel uses them.
 
 A copy fills its slot when it completes, with NaN before. What becomes of the commands is the model's, in
 `flashlib.pipeline`.
@@ -14,14 +14,18 @@ from typing import Any
 import torch
 from triton.experimental.gluon.language.nvidia import hopper
 
-from flashlib.kernels.hopper import interpreter
-from flashlib.kernels.hopper.interpreter import gluon
-from flashlib.kernels.hopper.interpreter.refused import Wrong
-from flashlib.kernels.hopper.interpreter.threads import current, say
-from flashlib.kernels.hopper.interpreter.tile import Begun, Tile, Type, common
+from flashlib.gluon.refused import Wrong
+from flashlib.gluon.threads import current, say
+from flashlib.gluon.tile import Begun, Tile, Type, common
 from flashlib.pipeline import commands as c
 
-LADDER = str(Path(interpreter.__file__).parents[1] / "ladder" / "tiles.py")
+LADDER = str(Path(__file__).parents[1] / "kernels" / "hopper" / "ladder" / "tiles.py")
+WRITTEN = "what threads wrote"
+
+
+def poison(dtype: torch.dtype) -> float:
+    """Return what stands where nothing was written: NaN, or a whole number that no kernel of ours writes."""
+    return math.nan if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
 class Memory:
@@ -30,6 +34,7 @@ class Memory:
     def __init__(self, name: str, item: int, is_barrier: bool, made: list) -> None:
         self.name, self.item, self.is_barrier = name, item, is_barrier
         self.made, self.parts = made, {}
+        self.written: dict[Any, int] = {}  # how often threads wrote to a part
 
     def part(self, at: tuple, shape: Sequence[int]) -> Any:
         if at not in self.parts:
@@ -105,7 +110,8 @@ class View:
         common(x)
         if x.data.shape != self.data.shape or x.dtype != self.dtype:
             raise Wrong("stored", given=f"{x.dtype} {x.shape}", slot=f"{self.dtype} {self.shape}")
-        say(c.Write(gluon.WRITTEN, self.part))
+        times = self.memory.written[self.part] = self.memory.written.get(self.part, 0) + 1
+        say(c.Write(WRITTEN if times == 1 else f"{WRITTEN} #{times}", self.part))
         self.data.copy_(x.data)
 
 
@@ -220,7 +226,7 @@ class TMA:
             room.copy_(tile)
 
         say(c.Copy(f"{tensor_desc.name}{at}", result.part, part), arrived)
-        result.data.fill_(gluon.poison(result.dtype))  # no unit has completed anything since
+        result.data.fill_(poison(result.dtype))  # no unit has completed anything since
 
     @staticmethod
     def async_copy_shared_to_global(tensor_desc: Described, coord: Sequence[int], src: View) -> None:
@@ -230,6 +236,16 @@ class TMA:
         def read():
             tile, room = tensor_desc.windows(at, src.data)
             tile.copy_(room)
+
+        say(c.Store(src.held(), src.part), read)
+
+    @staticmethod
+    def async_add_shared_to_global(tensor_desc: Described, coord: Sequence[int], src: View) -> None:
+        at = tensor_desc.check(coord, src)
+
+        def read():
+            tile, room = tensor_desc.windows(at, src.data)
+            tile.add_(room)
 
         say(c.Store(src.held(), src.part), read)
 

@@ -8,9 +8,8 @@ from triton.experimental.gluon.language.nvidia import hopper
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.kernels.hopper.interpreter import launched
-from flashlib.kernels.hopper.interpreter.refused import Wrong
-from flashlib.kernels.hopper.interpreter.tile import Tile, common
+from flashlib.gluon import Wrong, taken
+from flashlib.gluon.tile import Tile, common
 
 ROW = gl.constexpr(gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0]))
 
@@ -65,7 +64,7 @@ def described(X):
 
 def run(launch):
     ran = []
-    with launched.taken(lambda *noted: None, ran):
+    with taken(lambda *noted: None, ran):
         launch()
     return ran
 

@@ -1,4 +1,4 @@
-"""What is used of the insides of Triton and torch is as it was when it was tried, and stands in one file."""
+"""What is used of the insides of Triton and torch is as it was when it was tried, and stands in one room."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import contextvars
@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from flashlib import kernels
-from flashlib.kernels import private_apis, private_apis_tried
+from flashlib import private_apis
+from flashlib.private_apis import of_driver, tried
 import triton
 
-ROOT = Path(kernels.__file__).parents[1]
+ROOT = Path(private_apis.__file__).parents[1]
 NAMES = [
     (module, name, expected)
-    for used in (*private_apis_tried.USED.values(), private_apis_tried.USED_OF_TORCH)
+    for used in (*tried.USED.values(), tried.USED_OF_TORCH)
     for module, names in used.items()
     for name, expected in names.items()
 ]
@@ -52,14 +52,14 @@ def change(module, name, expected, now) -> str:
     """Return in a sentence what has changed at a name, "" if nothing."""
     if now == expected:
         return ""
-    library, tried, here = (
-        ("torch", private_apis_tried.TORCH, torch.__version__)
+    library, version, here = (
+        ("torch", tried.TORCH, torch.__version__)
         if module.startswith("torch")
-        else ("Triton", private_apis_tried.TRITON, triton.__version__)
+        else ("Triton", tried.TRITON, triton.__version__)
     )
     return (
-        f"flashlib/kernels/private_apis.py uses {module}.{name}, which is ({expected}) in {library} {tried} and "
-        f"({now}) in {here}: mend it there, and in private_apis_tried.py"
+        f"flashlib/private_apis uses {module}.{name}, which is ({expected}) in {library} {version} and "
+        f"({now}) in {here}: mend it there, and in tried.py"
     )
 
 
@@ -82,21 +82,19 @@ def test_what_is_used_is_as_it_was_when_it_was_tried(used, as_it_comes):
 
 def test_a_change_is_said_in_a_sentence(monkeypatch):
     module = "triton.runtime.interpreter"
-    names = private_apis_tried.USED["kernels in the interpreter"][module]
+    names = tried.USED["kernels in the interpreter"][module]
     assert names["_patch_lang"] == "fn"
     monkeypatch.setattr(triton, "__version__", "3.9.9")
     monkeypatch.setattr(f"{module}._patch_lang", lambda fn, scope: None)
     assert change(module, "_patch_lang", "fn", found(module, "_patch_lang")) == (
-        "flashlib/kernels/private_apis.py uses triton.runtime.interpreter._patch_lang, which is (fn) in Triton "
-        "3.7.1 and (fn, scope) in 3.9.9: mend it there, and in private_apis_tried.py"
+        "flashlib/private_apis uses triton.runtime.interpreter._patch_lang, which is (fn) in Triton "
+        "3.7.1 and (fn, scope) in 3.9.9: mend it there, and in tried.py"
     )
     monkeypatch.delattr(f"{module}._patch_lang")
     assert "(missing) in 3.9.9" in change(module, "_patch_lang", "fn", found(module, "_patch_lang"))
     name = "_len_torch_dispatch_stack"
     monkeypatch.delattr(torch._C, name)
-    assert f"in torch {private_apis_tried.TORCH} and (missing)" in change(
-        "torch._C", name, "int", found("torch._C", name)
-    )
+    assert f"in torch {tried.TORCH} and (missing)" in change("torch._C", name, "int", found("torch._C", name))
 
 
 @pytest.mark.parametrize("scratch", [0, 128])
@@ -108,7 +106,7 @@ def test_a_launch_hands_to_the_driver_what_tritons_launcher_does(kind, scratch):
 
     def launched():
         triton.set_allocator(lambda size, align, stream: ("memory", size, align, stream))
-        private_apis.relaunch(compiled, (5, 6, 7), ("last",))(("a", "b"), (8, None), stream=3)
+        of_driver.relaunch(compiled, (5, 6, 7), ("last",))(("a", "b"), (8, None), stream=3)
         run(5, 6, 7, 3, "function", "packed", None, None, None, "a", "b", 8, None, "last")
 
     handed = []
@@ -136,14 +134,12 @@ def private_lines(text):
     return [line.strip() for line in text.splitlines() if PRIVATE.search(line)]
 
 
-def test_all_of_it_stands_in_one_file():
+def test_all_of_it_stands_in_one_room():
     files = sorted(ROOT.rglob("*.py"))
     using = {path.relative_to(ROOT).as_posix(): private_lines(path.read_text(encoding="utf-8")) for path in files}
-    assert [path for path, lines in using.items() if lines] == [
-        "kernels/private_apis.py",
-        "kernels/private_apis_tried.py",
-    ]
-    assert len(using["kernels/private_apis.py"]) > 15
+    found = {path: lines for path, lines in using.items() if lines}
+    assert {path.rpartition("/")[0] for path in found} == {"private_apis"}
+    assert sum(map(len, found.values())) > 15
 
 
 def imported(version) -> list[str]:
@@ -157,7 +153,7 @@ def imported(version) -> list[str]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("version, missing", private_apis_tried.TRIED.items())
+@pytest.mark.parametrize("version, missing", tried.TRIED.items())
 def test_on_a_version_that_was_tried_the_import_says_what_does_not_run(version, missing):
     said = imported(version)
     assert bool(said) == bool(missing)
@@ -177,7 +173,7 @@ def test_on_another_version_the_import_says_once_what_may_not_work():
 
 def test_the_version_that_is_pinned_was_tried():
     pinned = (ROOT.parent / "requirements.txt").read_text(encoding="utf-8")
-    assert f"triton=={private_apis_tried.TRITON}" in pinned and f"torch=={private_apis_tried.TORCH}\n" in pinned
+    assert f"triton=={tried.TRITON}" in pinned and f"torch=={tried.TORCH}\n" in pinned
 
 
 class Compiled:
@@ -197,9 +193,9 @@ class Compiled:
 
 def test_a_launch_is_made_again_and_hooks_see_it(monkeypatch):
     gpu = types.SimpleNamespace(get_current_device=lambda: 3, get_current_stream=lambda device: device + 4)
-    monkeypatch.setattr(private_apis.driver, "_active", gpu)
+    monkeypatch.setattr(of_driver.driver, "_active", gpu)
     compiled = Compiled()
-    launch = private_apis.relaunch(compiled, (5, 1, 1), ("last",))
+    launch = of_driver.relaunch(compiled, (5, 1, 1), ("last",))
     hook, expected = triton.knobs.runtime.launch_exit_hook, []
     for hooks in ([], [lambda told: None], []):
         monkeypatch.setattr(hook, "calls", hooks)

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from flashlib.kernels.hopper.interpreter.names import Names
+from flashlib.gluon.names import Names
 
 
 def allocated(names):

@@ -11,10 +11,9 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from flashlib import kernels
 from flashlib.pipeline import commands as c
 
-OURS = str(Path(kernels.__file__).parent)  # what these allocate has the name that the kernel gives it
+OURS = str(Path(__file__).parents[1] / "kernels")
 
 
 class Names:
@@ -22,11 +21,12 @@ class Names:
 
     def __init__(self, code: CodeType) -> None:
         self.code, self.counts = code, dict.fromkeys(c.UNITS, 0)
+        self.is_ours = code.co_filename.startswith(OURS)
         self.parts: dict[str, list[str]] = {}
 
     def learn(self, functions: Iterable[FunctionType]) -> None:
         """Read off how functions take tuples apart: `k_slots, k_full, k_empty = k` names the parts of k."""
-        for code in (function.__code__ for function in functions if _is_learners(function.__code__)):
+        for code in (function.__code__ for function in functions if self._counts(function.__code__)):
             for _, target, value in _assignments(code):
                 if isinstance(target, ast.Tuple) and isinstance(value, ast.Name):
                     self.parts.setdefault(value.id, [ast.unparse(one) for one in target.elts])
@@ -36,7 +36,7 @@ class Names:
         frame: Any = sys._getframe(2)
         inner = ""
         while frame and frame.f_code is not self.code:
-            if not inner and _is_learners(frame.f_code):
+            if not inner and self._counts(frame.f_code):
                 line, names = self._line(frame)
                 inner = names[self._nth(line) % len(names)] if names else ""
             frame = frame.f_back
@@ -52,6 +52,10 @@ class Names:
         name = f"{name}#{taken}" if taken else name
         self.counts[name] = 0
         return name
+
+    def _counts(self, code):
+        """Return whether names in this function count: in a learner's kernel not those in a helper of ours."""
+        return self.is_ours or not code.co_filename.startswith(OURS)
 
     def _nth(self, line):
         """Return how many names a line has given before."""
@@ -75,10 +79,6 @@ class Names:
             return [name]
         parts = self.parts.get(name, [])
         return parts if len(parts) == len(value.elts) else [name] * len(value.elts)
-
-
-def _is_learners(code):
-    return not code.co_filename.startswith(OURS)
 
 
 @functools.lru_cache(maxsize=256)

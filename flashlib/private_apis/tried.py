@@ -1,7 +1,7 @@
-"""The private parts of Triton and torch that `private_apis` uses, and the versions that it was tried with.
+"""The private parts of Triton and torch that this room uses, and the versions that they were tried with.
 
-A new version may change any of it; `tests/kernels/test_private_apis.py` says what has changed. To try a new
-version, run that test, mend in `private_apis` what it names, and note in TRIED what does not run there.
+A new version may change any of it; `tests/test_private_apis.py` says what has changed. To try a new
+version, run that test, mend what it names, and note in TRIED what does not run there.
 
 USED has, by what needs it and by module, each name and what is expected of it: its parameters, or the type of what
 has none, or "set" for an attribute that an object gets when it is made. Attributes of kernels and compiled kernels

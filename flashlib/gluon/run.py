@@ -1,0 +1,177 @@
+"""Runs kernels in Gluon as they are launched, whoever wrote them, and reports what each role does.
+
+Programs of a launch run one after the other. Whoever an order picks goes next, so one run says nothing about other
+orders. But what its roles said is a Program of `flashlib.pipeline`, for which `check` looks at the others: what a
+role says must not depend on them.
+"""
+
+import contextlib
+import functools
+import itertools
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from triton import JITFunction
+
+from flashlib.gluon.language import Language
+from flashlib.gluon.refused import Wrong
+from flashlib.gluon.threads import Order, Role, played
+from flashlib.gluon.world import World
+from flashlib.inputs import check_counts
+from flashlib.pipeline import commands as c
+from flashlib.pipeline.multiprocessor import Fault
+from flashlib.pipeline.schedules import Chance
+from flashlib.private_apis import of_driver, of_gluon
+
+NUMBER_INDEXED = re.compile("'(Whole|int|float)' object is not subscriptable")
+OPTIONS_OF_THE_COMPILER = "num_stages", "num_ctas", "maxnreg"
+
+
+class Ran(NamedTuple):
+    """What one program of a launch did.
+
+    number: of the program, one for each axis of the grid. said: {role: its commands}, up to a fault. warps: {role:
+    how many it has}. fault: in one of the orders, or None. whole: whether what was said came to its end.
+    registers: {role: of a thread}, empty if the kernel does not say. stored: numbers that it stored to tensors.
+    kernel: its name.
+    """
+
+    number: tuple
+    said: dict[str, list]
+    barriers: tuple
+    slots: tuple
+    warps: dict[str, int]
+    fault: Fault | None
+    whole: bool = False
+    registers: dict[str, int] = {}  # noqa: RUF012  never written to
+    stored: int = 0
+    kernel: str = ""
+
+    def program(self) -> c.Program:
+        """Return the Program of what was said."""
+        roles: dict[str, Callable] = {
+            role: functools.partial(iter, said) for role, said in self.said.items() if said
+        }
+        return c.Program(roles, self.barriers, self.slots)
+
+
+def first_and_last() -> Sequence:
+    """Return two orders: in one the first roles go first, in the other the last ones do."""
+    return Order(last_first=False), Order(last_first=True)
+
+
+@contextlib.contextmanager
+def on_cpu(*, seed: int | None = None, order: str = "first", multiprocessors: int = 2) -> Iterator[list[Ran]]:
+    """Run kernels in Gluon on the CPU meanwhile, launched by their own functions as on a Hopper GPU.
+
+    Yields a list that gets the Ran of each program. order: "first" or "last", which role goes when several can;
+    with a seed, any role or unit, drawn at random. multiprocessors: of the GPU that the launchers see. Tensors are
+    in the computer's memory. Raises Fault for what a kernel must never do, Wrong for what the compiler or the
+    hardware would not take, and RuntimeError where Triton compiles its kernels, as these run too.
+
+    It says nothing about speed. Registers are counted, not allocated.
+    """
+    orders = _orders(seed, order)
+    check_counts(at_least=1, multiprocessors=multiprocessors)
+    if not of_driver.interpreted():
+        raise RuntimeError("kernels are compiled here: set TRITON_INTERPRET=1 before Triton is imported")
+    found: list[Ran] = []
+
+    def run(kernel, arguments, grid, options):
+        found.extend(launch(kernel, arguments, grid, options, orders))
+        if found[-1].fault:
+            raise found[-1].fault
+
+    gpu = of_gluon.StandIn(multiprocessors)
+    with of_gluon.standing_in(gpu), of_gluon.gluon_launches_taken(run):
+        yield found
+
+
+def _orders(seed, order):
+    """Return what makes the orders of a program."""
+    if seed is not None:
+        check_counts(seed=seed)
+        chance = random.Random(seed)
+        return lambda: (Chance(chance),)
+    if order not in ("first", "last"):
+        raise ValueError(f'order is {order!r}; pass "first" or "last", or a seed for a random one')
+    return lambda: (Order(last_first=order == "last"),)
+
+
+def taken(see: Callable[[JITFunction, tuple, dict], object], ran: list[Ran]) -> contextlib.AbstractContextManager:
+    """Return a context in which launches of Gluon kernels run here, each program in two orders.
+
+    see: called before each launch. ran: gets all Ran, faults in them.
+    """
+
+    def run(kernel, arguments, grid, options):
+        see(kernel, arguments, options)
+        ran.extend(launch(kernel, arguments, grid, options, first_and_last))
+
+    return of_gluon.gluon_launches_taken(run)
+
+
+def launch(
+    kernel: JITFunction, arguments: tuple, grid: Any, options: dict, orders: Callable[[], Sequence]
+) -> list[Ran]:
+    """Run all programs of a launch on the CPU, and return what each did, up to the first fault.
+
+    orders: makes the orders in which a program runs, one run after the other; none follows a run that added to a
+    tensor, which would add again. Raises Wrong for what the compiler or the hardware would not take, and what the
+    kernel's own lines raise.
+    """
+    given = dict(zip(kernel.arg_names, arguments, strict=False)) | options
+    warps = given.pop("num_warps", 4)
+    for option in OPTIONS_OF_THE_COMPILER:
+        given.pop(option, None)
+    sizes = grid(given) if callable(grid) else grid
+    sizes = (*sizes, 1, 1)[:3]
+    found = []
+    for number in itertools.product(*(range(n) for n in reversed(sizes))):
+        number = number[::-1]
+        try:
+            found.append(_in_orders(kernel, given, number, sizes, warps, orders()))
+        except Wrong as wrong:
+            wrong.fields.update(program=number[:2], grid=sizes[:2])
+            raise
+        except TypeError as error:
+            if NUMBER_INDEXED.search(str(error)):
+                raise Wrong("number_indexed").with_traceback(error.__traceback__) from error
+            raise
+        if found[-1].fault:
+            break
+    return found
+
+
+def _in_orders(kernel, given, number, grid, warps, orders):
+    """Return the run in which most was said, with the fault of another if it has none itself."""
+    runs = []
+    for order in orders:
+        gl = Language(number, grid, kernel.fn.__code__, warps)
+        runs.append(_run(gl, kernel, given, order))
+        if gl.added:
+            break
+    runs.sort(key=lambda ran: sum(map(len, ran.said.values())))
+    fault = next((ran.fault for ran in reversed(runs) if ran.fault), None)
+    return runs[-1]._replace(fault=fault)
+
+
+def _run(gl, kernel, given, order):
+    world = World(gl)
+    fixed = {one.name for one in kernel.params if one.is_constexpr}
+    arguments = {name: world.argument(name, x, name in fixed) for name, x in given.items()}
+    alike = Role("warps", functools.partial(world.plain(kernel.fn), **arguments), ())
+    gl.names.learn(world.made)
+    alike.warps = gl.warps
+    fault = None
+    try:
+        played(gl, alike, order)
+    except Fault as error:
+        fault = error
+    threads = gl.roles or [alike]
+    counts, stored = {role.role: role.warps for role in threads}, sum(role.stored for role in threads)
+    parts = tuple(gl.barriers), tuple(gl.slots)
+    name = kernel.fn.__name__
+    return Ran(gl.number, gl.said, *parts, counts, fault, fault is None, gl.registers, stored, name)

@@ -1,1 +1,0 @@
-"""Gluon kernels run on a CPU, their roles as threads."""

@@ -1,0 +1,142 @@
+"""Private parts of Triton's compiler, for reports on compiled kernels."""
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from unittest import mock
+
+from triton import JITFunction, knobs
+from triton.compiler.errors import CompilationError
+from triton.runtime import cache, driver
+
+
+class _NoDevice:
+    """What Triton asks of a driver while it compiles."""
+
+    def __init__(self, capability):
+        self.capability = capability
+
+    def get_current_device(self):
+        return self.capability  # the key of Triton's kernels in memory
+
+    def get_current_stream(self, device):
+        return 0
+
+    def get_current_target(self):
+        from triton.backends.compiler import GPUTarget
+
+        of_amd = isinstance(self.capability, str)
+        return GPUTarget(*("hip", self.capability, 64) if of_amd else ("cuda", self.capability, 32))
+
+
+def pretend_gpu(capability: int | str) -> None:
+    """Let kernels be compiled for a GPU that need not be there.
+
+    capability: ten times NVIDIA's number, or the name of an architecture of AMD's with wavefronts of 64.
+    """
+    driver.set_active(_NoDevice(capability))
+
+
+def replace_run(run: Callable) -> Callable:
+    """Let run(kernel, *args, grid, warmup, **options) take the place of every launch; return what it replaced."""
+    before, JITFunction.run = JITFunction.run, run
+    return before
+
+
+def stopped_at_ttgir(stop: Callable[[object], object]) -> AbstractContextManager:
+    """Return a context in which stop(ttgir) takes the place of what makes LLVM's code from TTGIR."""
+    from triton.backends.amd.compiler import HIPBackend
+    from triton.backends.nvidia.compiler import CUDABackend
+
+    context = ExitStack()
+    for backend in (CUDABackend, HIPBackend):
+        context.enter_context(mock.patch.object(backend, "make_llir", lambda _, ttgir, *__: stop(ttgir)))
+    return context
+
+
+def stopped_at_shared_memory(stop: Callable[[int], object]) -> AbstractContextManager:
+    """Return a context in which stop(shared) takes the place of what makes LLVM's code, which may take a minute.
+
+    shared: bytes of shared memory that a program takes.
+    """
+    from triton.backends.nvidia import compiler
+
+    def allocated(backend, ttgir, metadata, options, capability):
+        passes = compiler.ir.pass_manager(ttgir.context)
+        compiler.passes.ttgpuir.add_allocate_warp_groups(passes)
+        compiler.passes.convert.add_scf_to_cf(passes)
+        compiler.passes.gluon.add_inliner(passes)
+        version = compiler.get_ptx_version_from_options(options, backend.target.arch)
+        compiler.nvidia.passes.ttgpuir.add_allocate_shared_memory_nv(passes, capability, version)
+        passes.run(ttgir, "allocate")
+        stop(ttgir.get_int_attr("ttg.shared"))
+
+    return mock.patch.object(compiler.CUDABackend, "make_llir", allocated)
+
+
+def forget_compiled(kernel: JITFunction) -> None:
+    """Let a kernel be compiled anew."""
+    kernel.device_caches.clear()
+
+
+def show_ptxas() -> None:
+    """Compile all anew, since Triton's cache does not keep what ptxas says, and print that."""
+    knobs.compilation.always_compile = knobs.nvidia.dump_ptxas_log = True
+
+
+def compiles_always() -> bool:
+    """Return whether nothing that was compiled before is used, as TRITON_ALWAYS_COMPILE=1 asks."""
+    return knobs.compilation.always_compile
+
+
+def ptxas() -> str:
+    """Return where NVIDIA's assembler is; raise RuntimeError if it is missing."""
+    return knobs.nvidia.ptxas.path
+
+
+def located(error: BaseException) -> tuple[str, int] | None:
+    """Return the text of a function and which of its lines the compiler refuses, from 1; None if not known."""
+    line = getattr(getattr(error, "node", None), "lineno", None)
+    return (error.src, line) if isinstance(error, CompilationError) and error.src and line else None
+
+
+def refusal(error: BaseException) -> str:
+    """Return what an error of Triton's says, without the lines of the program."""
+    said = error.error_message if isinstance(error, CompilationError) else str(error)
+    return (said or "").strip()
+
+
+def nvdisasm() -> str:
+    """Return where NVIDIA's disassembler is; raise RuntimeError if it is missing."""
+    return knobs.nvidia.nvdisasm.path
+
+
+def cache_of(key: str) -> "cache.CacheManager":
+    """Return a folder of Triton's cache, with get_file(name) and put(data, name, binary)."""
+    return cache.get_cache_manager(key)
+
+
+def ensure_cache() -> None:
+    """Have Triton keep what it compiles in a temporary folder, until Python ends, where it cannot in its own.
+
+    Its own is in the home folder, which a user may not have, or what TRITON_CACHE_DIR names.
+    """
+    folder = knobs.cache.dir
+    try:
+        os.makedirs(folder, exist_ok=True)
+        writable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        os.environ["TRITON_CACHE_DIR"] = _temporary_cache()
+
+
+@functools.cache
+def _temporary_cache():
+    folder = tempfile.mkdtemp(prefix="triton-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

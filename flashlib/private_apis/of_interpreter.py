@@ -1,0 +1,112 @@
+"""Private parts of Triton's interpreter, which is made faster and right."""
+
+import dataclasses
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import triton
+import triton.language as tl
+from triton import JITFunction
+from triton.runtime import interpreter
+
+
+def interpret_language() -> None:
+    """Replace Triton's own functions that were made for the compiler, as Triton was imported early.
+
+    They are replaced in all modules that are loaded: whoever imported `cdiv` before has the same one as Triton.
+    """
+    modules = {name: vars(module) for name, module in list(sys.modules.items()) if isinstance(module, ModuleType)}
+    own = [names for module, names in modules.items() if module.startswith("triton.")]
+    compiled = {id(f): f for names in own for f in names.values() if type(f) is JITFunction}
+    made = {key: triton.jit(f.fn) for key, f in compiled.items()}
+    for names in modules.values() if made else ():
+        names.update({name: made[id(value)] for name, value in list(names.items()) if id(value) in made})
+    for key, function in compiled.items():
+        if vars(tl.tensor).get(function.__name__) is function:
+            tl.core._tensor_member_fn(made[key])
+
+
+def replace_in_interpreter(
+    *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable, handle: Callable,
+    builtins: Callable, cast: Callable, broadcast: Callable, operands: Callable,
+) -> None:  # fmt: skip
+    """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
+
+    One thread launches at a time, since a launch changes `triton.language` for all of them.
+
+    patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
+    a type; block_type: takes the __init__ of block types and returns __new__ and __init__; tensor: the __init__ of
+    tensors; handle: takes the __init__ of their handles. builtins: takes what finds (name, function) of the
+    builtins of a module or a class, and returns what finds those to put there. cast, broadcast, operands: take
+    what makes of tensors those of another type, of one shape, and of one type and shape; operands also gets the
+    new broadcast.
+    """
+    kernels, turn = interpreter.InterpretedFunction, threading.RLock()
+    kernels.run = _in_turn(kernels.run, turn)
+    interpreter._patch_lang = patch_lang(interpreter._patch_lang)
+    builder = interpreter.interpreter_builder
+    # Whether a sum of integers leaves its type: eight operations on each, and nobody reads their result.
+    builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
+    interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
+    tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
+    tl.tensor.__init__ = tensor
+    Handle.__init__ = handle(Handle.__init__)
+    called = builtins(_builtins)
+    interpreter._patch_builtin = lambda part, _, scope: [scope.set_attr(part, *pair) for pair in called(part)]
+    semantic = interpreter.interpreter_semantic
+    semantic.cast = cast(semantic.cast)
+    semantic.broadcast_impl_value = broadcast(semantic.broadcast_impl_value)
+    semantic.binary_op_type_checking_impl = operands(
+        semantic.binary_op_type_checking_impl, semantic.broadcast_impl_value
+    )
+
+
+def _builtins(part):
+    return [(name, member) for name, member in inspect.getmembers(part) if tl.core.is_builtin(member)]
+
+
+def interpreted_call(builtin: Callable) -> Callable:
+    """Return a builtin of `triton.language` as the interpreter calls it."""
+    f, semantic = getattr(builtin, "__wrapped__", builtin), interpreter.interpreter_semantic
+
+    def call(*arguments, **options):
+        options["_semantic"] = semantic
+        return f(*arguments, **options)
+
+    return call
+
+
+Handle: Any = interpreter.TensorHandle  # of numbers, as an array, and their type: what a tensor is made of
+
+
+class _Shape(NamedTuple):
+    """What create_splat asks of a type."""
+
+    shape: tuple[int, ...]
+
+
+def widened_handle(x: tl.tensor, dims: tuple[int, ...]) -> object:
+    """Return the handle of a tensor that is repeated to a shape, which has as many axes as x, or x has none."""
+    builder = interpreter.interpreter_builder
+    if x.type.is_block():
+        return builder.create_broadcast(x.handle, dims)
+    return builder.create_splat(_Shape(dims), x.handle)
+
+
+def _in_turn(launch, turn):
+    @functools.wraps(launch)
+    def run(*arguments, **options):
+        with turn:
+            return launch(*arguments, **options)
+
+    return run
+
+
+def nothing_to_restore() -> object:
+    """Return what `patch_lang` returns where it has changed nothing."""
+    return interpreter._LangPatchScope()
