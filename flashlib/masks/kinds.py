@@ -403,7 +403,8 @@ def _cast(X, other):
 
 def _in_range(cap, S):
     """Return a cap that the dtype of S can hold, and so its inverse, as the kernels take it."""
-    return cap if S.dtype.itemsize > 4 else min(max(cap, 2.0**-120), 2.0**120)
+    wide = not hasattr(S, "dtype") or S.dtype.itemsize > 4
+    return cap if wide else min(max(cap, 2.0**-120), 2.0**120)
 
 
 def _tanh(S, cap):

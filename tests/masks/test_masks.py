@@ -369,6 +369,12 @@ def test_what_a_score_may_not_return_is_refused_in_words(rng):
         masks.score(lambda T, h, r, c: S, G).score(torch.from_numpy(S), masks.Place(6, 6), *np.ogrid[ALL])
 
 
+def test_a_soft_cap_takes_a_number():
+    place = masks.Place(1, 1)
+    assert masks.softcap(2.0).score(1.0, place, 0, 0) == 2 * np.tanh(0.5)
+    assert masks.softcap(2.0).slope(1.0, place, 0, 0) == 1 - np.tanh(0.5) ** 2
+
+
 def test_a_score_and_its_slope_may_depend_on_less_than_S(rng):
     Q, K, V, dO = problem(rng, 6, 6)
     results = []
