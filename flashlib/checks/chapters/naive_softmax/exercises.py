@@ -45,6 +45,7 @@ def scores_for(answer: Callable, known: Known) -> Verdict:
         ("equal weights", [0.2] * 5),
         ("weights of very different size", [0.999, 0.0005, 0.0005]),
         ("weights as small as 1e-30", [1 - 2**-20, 2**-20, 1e-30]),
+        ("twenty weights", np.arange(1, 21) / 210),
     )
     cases = [_backwards(words, row) for words, row in rows]
     verdict = examine(_up_to_a_shift(answer), cases + random_cases.cases(_any_weights), known)
