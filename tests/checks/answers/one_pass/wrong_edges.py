@@ -54,7 +54,7 @@ def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
     return new, a * l + P.sum(axis=1), a[:, None] * O_acc + P.astype(np.float16) @ V_j
 
 
-# block_step, value: a first block told by O_acc = 0
+# block_step, empty_by_O: a first block told by O_acc = 0
 def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
     S = Q_i @ K_j.T * scale
     if not O_acc.any():
