@@ -54,7 +54,7 @@ def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
     return new, a * l + P.sum(axis=1), a[:, None] * O_acc + P.astype(np.float16) @ V_j
 
 
-# block_step, empty_by_O: a first block told by O_acc = 0
+# block_step, O_0_is_nothing: a first block told by O_acc = 0
 def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
     S = Q_i @ K_j.T * scale
     if not O_acc.any():
@@ -88,7 +88,7 @@ def my_one_row(q, K, V, B_c, scale):
     return O / l
 
 
-# one_row, empty_by_O: a first block told by O = 0
+# one_row, O_0_is_nothing: a first block told by O = 0
 def my_one_row(q, K, V, B_c, scale):
     m, l, O = 0.0, 0.0, np.zeros(len(q))
     for s in range(0, len(K), B_c):
