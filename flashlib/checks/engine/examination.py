@@ -80,16 +80,20 @@ def examine(
 
 
 def _inexact(tried, outputs):
-    """Return the Finding that every wrong result is right to a few digits, or None."""
+    """Return the Finding that every wrong result is right to a few digits, perhaps by its dtype, or None."""
+    found = None
     for case, result, problem, _ in tried:
         if problem is None:
             continue
         floats = all(np.asarray(x).dtype.kind == "f" for x in outputs_of(case.expected, outputs))
         coarser = case._replace(tolerance=FEW_DIGITS)
-        exact = not floats or not 0 < case.tolerance <= FEW_DIGITS / 10
-        if exact or problem.id != "value" or find_problem(result, coarser, outputs):
+        if problem.id != "value" or not floats or not 0 < case.tolerance <= FEW_DIGITS / 10:
             return None
-    return Finding("inexact")
+        rest = find_problem(result, coarser, outputs)
+        if rest and rest.id != "dtype":
+            return None
+        found = found or rest or Finding("inexact")
+    return found
 
 
 def _copy(x):

@@ -72,7 +72,7 @@ def _problem(
     """Return Q, K, V, dO, lse, delta as they are given, and the exact Grads of standard attention.
 
     last: the last number of each query and of each key, which makes all scores larger; apart: but far
-    lower in the first half of the rows. large: "dQ" or "dKV", whose sums are then beyond 65504. alike: rows of V
+    lower in every second row. large: "dQ" or "dKV", whose sums are then beyond 65504. alike: rows of V
     differ little, and dP is larger than dP - delta. light: a slice of keys whose scores are so far below the others,
     while their dP is large; without a mask, every second row has a Q of 0 and equal weights.
     """
@@ -80,7 +80,7 @@ def _problem(
     Q, K, V, dO = (rng.normal(size=(N, d)) for N in (N_q, N_k, N_k, N_q))
     if last:
         Q[:, -1], K[:, -1] = last
-        Q[:, -1] *= np.where(apart & (np.arange(N_q) < N_q // 2), -1, 1)
+        Q[:, -1] *= np.where(apart & (np.arange(N_q) % 2 == 0), -1, 1)
     if large:
         V, dO[:, 0] = V / 64, 60000
         Q[:, 1], K[:, 1] = (0, V[:, 0] * 2**15) if large == "dQ" else (512, 0)
