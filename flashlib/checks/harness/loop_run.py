@@ -41,8 +41,8 @@ class Sizes(NamedTuple):
         return f"N_q = {self.N_q}, N_k = {self.N_k}, d = {self.d}, {tiles}{self.words}, scale = {self.scale:g}"
 
 
-# From small to large; ragged, fewer keys than queries and more; some overflow without a maximum. With seed 342 some
-# weights and factors are of the size of exp(-19).
+# From small to large; ragged, fewer keys than queries and more; some overflow without a maximum. With seed 342
+# there are weights and factors near exp(-19).
 RUNS = (
     Sizes(4, 4, 2, 2, 2, 0.3),
     Sizes(3, 7, 2, 2, 3, 0.4),

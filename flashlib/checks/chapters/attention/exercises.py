@@ -95,14 +95,18 @@ def causal_attention(answer: Callable, known: Known) -> Verdict:
         _attention("scores near -20000", np.full((3, 2), 14142.0), K[:3] + np.arange(3)[:, None] / 1e5, V[:3]),
         _random(rng, "one column", 3, 4, 1),
         _attention("rows whose scores lie far apart", np.array([[0.0, 0], [800, 0], [1600, 0]]), K, V),
-        _attention("a key 18 below the other", np.full((2, 2), 1.0), np.array([[0.0, 0], [-25.0, 0]]), 50.0 ** V[:2]),
+        _attention(
+            "a key 18 below the other", np.full((2, 2), 1.0), np.array([[0.0, 0], [-25.0, 0]]), 50.0 ** V[:2]
+        ),
         _attention("a value of 0", np.eye(3, 2), K[:3], V[:3] * [[0], [1], [1]]),
     ]
     some_see_none = [
         _random(rng, "two queries and one key", 2, 1, 2),
         _random(rng, "more queries than keys, so that some see none", 5, 3, 4),
         _random(rng, "one key and three queries", 3, 1, 4, times=100),
-        _attention("rows 2000 apart, beside rows that see none", np.outer([0, 0, 2900, 0, -2900], [1.0, 0]), K[:3], V[:3]),
+        _attention(
+            "rows 2000 apart, beside rows that see none", np.outer([0, 0, 2900, 0, -2900], [1.0, 0]), K[:3], V[:3]
+        ),
     ]
     fp32 = [
         _random(rng, "inputs of fp32", 4, 6, 5, dtype=np.float32),

@@ -183,8 +183,8 @@ def _given(words, Q_i, K_j, lse_i, P_ij):
 def _tile(rng, words, B_r, N_k, B_c, d, offset=0, hidden=0, dtype=float, scale=0.375, apart=False):
     """Return the Case of the last B_c of N_k keys.
 
-    offset: of all scores; apart: of the last row's scores alone, and far less of the others. hidden: rows that see no
-    key.
+    offset: of all scores; apart: of the last row's scores alone, and far less of the others. hidden: how many rows
+    see no key.
     """
     Q_i, K = (rng.normal(size=(N, d)).round(1) for N in (B_r, N_k))
     if offset:

@@ -46,7 +46,7 @@ def in_blocks(answer: Callable, names: dict[int, str], at: int, limit: int) -> C
 def _problem(rng, N_q, N_k, d, offset, scale, apart):
     """Return Q, K, V, dO, lse, delta and the Grads of standard attention.
 
-    offset: of all scores, or of those of each key; apart: of the last row's scores alone, and far less of the others.
+    offset: of all scores, or of those of each key; apart: of the last row's alone, and far less of the others.
     """
     Q, K, V, dO = (rng.normal(size=(N, d)).round(1) for N in (N_q, N_k, N_k, N_q))
     if np.any(offset):

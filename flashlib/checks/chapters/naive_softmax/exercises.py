@@ -133,7 +133,7 @@ def _about_threshold(dtype, x, right):
 
 @exercise(title="Which scores are safe?", minutes=10, difficulty="medium")
 def safe_bound(answer: Callable, known: Known) -> Verdict:
-    runs = [(dtype, n) for n in (1, 3, 100, 1000, 16384) for dtype in DTYPES]
+    runs = [(dtype, n) for n in (1, 3, 30, 100, 1000, 16384) for dtype in DTYPES]
     cases = [_bound(dtype, n) for dtype, n in runs] + random_cases.cases(_any_bound)
     answer, given = _recorded(answer)
     verdict = examine(answer, cases, known)

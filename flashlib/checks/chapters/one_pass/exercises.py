@@ -80,8 +80,12 @@ def block_step(answer: Callable, known: Known) -> Verdict:
         _block(rng, "equal keys, scores of -1e12", 2, 3, 2, 0, (0, -2e12), 0.5, alike=True),
         _block(rng, "2 keys after others whose values are 0", 2, 2, 2, 2, v=0),
         _block(rng, "equal keys, a maximum of 0 before", 2, 2, 2, 1, (0, 1), 0.5, alike=True),
-        _block(rng, "equal keys, 25 below those before", 2, 2, 2, 2, (0, -50), 0.5, alike=True)._replace(tolerance=EXACT),
-        _block(rng, "equal keys, 25 above those before", 2, 2, 2, 2, (0, 50), 0.5, alike=True)._replace(tolerance=EXACT),
+        _block(rng, "equal keys, 25 below those before", 2, 2, 2, 2, (0, -50), 0.5, alike=True)._replace(
+            tolerance=EXACT
+        ),
+        _block(rng, "equal keys, 25 above those before", 2, 2, 2, 2, (0, 50), 0.5, alike=True)._replace(
+            tolerance=EXACT
+        ),
         _block(rng, "rows that lie 1800 apart", 3, 3, 2, 3, (6000, 6000), apart=True),
     ]
     cases = fixed + random_cases.cases(_any_block)
@@ -134,8 +138,12 @@ def one_row(answer: Callable, known: Known) -> Verdict:
         _row(rng, "equal keys, scores of -3e6", 5, 3, scale=0.5, alike=-2e6),
         _row(rng, "values that begin with 0", 5, 2, v=[[0], [0], [0], [1], [1]]),
         _row(rng, "4 keys in blocks of 2, a maximum of 0 first", 4, 2, alike=[[0], [0], [1], [1]]),
-        _row(rng, "4 keys in blocks of 2, the last 25 below", 4, 2, alike=[[0], [0], [-28], [-28]])._replace(tolerance=EXACT),
-        _row(rng, "4 keys in blocks of 2, the last 25 above", 4, 2, alike=[[0], [0], [28], [28]])._replace(tolerance=EXACT),
+        _row(rng, "4 keys in blocks of 2, the last 25 below", 4, 2, alike=[[0], [0], [-28], [-28]])._replace(
+            tolerance=EXACT
+        ),
+        _row(rng, "4 keys in blocks of 2, the last 25 above", 4, 2, alike=[[0], [0], [28], [28]])._replace(
+            tolerance=EXACT
+        ),
         _row(rng, "one column, one key", 1, 2, d=1),
         _row(rng, "five columns", 4, 3, d=5),
         _row(rng, "many keys", MANY, 30),

@@ -139,8 +139,12 @@ def last_tile(answer: Callable, known: Known) -> Verdict:
         _padded(rng, "2 keys of 3, scores of -1e6", 2, 3, 1, 2, 2, 0.0, 0.5, (-2e6, -2e6)),
         _padded(rng, "2 keys of 3, scores of -2e12", 2, 3, 1, 2, 2, 0.0, 0.5, (-4e12, -4e12)),
         _padded(rng, "2 keys of 3, a maximum of 0 before", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 2)),
-        _padded(rng, "2 keys of 3, 25 below those before", 2, 3, 1, 2, 2, 50.0, 0.5, (0, -50))._replace(tolerance=SMALL),
-        _padded(rng, "2 keys of 3, 25 above those before", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 50))._replace(tolerance=SMALL),
+        _padded(rng, "2 keys of 3, 25 below those before", 2, 3, 1, 2, 2, 50.0, 0.5, (0, -50))._replace(
+            tolerance=SMALL
+        ),
+        _padded(rng, "2 keys of 3, 25 above those before", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 50))._replace(
+            tolerance=SMALL
+        ),
         _padded(rng, "2 keys of 3, rows that lie 1800 apart", 3, 3, 2, 2, 2, 0.0, 0.3, (6000, 6000), apart=True),
         _padded(rng, "2 keys of 4 after others whose values are 0", 2, 4, 3, 2, 3, 0.0, v=0),
     ]
@@ -151,8 +155,8 @@ def last_tile(answer: Callable, known: Known) -> Verdict:
 def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, keys=None, *, apart=False, v=1):
     """Return the Case of a tile of which n keys are real.
 
-    keys: what those before it and its own are, if Q_i is 1. apart: whether Q_i is that in the last row alone, and far
-    lower in the others. v: by which the values before it are multiplied.
+    keys: what those before it and its own are, if Q_i is 1. apart: whether Q_i goes from -1 in the first row to 1.
+    v: by which the values before it are multiplied.
     """
     Q_i, K, V = (rng.normal(size=(size, d)).round(1) for size in (B_r, n_before + n, n_before + n))
     V[:n_before] *= v

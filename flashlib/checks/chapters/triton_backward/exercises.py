@@ -67,14 +67,15 @@ def _any_rows(rng):
 
 
 def _problem(
-    N_q, N_k, d, scale, *, causal=False, last=None, apart=False, large="", alike=False, light=None, dtype=np.float32
+    N_q, N_k, d, scale, *, causal=False, last=None, apart=False, large="", alike=False, light=None,
+    dtype=np.float32,
 ):  # fmt: skip
     """Return Q, K, V, dO, lse, delta as they are given, and the exact Grads of standard attention.
 
-    last: the last number of each query and of each key, which makes all scores larger; apart: but far
-    lower in every second row. large: "dQ" or "dKV", whose sums are then beyond 65504. alike: rows of V
-    differ little, and dP is larger than dP - delta. light: a slice of keys whose scores are so far below the others,
-    while their dP is large; without a mask, every second row has a Q of 0 and equal weights.
+    last: the last number of each query and of each key, which makes all scores larger; apart: but far lower in
+    every second row. large: "dQ" or "dKV", whose sums are then beyond 65504. alike: rows of V differ little, and
+    dP is larger than dP - delta. light: a slice of keys, and how far their scores are below the others, while
+    their dP is large; without a mask, every second row has a Q of 0 and equal weights.
     """
     rng = np.random.default_rng(0)
     Q, K, V, dO = (rng.normal(size=(N, d)) for N in (N_q, N_k, N_k, N_q))

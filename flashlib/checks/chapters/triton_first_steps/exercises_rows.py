@@ -125,7 +125,13 @@ def row_lse(answer: Callable, known: Known) -> Verdict:
         _rows(rng, "scores near 1000", 2, 40, lambda X: 500 * X),
         _rows(rng, "rows that lie apart", 3, 5, apart=7),
         _rows(rng, "a long row", 1, LONG),
-        _rows(rng, "a maximum of 0 in the first block, then 1", 1, 17, lambda X: np.append(0 - np.arange(16), 1)[None]),
+        _rows(
+            rng,
+            "a maximum of 0 in the first block, then 1",
+            1,
+            17,
+            lambda X: np.append(0 - np.arange(16), 1)[None],
+        ),
         _rows(rng, "scores that grow by 9 from block to block", 2, 40, lambda X: X / 9 + np.arange(40) // 16 * 9),
     ]
     hidden = [

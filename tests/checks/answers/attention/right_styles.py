@@ -55,3 +55,29 @@ def my_causal_attention(Q, K, V):
     P = np.exp(S - np.where(m == -np.inf, 0, m))
     l = P.sum(axis=1, keepdims=True)
     return P @ V / np.where(l == 0, 1, l)
+
+
+# longest: by halves
+def my_longest(capacity, H, itemsize):
+    lo, hi = 0, 2**20
+    while lo < hi:
+        mid = (lo + hi + 1) // 2
+        if 2 * H * mid * mid * itemsize <= capacity: lo = mid
+        else: hi = mid - 1
+    return lo
+
+
+# window: a product of masks
+def my_window(N_q, N_k, w):
+    d = np.arange(N_k) - np.arange(N_q)[:, None] - (N_k - N_q)
+    return (d <= 0) * (d > -w)
+
+
+# causal_attention: a mask that is added, and lse
+def my_causal_attention(Q, K, V):
+    N_q, d = Q.shape
+    mask = np.triu(np.full((N_q, len(K)), -np.inf), k=len(K) - N_q + 1)
+    S = (Q @ K.T) * d ** -0.5 + mask
+    lse = np.logaddexp.reduce(S, axis=-1, keepdims=True)
+    P = np.exp(S - np.where(np.isneginf(lse), 0, lse))
+    return (P @ V).astype(Q.dtype)
