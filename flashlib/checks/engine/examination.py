@@ -85,7 +85,7 @@ def _inexact(tried, outputs):
     for case, result, problem, _ in tried:
         if problem is None:
             continue
-        floats = all(np.asarray(x).dtype.kind == "f" for x in outputs_of(case.expected, outputs))
+        floats = all(_is_float(x) for x in outputs_of(case.expected, outputs))
         coarser = case._replace(tolerance=FEW_DIGITS)
         if problem.id != "value" or not floats or not 0 < case.tolerance <= FEW_DIGITS / 10:
             return None
@@ -94,6 +94,10 @@ def _inexact(tried, outputs):
             return None
         found = found or rest or Finding("inexact")
     return found
+
+
+def _is_float(x):
+    return isinstance(x, float | np.ndarray | np.generic) and np.asarray(x).dtype.kind == "f"
 
 
 def _copy(x):
