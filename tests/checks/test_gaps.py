@@ -2,16 +2,24 @@
 
 `tests/checks/answers/<slug>/gaps.txt` has a section for each exercise and a line for each kind below. A line names
 mistakes of which a wrong answer is among the tests' answers (`rows: not_rescaled, one_row_spoils`), or says why
-the exercise cannot have such a gap (`rows: never: the answer takes one row`). `test_answers.py` tests the answers.
+the exercise cannot have such a gap (`rows: never: the answer takes one row`). `test_answers.py` tests the answers;
+those of the kind `seed` are refused here without the drawn cases.
 """
 
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
 
-from flashlib.checks.engine.exercises import EXERCISES
-from tests.checks import answers
+pytest.importorskip("cloudpickle")
+
+from flashlib.chapters import chapter  # noqa: E402
+from flashlib.checks.engine import compiling, examination, process, random_cases  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
+from flashlib.checks.harness import loops  # noqa: E402
+from tests.checks import answers  # noqa: E402
+from tests.checks.test_answers import call_here  # noqa: E402
 
 KINDS = {
     "rows": "rows, heads or sequences that differ from each other within one case",
@@ -53,3 +61,28 @@ def test_each_kind_of_gap_is_filled_or_cannot_occur(name):
         if not NEVER.fullmatch(what):
             missing = set(what.split(", ")) - known
             assert not missing, f"{name}, {kind}: no wrong answer of the tests makes the mistake {missing}"
+
+
+@pytest.fixture
+def no_draws(monkeypatch):
+    """Checks have fixed cases alone, run in this process and name no mistake: that takes most of their time."""
+    monkeypatch.setattr(random_cases, "cases", lambda make, count=3: [])
+    monkeypatch.setattr(compiling, "noting", contextlib.nullcontext)
+    monkeypatch.setattr(process, "call", call_here)
+    for module in (examination, loops):
+        monkeypatch.setattr(module, "diagnose", lambda *_: None)
+
+
+@pytest.mark.usefixtures("no_draws")
+@pytest.mark.parametrize("name", EXERCISES)
+def test_fixed_cases_refuse_what_only_some_seeds_would_show(name):
+    exercise, line = EXERCISES[name], tables().get(name, {}).get("seed", "")
+    if exercise.triton:
+        if obstacles := chapter(exercise.chapter).obstacles():
+            pytest.skip(str(obstacles))
+        import flashlib.kernels  # noqa: F401  before triton
+    ids = set() if NEVER.fullmatch(line) else set(line.split(", "))
+    for answer in answers.wrong():
+        if answer.exercise == name and answer.mistake in ids:
+            verdict = exercise(answer.program.function, seed=1)
+            assert verdict.outcome == "wrong", f"{answer.mistake} ({answer.words}) is refused by drawn cases alone"

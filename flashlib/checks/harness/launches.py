@@ -33,12 +33,14 @@ UNWRITTEN = 0x7FC0DEAD  # the bits of a nan that no arithmetic makes: what lies 
 def launched(
     answer: Callable, way: Callable[..., Finding | None] = lambda watch, *arguments: None,
     note: Callable[[Watch], object] = lambda watch: None,
+    programs: Callable[..., int] | None = None,
 ) -> Callable:  # fmt: skip
     """Return answer as a function of arrays, Strideds, Outs and numbers that returns the filled outputs, Measured.
 
     One output is returned as it is, several as a tuple; without an Out, what the answer returns. float16 stays
     float16, whole numbers are int32, others float32. way: finds out more from the Watch and the arguments, a
-    Finding or None. note: gets the Watch after each launch. Raises Finding if the launch wrote where it may not.
+    Finding or None. note: gets the Watch after each launch. programs: how many the arguments need, if more of them
+    are what writes past an end. Raises Finding if the launch wrote where it may not.
     """
 
     @wraps(answer)
@@ -50,7 +52,7 @@ def launched(
         with watched(**tensors) as watch:
             result = unwrapped(answer, *(p.tensor for p in placed.values()))
         note(watch)
-        outputs = _checked(placed)
+        outputs = _checked(placed, programs and watch.sees and watch.programs > programs(*arguments))
         found = _found(watch, outputs, any(0 in X.shape for X in tensors.values())) or way(watch, *arguments)
         filled = tuple(p.tensor.cpu().numpy() for p in outputs.values())
         if watch.undefined and not found:
@@ -69,10 +71,18 @@ def _placed(answer, arguments):
     return {name: _Placed(x) for name, x in zip(names, arguments, strict=True)}
 
 
-def _checked(placed):
-    """Return the outputs among what was placed; raises Finding if something else was written to."""
+def _checked(placed, too_many=False):
+    """Return the outputs among what was placed; raises Finding if something else was written to.
+
+    too_many: whether there were more programs than the arguments need.
+    """
     for name, p in placed.items():
-        p.check_outside(name)
+        try:
+            p.check_outside(name)
+        except Finding:
+            if too_many:
+                raise Finding("too_many_programs", name=name) from None
+            raise
     for name, p in placed.items():
         p.check_changed(name)
     return {name: p for name, p in placed.items() if p.is_output}

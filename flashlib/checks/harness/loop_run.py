@@ -14,7 +14,10 @@ BLOCKS = ("K", "B_c", "j"), ("V", "B_c", "j"), ("Q", "B_r", "i")
 
 
 class Sizes(NamedTuple):
-    """One run: sizes, tiling and scale; how large scores get, whether they tie, and the seed of Q, K and V."""
+    """One run: sizes, tiling and scale, how large scores get, whether they tie.
+
+    zeros: how many of the first values are 0. seed: of Q, K and V.
+    """
 
     N_q: int
     N_k: int
@@ -25,17 +28,21 @@ class Sizes(NamedTuple):
     causal: bool = False
     spread: float = 1.0
     ties: bool = False
+    zeros: int = 0
     seed: int = 35  # in the first run, one row of each block is rescaled and one is not
     words: str = ""
 
     def __str__(self):
         causal = ", causal" if self.causal else ""
         large = "" if self.spread == 1 else f", scores {self.spread:g} times as large"
-        tiles = f"tiles of {self.B_r} x {self.B_c}{causal}{large}{', scores that tie' if self.ties else ''}"
+        ties = ", scores that tie" if self.ties else ""
+        zeros = f", values that begin with {self.zeros} zeros" if self.zeros else ""
+        tiles = f"tiles of {self.B_r} x {self.B_c}{causal}{large}{ties}{zeros}"
         return f"N_q = {self.N_q}, N_k = {self.N_k}, d = {self.d}, {tiles}{self.words}, scale = {self.scale:g}"
 
 
-# From small to large; ragged, fewer keys than queries and more; some overflow without a maximum.
+# From small to large; ragged, fewer keys than queries and more; some overflow without a maximum. With seed 342
+# there are weights and factors near exp(-19).
 RUNS = (
     Sizes(4, 4, 2, 2, 2, 0.3),
     Sizes(3, 7, 2, 2, 3, 0.4),
@@ -49,6 +56,9 @@ RUNS = (
     Sizes(3, 5, 2, 4, 7, 0.5),
     Sizes(3, 4, 1, 1, 1, 0.5, causal=True),
     Sizes(3, 0, 2, 2, 2, 0.5),
+    Sizes(3, 6, 2, 2, 2, 0.5, zeros=3),
+    Sizes(4, 6, 2, 2, 2, 0.5, spread=10.0, seed=342),
+    Sizes(6, 3, 1, 6, 1, 0.5, causal=True, spread=1e6),
 )
 
 
@@ -65,6 +75,7 @@ def inputs(sizes: Sizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(sizes.seed)
     shapes = [(N, sizes.d) for N in (sizes.N_q, sizes.N_k, sizes.N_k)]
     Q, K, V = ((rng.integers(-1, 2, s) * 1.0 if sizes.ties else rng.normal(size=s).round(2)) for s in shapes)
+    V[: sizes.zeros] = 0
     return Q * sizes.spread, K, V
 
 

@@ -247,9 +247,10 @@ UNLIKE = {
         "K_not_transposed", "first_score",
     },
     "delta_kernel": {"rounded_sum"},
-    "dkv_loop": {"delta_over_queries"},
+    "dkv_loop": {"delta_over_queries", "one_shift"},
+    "dq_loop": {"one_shift"},
     "dropout": {"one_place_on", "in_32_bits"},
-    "inner_loop": {"alpha_without_exp"},
+    "inner_loop": {"alpha_without_exp", "one_shift"},
     "variant": {
         "by_column", "divided_twice", "by_all", "alpha_upside_down", "alpha_without_exp", "rounded",
         "order_of_heads", "grid_heads",

@@ -178,3 +178,20 @@ def test_a_large_array_is_told_by_its_first_difference():
     verdict = said(lambda x: wrong, [Case("a row", (1,), right)])
     assert ("first at", "result[42]: expected 42., given -1.") in verdict.details
     assert len(show(right)) < 80
+
+
+@pytest.mark.parametrize(
+    ("answer", "id"),
+    [
+        (lambda x: np.exp(x.astype(np.float32)).astype(float), "inexact"),
+        (lambda x: np.where(x < -5, 0, np.exp(x)), "inexact"),
+        (lambda x: np.exp(x.astype(np.float32)), "dtype"),
+        (lambda x: np.exp(x) * 1.01, "value"),
+        (lambda x: np.exp(x) if len(x) > 1 else 0 * x, "value"),
+    ],
+)
+def test_results_that_are_right_to_a_few_digits_are_told_from_wrong_ones(answer, id):
+    rows = (np.array([0.3]), np.array([0.1, -7.0]))
+    cases = [Case(f"{len(x)} numbers", (x,), np.exp(x), 1e-10, float) for x in rows]
+    verdict = examine(answer, cases, Known("any"))
+    assert (verdict.outcome, verdict.mistake) == ("wrong", id)

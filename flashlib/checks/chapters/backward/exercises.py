@@ -39,6 +39,7 @@ def delta(answer: Callable, known: Known) -> Verdict:
         _rows(rng, "five rows of two", 5, 2, 100),
         _rows(rng, "one row", 1, 4),
         _rows(rng, "no rows", 0, 3),
+        _rows(rng, "numbers of 1e-5", 2, 3, times=1e-5),
         _rows(rng, "inputs of fp32", 4, 3, dtype=np.float32),
         *random_cases.cases(lambda rng: _rows(rng, "rows", *rng.integers(1, 40, size=2))),
     ]
@@ -50,8 +51,8 @@ def delta(answer: Callable, known: Known) -> Verdict:
     return examine(lean(answer, 512 * KB), [plain, in_fp16, large], known)
 
 
-def _rows(rng, words, N_q, d, size=1, dtype=float):
-    dO, O = ((rng.normal(size=(N_q, d)) * size).round(1).astype(dtype) for _ in range(2))
+def _rows(rng, words, N_q, d, size=1, dtype=float, times=1):
+    dO, O = ((rng.normal(size=(N_q, d)) * size).round(1).astype(dtype) * times for _ in range(2))
     terms = dO.astype(float) * O.astype(float)
     size = np.abs(terms).max(initial=0)
     return Case(words, (dO, O), terms.sum(axis=1), 1e-12 if dtype is float else 1e-5, size=size)
@@ -71,6 +72,7 @@ def grad_V(answer: Callable, known: Known) -> Verdict:
         _weights(rng, "as many queries as keys and columns", 4, 4, 4),
         _weights(rng, "one query", 1, 4, 3),
         _weights(rng, "one key", 4, 1, 3),
+        _weights(rng, "weights from 1 to less than 1e-9", 3, 6, 2, spread=20),
         _weights(rng, "inputs of fp32", 3, 5, 4, dtype=np.float32),
         *random_cases.cases(lambda rng: _weights(rng, "queries and keys", *rng.integers(1, 30, size=3))),
     ]
@@ -82,15 +84,15 @@ def grad_V(answer: Callable, known: Known) -> Verdict:
     return examine(answer, [plain, unseen], known)
 
 
-def _weights(rng, words, N_q, N_k, d, hidden=0, dtype=float):
-    P, dO = _P(rng, N_q, N_k, hidden, dtype), rng.normal(size=(N_q, d)).round(1).astype(dtype)
+def _weights(rng, words, N_q, N_k, d, hidden=0, dtype=float, spread=2):
+    P, dO = _P(rng, N_q, N_k, hidden, dtype, spread), rng.normal(size=(N_q, d)).round(1).astype(dtype)
     right = np.einsum("rc,re->ce", P.astype(float), dO.astype(float))
     return Case(words, (P, dO), right, 1e-12 if dtype is float else 1e-5)
 
 
-def _P(rng, N_q, N_k, hidden, dtype):
-    """Return weights whose first `hidden` rows are 0."""
-    P = softmax(rng.normal(size=(N_q, N_k)) * 2)
+def _P(rng, N_q, N_k, hidden, dtype, spread=2):
+    """Return weights whose first `hidden` rows are 0; spread: the standard deviation of their scores."""
+    P = softmax(rng.normal(size=(N_q, N_k)) * spread)
     P[:hidden] = 0
     return P.astype(dtype)
 
@@ -105,6 +107,8 @@ def grad_S(answer: Callable, known: Known) -> Verdict:
         _through_softmax(rng, "five queries and three keys", 5, 3, size=100),
         _through_softmax(rng, "as many queries as keys", 4, 4),
         _through_softmax(rng, "one key, which always has the weight 1", 3, 1),
+        _through_softmax(rng, "weights from 1 to less than 1e-9", 3, 6, spread=10),
+        _gradient("a row whose delta is 0", np.full((2, 2), 0.5), np.array([[1.0, -1.0], [2.0, 1.0]])),
         _through_softmax(rng, "inputs of fp32", 3, 4, dtype=np.float32),
         *random_cases.cases(lambda rng: _through_softmax(rng, "queries and keys", *rng.integers(2, 30, size=2))),
     ]
@@ -117,9 +121,14 @@ def grad_S(answer: Callable, known: Known) -> Verdict:
     return examine(lean(answer, 256 * KB), [plain, unseen, large], known)
 
 
-def _through_softmax(rng, words, N_q, N_k, hidden=0, size=1, dtype=float):
-    P = _P(rng, N_q, N_k, hidden, dtype)
+def _through_softmax(rng, words, N_q, N_k, hidden=0, size=1, dtype=float, spread=2):
+    P = _P(rng, N_q, N_k, hidden, dtype, spread)
     dP = ((rng.normal(size=(N_q, N_k)) * size).round(1) + size).astype(dtype)
+    return _gradient(words, P, dP, dtype)
+
+
+def _gradient(words, P, dP, dtype=float):
+    N_q, N_k = P.shape
     rows = [(np.diag(p) - np.outer(p, p)) @ dp for p, dp in zip(P.astype(float), dP.astype(float), strict=True)]
     right = np.array(rows).reshape(N_q, N_k) if N_k > 1 else np.zeros((N_q, 1))
     return Case(words, (P, dP), right, 1e-9 if dtype is float else 1e-5, size=np.abs(P * dP).max(initial=0))
@@ -142,6 +151,7 @@ def recompute_P(answer: Callable, known: Known) -> Verdict:
         _tile(rng, "3 rows and 2 of 5 keys", 3, 5, 2, 4),
         _tile(rng, "2 rows and 4 of 7 keys", 2, 7, 4, 3),
         _tile(rng, "1 row and all of its 3 keys", 1, 3, 3, 2),
+        _tile(rng, "2 rows and 2 of 3 keys, scale 0.5", 2, 3, 2, 2, scale=0.5),
         _tile(rng, "inputs of fp32", 4, 6, 4, 3, dtype=np.float32),
         *random_cases.cases(_any_tile),
     ]
@@ -149,6 +159,10 @@ def recompute_P(answer: Callable, known: Known) -> Verdict:
         _tile(rng, "scores near 900", 3, 5, 3, 2, 900),
         _tile(rng, "scores near -900", 3, 5, 3, 2, -900),
         _tile(rng, "scores near -20000", 3, 5, 3, 2, -20000),
+        _tile(rng, "scores near -1000000", 3, 5, 3, 2, -1e6),
+        _tile(rng, "rows 1800 apart", 3, 5, 3, 2, 1800, apart=True),
+        _given("a row whose lse is 0", [[1.0], [2.0]], [[-np.log(2)]], [0.0, -np.log(2)], [[0.5], [0.5]]),
+        _given("a weight of exp(-25)", [[1.0]], [[0.0]], [25.0], [[np.exp(-25)]]),
     ]
     unseen = [
         _tile(rng, "2 rows, of which one sees no key", 2, 3, 2, 2, hidden=1),
@@ -156,15 +170,25 @@ def recompute_P(answer: Callable, known: Known) -> Verdict:
         _tile(rng, "2 rows that see no key", 2, 4, 2, 2, hidden=2),
         _tile(rng, "fp32 and a row that sees no key", 3, 4, 4, 2, hidden=1, dtype=np.float32),
         _tile(rng, "scores near -900 and a row that sees no key", 3, 5, 3, 2, -900, 1),
+        _tile(rng, "rows 1800 apart and one that sees no key", 4, 5, 3, 2, 1800, 1, apart=True),
     ]
     return examine(answer, [plain, large, unseen], known)
 
 
-def _tile(rng, words, B_r, N_k, B_c, d, offset=0, hidden=0, dtype=float, scale=0.375):
-    """Return the Case of the last B_c of N_k keys; offset: of all scores, hidden: rows that see no key."""
+def _given(words, Q_i, K_j, lse_i, P_ij):
+    """Return the Case of a tile that is given as lists, at the scale 1."""
+    return Case(words, (*(np.array(X) for X in (Q_i, K_j, lse_i)), 1.0), np.array(P_ij))
+
+
+def _tile(rng, words, B_r, N_k, B_c, d, offset=0, hidden=0, dtype=float, scale=0.375, apart=False):
+    """Return the Case of the last B_c of N_k keys.
+
+    offset: of all scores; apart: of the last row's scores alone, and far less of the others. hidden: how many rows
+    see no key.
+    """
     Q_i, K = (rng.normal(size=(N, d)).round(1) for N in (B_r, N_k))
     if offset:
-        Q_i[:, -1], K[:, -1] = 1, offset / scale
+        Q_i[:, -1], K[:, -1] = np.linspace(-1, 1, B_r) if apart else 1, offset / scale
     S = Q_i @ K.T * scale
     m = S.max(axis=1)
     lse = m + np.log(np.exp(S - m[:, None]).sum(axis=1))

@@ -13,6 +13,7 @@ from flashlib.checks.harness import gradient, sizes
 from flashlib.checks.harness.metered import MeteredArray
 from flashlib.tiled import blocks
 
+FAR = np.array([0.0, -19.0, 0.0, -19.0])  # added to the scores of four keys
 MANY = 256  # rows that are too many to be loaded at once
 
 
@@ -42,11 +43,14 @@ def in_blocks(answer: Callable, names: dict[int, str], at: int, limit: int) -> C
 # ---- the two loops
 
 
-def _problem(rng, N_q, N_k, d, offset, scale):
-    """Return Q, K, V, dO, lse, delta and the Grads of standard attention."""
+def _problem(rng, N_q, N_k, d, offset, scale, apart):
+    """Return Q, K, V, dO, lse, delta and the Grads of standard attention.
+
+    offset: of all scores, or of those of each key; apart: of the last row's alone, and far less of the others.
+    """
     Q, K, V, dO = (rng.normal(size=(N, d)).round(1) for N in (N_q, N_k, N_k, N_q))
-    if offset:
-        Q[:, -1], K[:, -1] = 1, offset / scale
+    if np.any(offset):
+        Q[:, -1], K[:, -1] = np.linspace(-1, 1, N_q) if apart else 1, np.divide(offset, scale)
     O, lse = naive.attention(Q, K, V, scale=scale)
     return Q, K, V, dO, lse, (dO * O).sum(axis=1), naive.backward(Q, K, V, O, lse, dO, scale=scale)
 
@@ -70,20 +74,23 @@ def dq_rows(answer: Callable, known: Known) -> Verdict:
         _row_block(rng, "2 rows and 7 keys in blocks of 3", 2, 7, 4, 3),
         _row_block(rng, "4 rows and 3 keys in blocks of 8", 4, 3, 3, 8),
         _row_block(rng, "3 rows and 4 keys in blocks of 1", 3, 4, 2, 1),
+        _row_block(rng, "2 rows and 3 keys in blocks of 2, scale 0.5", 2, 3, 2, 2, scale=0.5),
         *random_cases.cases(_any_row_block),
     ]
     large = [
         _row_block(rng, "scores near 900", 3, 5, 3, 2, 900),
         _row_block(rng, "scores near -900", 3, 5, 3, 2, -900),
+        _row_block(rng, "rows 1800 apart", 3, 5, 3, 2, 1800, apart=True),
+        _row_block(rng, "two keys 19 below the others", 2, 4, 2, 2, FAR)._replace(tolerance=1e-12),
     ]
     many = [_row_block(rng, "64 rows and 512 keys in blocks of 8", 64, 512, 2, 8)]
     return examine(in_blocks(answer, {4: "K", 5: "V"}, 6, 64 * KB), [plain, large, many], known)
 
 
-def _row_block(rng, words, B_r, N_k, d, B_c, offset=0, scale=0.375):
-    Q, K, V, dO, lse, delta, grads = _problem(rng, B_r, N_k, d, offset, scale)
+def _row_block(rng, words, B_r, N_k, d, B_c, offset=0, scale=0.375, apart=False):
+    Q, K, V, dO, lse, delta, grads = _problem(rng, B_r, N_k, d, offset, scale, apart)
     arguments, size = (Q, dO, lse, delta, K, V, B_c, scale), _size(dO, V, scale)
-    return Case(words, arguments, grads.dQ, 1e-6 if offset else 1e-9, size=size)
+    return Case(words, arguments, grads.dQ, 1e-6 if np.any(offset) else 1e-9, size=size)
 
 
 def _any_row_block(rng):
@@ -107,22 +114,25 @@ def dkv_columns(answer: Callable, known: Known) -> Verdict:
         _column_block(rng, "7 rows in blocks of 3 and 2 of 9 keys", 7, 9, 2, 4, 3),
         _column_block(rng, "3 rows in blocks of 8 and all of 4 keys", 3, 4, 4, 3, 8),
         _column_block(rng, "4 rows in blocks of 1 and 1 of 3 keys", 4, 3, 1, 2, 1),
+        _column_block(rng, "3 rows in blocks of 2 and 1 of 2 keys, scale 0.5", 3, 2, 1, 2, 2, scale=0.5),
         *random_cases.cases(_any_column_block),
     ]
     large = [
         _column_block(rng, "scores near 900", 5, 5, 3, 3, 2, 900),
         _column_block(rng, "scores near -900", 5, 5, 3, 3, 2, -900),
+        _column_block(rng, "rows 1800 apart", 5, 5, 3, 3, 2, 1800, apart=True),
+        _column_block(rng, "two keys 19 below the others", 4, 4, 3, 2, 2, FAR)._replace(tolerance=1e-12),
     ]
     many = [_column_block(rng, "512 rows in blocks of 8 and 64 of 65 keys", 512, 65, 64, 2, 8)]
     read = in_blocks(answer, {2: "Q", 3: "dO"}, 6, 64 * KB)
     return examine(read, [plain, large, many], known, outputs=("dK_j", "dV_j"))
 
 
-def _column_block(rng, words, N_q, N_k, B_c, d, B_r, offset=0, scale=0.375):
+def _column_block(rng, words, N_q, N_k, B_c, d, B_r, offset=0, scale=0.375, apart=False):
     """Return the Case of the last B_c of N_k keys."""
-    Q, K, V, dO, lse, delta, grads = _problem(rng, N_q, N_k, d, offset, scale)
+    Q, K, V, dO, lse, delta, grads = _problem(rng, N_q, N_k, d, offset, scale, apart)
     arguments = K[-B_c:], V[-B_c:], Q, dO, lse, delta, B_r, scale
-    right, tolerance = (grads.dK[-B_c:], grads.dV[-B_c:]), 1e-6 if offset else 1e-9
+    right, tolerance = (grads.dK[-B_c:], grads.dV[-B_c:]), 1e-6 if np.any(offset) else 1e-9
     return Case(words, arguments, right, tolerance, size=_size(dO, V, scale))
 
 

@@ -125,7 +125,7 @@ def break_even(answer: Callable, known: Known) -> Verdict:
     def draw(rng):
         return *rng.integers(1, 300, size=2), _itemsize(rng)
 
-    large = sizes.cases(right, "800 1000 2, 3000 2000 4")
+    large = sizes.cases(right, "800 1000 2, 3000 2000 4, 9000 20000 2")
     return sizes.examine_search(answer, right, sizes.cases(right, fixed, draw), large, known)
 
 

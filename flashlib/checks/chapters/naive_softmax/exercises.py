@@ -45,6 +45,7 @@ def scores_for(answer: Callable, known: Known) -> Verdict:
         ("equal weights", [0.2] * 5),
         ("weights of very different size", [0.999, 0.0005, 0.0005]),
         ("weights as small as 1e-30", [1 - 2**-20, 2**-20, 1e-30]),
+        ("twenty weights", np.arange(1, 21) / 210),
     )
     cases = [_backwards(words, row) for words, row in rows]
     verdict = examine(_up_to_a_shift(answer), cases + random_cases.cases(_any_weights), known)
@@ -132,7 +133,7 @@ def _about_threshold(dtype, x, right):
 
 @exercise(title="Which scores are safe?", minutes=10, difficulty="medium")
 def safe_bound(answer: Callable, known: Known) -> Verdict:
-    runs = [(dtype, n) for n in (1, 3, 100, 1000, 16384) for dtype in DTYPES]
+    runs = [(dtype, n) for n in (1, 3, 30, 100, 1000, 16384) for dtype in DTYPES]
     cases = [_bound(dtype, n) for dtype, n in runs] + random_cases.cases(_any_bound)
     answer, given = _recorded(answer)
     verdict = examine(answer, cases, known)

@@ -11,6 +11,7 @@ from flashlib.checks.harness.metered import held, read_once
 from flashlib.softmax import State, summarise_rows
 
 INF = np.inf
+EXACT = 1e-13  # relative error: less than of a weight of exp(-25) that is left out
 
 
 @exercise(title="The output so far", minutes=15, difficulty="medium", aside=True)
@@ -35,6 +36,9 @@ def normalised(answer: Callable, known: Known) -> Verdict:
     low = np.array([-2e12, -2e12, 1 - 2e12])
     cases += [_normalised(rng, "scores near -2e12", low)._replace(tolerance=1e-3)]  # an lse has so few digits
     cases += [_normalised(rng, "one column", np.array([1.0, -INF, 2.0]), d=1)]
+    cases += [_normalised(rng, "a maximum of 0, then 1", np.array([0.0, -1.0, 1.0]))]
+    far = np.array([0.0, -25.0]), np.array([0.0, 25.0])
+    cases += [_normalised(rng, "scores 25 apart", x)._replace(tolerance=EXACT) for x in far]
     read = read_once(answer, {0: "x", 1: "V"}, at_most=lambda x, V: len(x))
     return examine(read, cases + random_cases.cases(_any_normalised), known)
 
@@ -75,23 +79,32 @@ def block_step(answer: Callable, known: Known) -> Verdict:
         _block(rng, "equal keys, scores of -1e6", 2, 3, 2, 0, (0, -2e6), 0.5, alike=True),
         _block(rng, "equal keys, scores of -1e12", 2, 3, 2, 0, (0, -2e12), 0.5, alike=True),
         _block(rng, "2 keys after others whose values are 0", 2, 2, 2, 2, v=0),
+        _block(rng, "equal keys, a maximum of 0 before", 2, 2, 2, 1, (0, 1), 0.5, alike=True),
+        _block(rng, "equal keys, 25 below those before", 2, 2, 2, 2, (0, -50), 0.5, alike=True)._replace(
+            tolerance=EXACT
+        ),
+        _block(rng, "equal keys, 25 above those before", 2, 2, 2, 2, (0, 50), 0.5, alike=True)._replace(
+            tolerance=EXACT
+        ),
+        _block(rng, "rows that lie 1800 apart", 3, 3, 2, 3, (6000, 6000), apart=True),
     ]
     cases = fixed + random_cases.cases(_any_block)
     return examine(update.uses_scale(answer, known), cases, known, outputs=State._fields)
 
 
-def _block(rng, words, B_r, B_c, d, n_before, sizes=None, scale=0.3, alike=False, v=1):
+def _block(rng, words, B_r, B_c, d, n_before, sizes=None, scale=0.3, *, alike=False, apart=False, v=1):
     """Return the Case of a block of B_c keys after others.
 
     sizes: of the scores of those before and of its own. alike: whether keys, and queries, are all the same.
-    v: by which the values before it are multiplied.
+    apart: whether the sizes are those of the last row alone, and far lower in the others. v: by which the values
+    before it are multiplied.
     """
     Q_i, K, V = (rng.normal(size=(n, d)).round(1) for n in (B_r, n_before + B_c, n_before + B_c))
     V[:n_before] *= v
     if alike:
         Q_i[:], K[:] = 1, 0
     if sizes:
-        Q_i[:, 0] = 1
+        Q_i[:, 0] = np.linspace(-1, 1, B_r) if apart else 1
         K[:n_before, 0], K[n_before:, 0] = sizes
     S = Q_i @ K.T * scale
     before = summarise_rows(S[:, :n_before], V[:n_before])
@@ -124,6 +137,13 @@ def one_row(answer: Callable, known: Known) -> Verdict:
         _row(rng, "scores that fall by 1800 in a block", 3, 3, np.linspace(900, -900, 3)),
         _row(rng, "equal keys, scores of -3e6", 5, 3, scale=0.5, alike=-2e6),
         _row(rng, "values that begin with 0", 5, 2, v=[[0], [0], [0], [1], [1]]),
+        _row(rng, "4 keys in blocks of 2, a maximum of 0 first", 4, 2, alike=[[0], [0], [1], [1]]),
+        _row(rng, "4 keys in blocks of 2, the last 25 below", 4, 2, alike=[[0], [0], [-28], [-28]])._replace(
+            tolerance=EXACT
+        ),
+        _row(rng, "4 keys in blocks of 2, the last 25 above", 4, 2, alike=[[0], [0], [28], [28]])._replace(
+            tolerance=EXACT
+        ),
         _row(rng, "one column, one key", 1, 2, d=1),
         _row(rng, "five columns", 4, 3, d=5),
         _row(rng, "many keys", MANY, 30),
@@ -134,12 +154,12 @@ def one_row(answer: Callable, known: Known) -> Verdict:
 def _row(rng, words, N_k, B_c, offsets=0, scale=0.3, alike=None, v=1, d=3):
     """Return the Case of a query and N_k keys in blocks of B_c.
 
-    offsets: what is added to the scores. alike: the number that all keys are made of, if they are the same.
+    offsets: what is added to the scores. alike: the number that all keys are made of, or that each is.
     v: by which values are multiplied.
     """
     q, K, V = (rng.normal(size=size).round(1) for size in (d, (N_k, d), (N_k, d)))
     q[-1], K[:, -1], V = 1, np.divide(offsets, scale), V * v
-    if alike:
+    if alike is not None:
         q[:], K[:] = 1, alike
     return Case(words, (q, K, V, B_c, scale), _attention(K @ q * scale, V))
 
@@ -182,6 +202,9 @@ def alpha(answer: Callable, known: Known) -> Verdict:
         ("four rows", [-INF, 1.0, -INF, -5.0], [-INF, 3.0, 3.0, -5.0]),
         ("large numbers", [-2000.0, 1000.0, -INF], [2000.0, 1000.0, -INF]),
         ("numbers near -2e12", [-2e12, -2e12], [-2e12, 1 - 2e12]),
+        ("maxima of 0", [0.0, 0.0, -1.0, -INF], [0.0, 1.0, 0.0, 0.0]),
+        ("old maxima of 0", [0.0, 0.0], [1.0, 2.0]),
+        ("small factors", [0.0, 1.0], [25.0, 40.0]),
         ("no rows", [], []),
     )
     cases = []

@@ -13,6 +13,7 @@ from flashlib.softmax import logsumexp, safe, summarise
 INF = np.inf
 MANY = 2000  # scores, to measure what is held on to
 FEW, FEW_BYTES = 8, 6000  # that may be held
+EXACT = 1e-13  # relative error: less than of a weight of exp(-25) that is left out
 
 
 @exercise(title="One online step", minutes=5, difficulty="easy")
@@ -32,6 +33,11 @@ def online_step(answer: Callable, known: Known) -> Verdict:
         _step("a score far above the maximum", [-20000.0], 20000.0),
         _step("a score far below the maximum", [20000.0], -20000.0),
         _step("a score 18 below the maximum", [1.0], -17.0),
+        _step("a score of 0", [1.0], 0.0),
+        _step("a score above a maximum of 0", [0.0, -1.0], 1.0),
+        _step("a score below a maximum of 0", [0.0, -1.0], -1.0),
+        _step("a score 25 below the maximum", [1.0], -24.0)._replace(tolerance=EXACT),
+        _step("a score 25 above the maximum", [1.0, 0.5], 26.0)._replace(tolerance=EXACT),
     ]
     masked = [
         _step("a masked score", [2.0, 1.0], -INF),
@@ -69,6 +75,11 @@ def stream_lse(answer: Callable, known: Known) -> Verdict:
         ("one score of -2e12", [-2e12]),
         ("scores that rise by 1000", [-1000.0, 0.0, 1000.0, 1000.5]),
         ("scores that fall by 1000", [1000.5, 1000.0, 0.0, -1000.0]),
+        ("scores whose maximum is 0", [0.0, -1.0]),
+        ("scores of 0 among others", [1.0, 0.0, -1.0]),
+        ("a log-sum-exp of 0 on the way", [0.0, 1.0, -2.0]),
+        ("scores that fall by 20", [1.0, -19.0]),
+        ("scores that rise by 20", [1.0, 21.0]),
     )
     masked = (
         ("no scores", []),
@@ -163,6 +174,10 @@ def weighted_mean(answer: Callable, known: Known) -> Verdict:
         ("scores near -20000", [-20000.0, -20001.0], v[:2]),
         ("one score of -2e12", [-2e12], v[:1]),
         ("values that begin with 0", [1.0, 2.0, 0.5], [0.0, 0.0, 3.0]),
+        ("a maximum of 0, then 1", [0.0, -1.0, 1.0], v[:3]),
+        ("values that cancel", [1.0, 1.0, 2.0], [3.0, -3.0, 5.0]),
+        ("a score 20 below the first", [1.0, -19.0], [1.0, 40.0]),
+        ("a score 20 above the first", [1.0, 21.0], [40.0, 1.0]),
         ("scores that rise by 1000", [-1000.0, 0.0, 1000.0, 1000.5], v),
         ("scores that fall by 1000", [1000.5, 1000.0, 0.0, -1000.0], v),
     )

@@ -22,6 +22,7 @@ from flashlib.softmax import merge as true_merge
 
 INF = np.inf
 CLOSE = 1e-10  # relative error: less than of a 1e-9 that is added to a sum
+EXACT = 1e-13  # less than of a weight of exp(-25) that is left out
 COARSE = 1e-3  # of scores near -2e12, whose lse has so few digits
 FOUR = np.log([1.0, 2.0, 1.0, 4.0])
 
@@ -49,11 +50,18 @@ def merge(answer: Callable, known: Known) -> Verdict:
         _merged("two rows of two values", *_rows(rng, 2, 2)),
         _merged("three rows at once, one of them empty in a", *_rows(rng, 3, 2, a=1)),
         _merged("three rows at once, one of them empty in b", *_rows(rng, 3, 2, b=0)),
+        _merged("rows 2000 apart, one of them empty in a", *_apart(_rows(rng, 3, 2, a=1))),
+        _merged("rows 2000 apart, one of them empty in b", *_apart(_rows(rng, 3, 2, b=1))),
+        _merged("a maximum of 0 in a", *_cut(np.array([0.0, -1.0, 1.0, 0.0]), V, 2)),
+        _merged("a maximum of 0 in b", *_cut(np.array([1.0, 0.0, 0.0, -1.0]), V, 2)),
+        _merged("a b 25 below a", *_cut(np.array([1.0, 0.0, -25.0, -24.0]), V, 2))._replace(tolerance=EXACT),
+        _merged("an a 25 below b", *_cut(np.array([-25.0, -24.0, 1.0, 0.0]), V, 2))._replace(tolerance=EXACT),
     ]
     empty = [
         _merged("the identity twice", *_cut(FOUR[:0], V[:0], 0)),
         _merged("three rows at once, one of them empty in a and in b", *_rows(rng, 3, 2, a=2, b=2)),
         _merged("rows that are all empty in a and in b", *_rows(rng, 2, 3, a=slice(None), b=slice(None))),
+        _merged("rows 2000 apart, one of them empty in a and in b", *_apart(_rows(rng, 3, 2, a=1, b=1))),
     ]
     stages = [one_side + random_cases.cases(_any_rows), empty]
     verdict = examine(_as_tuple(answer), stages, known, outputs=State._fields)
@@ -81,6 +89,11 @@ def _rows(rng, n, d, a=(), b=(), scale=30):
         if rows != ():
             state.m[rows], state.l[rows], state.O_acc[rows] = -INF, 0, 0
     return states
+
+
+def _apart(states):
+    """Return States of several rows whose scores lie 2000 apart from one row to the next."""
+    return [state._replace(m=state.m + 2000.0 * np.arange(len(state.m))) for state in states]
 
 
 def _any_rows(rng):
@@ -143,6 +156,10 @@ def merge_outputs(answer: Callable, known: Known) -> Verdict:
         _outputs("scores near 1000", FOUR + 1000, V, [1]),
         _outputs("scores near -1000", FOUR - 1000, V, [3]),
         _outputs("scores near -20000", FOUR - 20000, V, [3]),
+        _outputs("scores near -1000000", FOUR - 1e6, V, [3]),
+        _outputs("parts of lse 0", np.zeros(2), V[:2], [1]),
+        _outputs("parts of lse 0 and 1", np.array([0.0, 1.0]), V[:2], [1]),
+        _outputs("a part 20 below the other", np.array([-19.0, 1.0]), V[[3, 0]], [1])._replace(tolerance=EXACT),
         _outputs("values that are 0 in one part", FOUR, V * [[1], [1], [0], [0]], [2]),
         _outputs("values that are all 0", FOUR, 0 * V, [2]),
         _outputs("scores that rise by 1000", 1000.0 * np.arange(-2, 3), W, [1, 2, 3, 4]),

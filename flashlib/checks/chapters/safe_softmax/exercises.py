@@ -65,10 +65,14 @@ PLAIN = (
     ("scores far apart", [[-3000.0, 0.0, 2000.0], [2000.0, 0.0, -3000.0], [0.0, 2000.0, -3000.0]]),
     ("rows of very different size", [[1e4, 9999.0], [-1e4, -9999.5], [0.0, 1.0]]),
     ("scores near a million", [[1e6, 1e6 - 1], [-1e6, 1 - 1e6], [-1e6, 1e6]]),
+    ("scores of minus a million", [[-1e6, -1e6], [1.0, 0.0]]),
+    ("20 scores, all equal", [[0.5] * 20]),
+    ("a second score 20 below the first", [[1.0, -19.0]]),
 )
 MASKED = (
     ("a masked score", [[0.5, -INF, 1.5], [-INF, -1.0, -2.0]]),
     ("a masked score first, all others equal", [[-INF, 2.0, 2.0]]),
+    ("a masked score beside scores of 0", [[-INF, 0.0, 0.0]]),
     ("a row that is wholly masked", [[-INF, -INF, -INF], [0.0, 1.0, 2.0]]),
     ("rows that are all wholly masked", [[-INF] * 3, [-INF] * 3]),
     ("a wholly masked row beside large scores", [[1000.0, 999.0], [-INF, -INF], [-1000.0, -999.0]]),
@@ -176,8 +180,9 @@ def log_softmax(answer: Callable, known: Known) -> Verdict:
         ("a masked score first", [-INF, -20000.0]),
         ("masked and equal scores", [-INF, 700.0, 700.0, -INF, -700.0]),
     )
+    small = _logarithms("a second score 18 below the first", [0.0, -18.0])._replace(tolerance=1e-12)
     stages = [
-        [_logarithms(*row) for row in finite] + random_cases.cases(lambda rng: _any_row(rng, 0)),
+        [*(_logarithms(*row) for row in finite), small, *random_cases.cases(lambda rng: _any_row(rng, 0))],
         [_logarithms(*row) for row in masked] + random_cases.cases(lambda rng: _any_row(rng, 0.3)),
     ]
     answer = _with_finding(answer, "masked_is_finite", lambda x, result: np.isfinite(result[x == -INF]))
@@ -220,6 +225,8 @@ def causal_row_passes(answer: Callable, known: Known) -> Verdict:
         ("scores near -800", [-800.0, -801.0], 2),
         ("scores near -1000", [-1000.0, -1001.0, -999.5, -998.0, 0.0], 3),
         ("scores near a million, of both signs", [-1e6, 1 - 1e6, 1e6, 1e6 - 1], 2),
+        ("scores of minus a million", [-1e6, -1e6, 0.0], 2),
+        ("a score 18 below the first", [0.0, -18.0, 3.0], 2),
         ("hidden scores far above the visible ones", [1.0, 2.0, 3.0, 1e4, 5e3], 3),
         ("scores that fall", [800.0, 1.0, -50.0, -1000.0, 3.0], 4),
         ("scores that rise", [-1000.0, 0.0, 800.0, 5.0], 3),

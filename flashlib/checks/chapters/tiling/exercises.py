@@ -16,6 +16,7 @@ from flashlib.tiled import is_hidden, is_visible
 from flashlib.types import Step
 
 INF = np.inf
+SMALL = 1e-13  # relative error: less than of a weight of exp(-25) that is left out
 START = partial(update.start, dtype=np.float64)
 LOOP = partial(loops.program, Step=Step, is_hidden=is_hidden, is_visible=is_visible, start=START)
 
@@ -135,23 +136,33 @@ def last_tile(answer: Callable, known: Known) -> Verdict:
         _padded(rng, "3 keys of 4, padding of -50", 3, 4, 3, 3, 4, -50.0),
         _padded(rng, "4 keys of 4", 3, 4, 3, 4, 4, 0.0),
         _padded(rng, "2 keys of 5 and none before", 3, 5, 2, 2, 0, 7.0),
-        _padded(rng, "2 keys of 3, scores of -1e6", 2, 3, 1, 2, 2, 0.0, 0.5, -2e6),
-        _padded(rng, "2 keys of 3, scores of -2e12", 2, 3, 1, 2, 2, 0.0, 0.5, -4e12),
+        _padded(rng, "2 keys of 3, scores of -1e6", 2, 3, 1, 2, 2, 0.0, 0.5, (-2e6, -2e6)),
+        _padded(rng, "2 keys of 3, scores of -2e12", 2, 3, 1, 2, 2, 0.0, 0.5, (-4e12, -4e12)),
+        _padded(rng, "2 keys of 3, a maximum of 0 before", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 2)),
+        _padded(rng, "2 keys of 3, 25 below those before", 2, 3, 1, 2, 2, 50.0, 0.5, (0, -50))._replace(
+            tolerance=SMALL
+        ),
+        _padded(rng, "2 keys of 3, 25 above those before", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 50))._replace(
+            tolerance=SMALL
+        ),
+        _padded(rng, "2 keys of 3, rows that lie 1800 apart", 3, 3, 2, 2, 2, 0.0, 0.3, (6000, 6000), apart=True),
         _padded(rng, "2 keys of 4 after others whose values are 0", 2, 4, 3, 2, 3, 0.0, v=0),
     ]
     answer, cases = update.uses_scale(_loaded_whole(answer), known), fixed + random_cases.cases(_any_padded)
     return examine(answer, cases, known, outputs=State._fields)
 
 
-def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, key=None, v=1):
+def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, keys=None, *, apart=False, v=1):
     """Return the Case of a tile of which n keys are real.
 
-    key: what all are, if Q_i is 1. v: by which the values before it are multiplied.
+    keys: what those before it and its own are, if Q_i is 1. apart: whether Q_i goes from -1 in the first row to 1.
+    v: by which the values before it are multiplied.
     """
     Q_i, K, V = (rng.normal(size=(size, d)).round(1) for size in (B_r, n_before + n, n_before + n))
     V[:n_before] *= v
-    if key:
-        Q_i[:], K[:] = 1, key
+    if keys:
+        Q_i[:] = np.linspace(-1, 1, B_r)[:, None] if apart else 1
+        K[:n_before], K[n_before:] = keys
     S = Q_i @ K.T * scale
     before = summarise_rows(S[:, :n_before], V[:n_before])
     K_j, V_j = np.full((2, B_c, d), padding)
@@ -229,10 +240,12 @@ def finish(answer: Callable, known: Known) -> Verdict:
         ("rows that have all seen nothing", [-INF, -INF], [0.0, 0.0]),
         ("large and small maxima", [1000.0, -1000.0, -INF], [2.0, 1.0, 0.0]),
         ("a maximum of -2e12", [-2e12], [1.5]),
+        ("maxima of 0", [0.0, 1.0, 0.0], [2.5, 1.5, 4.0]),
         ("no rows", [], []),
     )
     cases = [_finished(rng, words, np.array(m), np.array(l)) for words, m, l in rows]
     cases += [_finished(rng, "rows whose values are all 0", np.array([0.5, -2.0]), np.array([1.5, 3.0]), size=0)]
+    cases += [_finished(rng, "values of 1e-13", np.array([0.5, 1.0]), np.array([1.5, 3.0]), size=1e-13)]
     return examine(_with_addend(answer), cases + random_cases.cases(_any_rows), known, outputs=("O", "lse"))
 
 

@@ -36,7 +36,12 @@ def delta_kernel(answer: Callable, known: Known) -> Verdict:
 
     small = [_rows("one block of 2 rows of 2", 2, 2, 2), _rows("3 rows of 2 in blocks of 2", 3, 2, 2)]
     square = [_rows("one block of 16 rows", 16), _rows("two blocks", 32), _rows("a row more than a block", 17)]
-    wide = [_rows("blocks of 32 rows", 75, 32), _rows("rows of 64 numbers", 21, D=64), _rows("one row", 1)]
+    wide = [
+        _rows("blocks of 32 rows", 75, 32),
+        _rows("rows of 64 numbers", 21, D=64),
+        _rows("one row", 1),
+        _rows("numbers of 1e-3", 16, size=1e-3),
+    ]
     in_fp16 = [
         _rows("fp16 and rows of 64 numbers", 21, D=64, dtype=np.float16),
         _rows("fp16 and products beyond 65504", 21, size=400, dtype=np.float16),
@@ -61,21 +66,32 @@ def _any_rows(rng):
 # ---- the two loops
 
 
-def _problem(N_q, N_k, d, scale, *, causal=False, last=None, large="", alike=False, dtype=np.float32):
+def _problem(
+    N_q, N_k, d, scale, *, causal=False, last=None, apart=False, large="", alike=False, light=None,
+    dtype=np.float32,
+):  # fmt: skip
     """Return Q, K, V, dO, lse, delta as they are given, and the exact Grads of standard attention.
 
-    last: the last number of each query and of each key, which makes all scores larger. large: "dQ" or "dKV", whose
-    sums are then beyond 65504. alike: rows of V differ little, and dP is larger than dP - delta.
+    last: the last number of each query and of each key, which makes all scores larger; apart: but far lower in
+    every second row. large: "dQ" or "dKV", whose sums are then beyond 65504. alike: rows of V differ little, and
+    dP is larger than dP - delta. light: a slice of keys, and how far their scores are below the others, while
+    their dP is large; without a mask, every second row has a Q of 0 and equal weights.
     """
     rng = np.random.default_rng(0)
     Q, K, V, dO = (rng.normal(size=(N, d)) for N in (N_q, N_k, N_k, N_q))
     if last:
         Q[:, -1], K[:, -1] = last
+        Q[:, -1] *= np.where(apart & (np.arange(N_q) % 2 == 0), -1, 1)
     if large:
         V, dO[:, 0] = V / 64, 60000
         Q[:, 1], K[:, 1] = (0, V[:, 0] * 2**15) if large == "dQ" else (512, 0)
     if alike:
         V = 1 + V / 128
+    if light:
+        lights, below = light
+        dO[:, 0], Q[:, -1], K[:, -1], K[lights, -1] = 60000, 6, below / 6 / scale, 0
+        V *= np.isin(np.arange(N_k), np.arange(N_k)[lights])[:, None]  # dP of the others is 0, and delta is small
+        Q[::2] *= causal
     Q, K, V, dO = (X.astype(dtype) for X in (Q, K, V, dO))
     exact = [X.astype(float) for X in (Q, K, V, dO)]
     O, lse = naive.attention(*exact[:3], scale=scale, causal=causal)
@@ -112,6 +128,7 @@ def dkv_loop(answer: Callable, known: Known) -> Verdict:
         _column_block("one tile of 16 rows", 16),
         _column_block("two tiles", 32),
         _column_block("a row more than a tile", 17),
+        _column_block("three tiles", 33),
         _column_block("fewer rows than a tile", 5),
         _column_block("no rows", 0),
     ]
@@ -120,7 +137,10 @@ def dkv_loop(answer: Callable, known: Known) -> Verdict:
         _column_block("32 keys and d = 64", 21, B_C=32, d=64),
         *random_cases.cases(_any_column_block, 2),
     ]
-    large = [_column_block("scores near 900", 32, last=(20, 120), tolerance=3e-3)]
+    large = [
+        _column_block("scores near 900", 32, last=(20, 120), tolerance=3e-3),
+        _column_block("rows 1800 apart", 32, last=(20, 120), apart=True, tolerance=3e-3),
+    ]
     in_fp16 = [
         _column_block("inputs of fp16", 21, **FP16),
         _column_block(
@@ -132,6 +152,7 @@ def dkv_loop(answer: Callable, known: Known) -> Verdict:
             **FP16,
         ),
         _column_block("inputs of fp16 and sums beyond 65504", 80, large="dKV", **FP16),
+        _column_block("inputs of fp16 and weights near 1e-8", 21, light=(slice(16, 32), 15), **FP16),
     ]
     return examine_kernel(answer, dkv_of, [square, wide, large, in_fp16], known, outputs=("dk", "dv"))
 
@@ -199,7 +220,10 @@ def dq_loop(answer: Callable, known: Known) -> Verdict:
         _head("tiles of 16 x 32, d = 64", 21, 37, 16, 32, d=64),
         *random_cases.cases(_any_head, 2),
     ]
-    large = [_head("scores near 900", 32, 32, last=(120, 20), tolerance=3e-3)]
+    large = [
+        _head("scores near 900", 32, 32, last=(120, 20), tolerance=3e-3),
+        _head("rows 1800 apart, some of which see no key", 32, 21, last=(120, 20), apart=True, tolerance=3e-3),
+    ]
     in_fp16 = [
         _head(
             "inputs of fp16, scores near 60, and values nearly alike",
@@ -211,6 +235,7 @@ def dq_loop(answer: Callable, known: Known) -> Verdict:
             **FP16,
         ),
         _head("inputs of fp16 and sums beyond 65504", 16, 53, large="dQ", **FP16),
+        _head("inputs of fp16 and weights near 1e-8", 16, 32, light=(slice(1, None), 17), **FP16),
     ]
     return examine_kernel(answer, dq_of, [square, unseen, wide, large, in_fp16], known, outputs=("dQ",))
 

@@ -56,7 +56,7 @@ def scale_exp(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
     rng = np.random.default_rng(0)
-    sizes = (1, 0.5), (3, 0.5), (32, 2), (33, 0.5), (LONG, -0.25)
+    sizes = (1, 0.5), (3, 0.5), (32, 2), (33, 0.5), (LONG, -0.25), (3, 0.0)
     cases = [_exponents(rng, *size) for size in sizes] + random_cases.cases(_any_exponents)
     return examine(launched(answer, _in_one_go), cases, known)
 
@@ -93,11 +93,12 @@ def causal_softmax(answer: Callable, known: Known) -> Verdict:
         _square(rng, "rows of P that lie apart", 3, P_apart=4),
         _square(rng, "16 rows", 16),
         _square(rng, "17 rows that lie apart", 17, size=100, S_apart=5, P_apart=2),
+        _square(rng, "scores of 0", 3, size=0),
     ]
     if LONG > 1024:
         first.append(_square(rng, "1100 rows", 1100))
     then = [_square(rng, "scores near -3e9", 3, size=1e9, offset=-3e9), *random_cases.cases(_any_square, 2)]
-    return examine(launched(answer, _block_of_row), [first, then], known)
+    return examine(launched(answer, _block_of_row, programs=lambda S, P: len(S)), [first, then], known)
 
 
 def _square(rng, words, N, size=1.0, offset=0.0, S_apart=0, P_apart=0):

@@ -12,6 +12,7 @@ from flashlib.softmax import State, merge, summarise_rows
 INF = np.inf
 
 LOW = np.array([[500], [3e9], [INF]])  # lies below a finite number that stands for -inf
+APART = np.array([[2000], [-INF], [-2000]])
 UP_TO_256 = BLOCKS[:4]  # in a case, 256 scores fill each of these blocks: there `other` changes nothing
 
 
@@ -33,6 +34,7 @@ def row_max(answer: Callable, known: Known) -> Verdict:
         _maxima(rng, "256 scores far below 0, in a row only -inf", 3, 256, lambda X: X - LOW),
         _maxima(rng, "a row of -inf", 3, 21, lambda X: np.where([[False], [True], [False]], -INF, X)),
         _maxima(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9),
+        _maxima(rng, "a largest score of 0", 2, 3, lambda X: X - X.max(axis=1, keepdims=True)),
     ]
     return examine(launched(answer, _row_by_row), cases + random_cases.cases(_any_maxima), known)
 
@@ -72,21 +74,25 @@ def online_block(answer: Callable, known: Known) -> Verdict:
         _block(rng, "scores below those before", 2, 16, lambda X: X - 20),
         _block(rng, "scores near 1000", 2, 16, lambda X: 500 * X, at=500),
         _block(rng, "rows that lie apart", 3, 5, apart=7),
+        _block(rng, "an m of 0", 2, 5, lambda X: X + 3, m=0.0),
+        _block(rng, "scores 11 above those before", 2, 5, lambda X: X * 0 + 11, m=0.0),
     ]
     hidden = [
         _block(rng, "a block of -inf", 2, 7, lambda X: X - INF),
         _block(rng, "a first block of -inf", 2, 16, lambda X: X - INF, first=True),
-        _block(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9, at=-3e9),
+        _block(rng, "scores near -3e9", 2, 3, lambda X: X * 1e8 - 3e9, at=-3e9),
+        _block(rng, "rows 2000 apart, one of them of -inf", 3, 5, lambda X: X + APART),
     ]
     cases = [finite, hidden + random_cases.cases(_any_block)]
     way = lambda watch, X, *others: of_rows(watch, len(X))  # noqa: E731
     return examine(launched(answer, way), cases, known, outputs=("m_new", "l_new"))
 
 
-def _block(rng, words, rows, N, change=lambda X: X, *, at=0.0, first=False, apart=0):
-    """Return the Case of a block of N scores, and of m and l of the scores before it; m is near `at`."""
+def _block(rng, words, rows, N, change=lambda X: X, *, at=0.0, m=None, first=False, apart=0):
+    """Return the Case of a block of N scores, and of m and l of the scores before it; m is near `at`, or given."""
     X, given = _scores(rng, rows, N, change, apart)
-    m, l = fp32(at + rng.normal(size=rows).round(2) * 2), fp32(1 + rng.random(rows).round(2) * 9)
+    near, l = fp32(at + rng.normal(size=rows).round(2) * 2), fp32(1 + rng.random(rows).round(2) * 9)
+    m = near if m is None else np.full(rows, m)
     if first:
         m, l = np.full(rows, -INF), np.zeros(rows)
     after = merge(State(m, l), summarise_rows(X))
@@ -119,6 +125,14 @@ def row_lse(answer: Callable, known: Known) -> Verdict:
         _rows(rng, "scores near 1000", 2, 40, lambda X: 500 * X),
         _rows(rng, "rows that lie apart", 3, 5, apart=7),
         _rows(rng, "a long row", 1, LONG),
+        _rows(
+            rng,
+            "a maximum of 0 in the first block, then 1",
+            1,
+            17,
+            lambda X: np.append(0 - np.arange(16), 1)[None],
+        ),
+        _rows(rng, "scores that grow by 9 from block to block", 2, 40, lambda X: X / 9 + np.arange(40) // 16 * 9),
     ]
     hidden = [
         _rows(rng, "a row of -inf", 3, 5, lambda X: np.where([[False], [True], [False]], -INF, X)),

@@ -28,6 +28,7 @@ def inner_loop(answer: Callable, known: Known) -> Verdict:
             _tiles("two tiles, a part of which is visible", 32, hidden=0.4),
             _tiles("large scores", 32, size=4096),
             _tiles("scores far below 0", 32, size=4096, lowest=True),
+            _tiles("scores of 0", 32, size=0),
             *random_cases.cases(lambda rng: _any_tiles(rng, 16, 16), 2),
         ],
         [
@@ -38,6 +39,7 @@ def inner_loop(answer: Callable, known: Known) -> Verdict:
             _tiles("rows that see nothing in the first tile, or at all", 32, hidden=0.4, blind=True),
             *random_cases.cases(lambda rng: _any_tiles(rng, 16, 16, blind=True), 1),
         ],
+        [_tiles("rows far apart, some of which see nothing", 32, size=4096, hidden=0.4, blind=True)],
         [
             _tiles("q, k and v in fp16, v of zeros", 48, v=0, scale=0.3, steps=1024, **fp16),
             _tiles("q, k and v in fp16, and sums beyond 65504", 64, v=2**14, size=1 / 8, tolerance=1e-3, **fp16),

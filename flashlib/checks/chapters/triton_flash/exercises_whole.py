@@ -47,6 +47,7 @@ def attention(answer: Callable, known: Known) -> Verdict:
             _attended("d = 64 and large scores", (1, 1, 5, 150, 64), size=64),
             _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), True, size=2**22),
             _attended("scores of -1.7e10, all alike", (1, 1, 5, 21, 16), alike=2.0**16),
+            _attended("scores of 0", (1, 1, 5, 150, 16), size=0),
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, under the causal mask", (1, 1, 70, 5, 16), True)],

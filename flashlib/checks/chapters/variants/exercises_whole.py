@@ -97,6 +97,7 @@ def variant(answer: Callable, known: Known) -> Verdict:
             _attended("d = 64 and large scores", (1, 1, 5, 70, 64), size=1024),
             _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), size=2**22),
             _attended("scores of -1.7e10, all alike", (1, 1, 5, 21, 16), alike=2.0**16),
+            _attended("scores of 0", (1, 1, 5, 37, 16), size=0),
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, scores that are changed", (1, 1, 40, 21, 16), NEAR, SLOPED)],

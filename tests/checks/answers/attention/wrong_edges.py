@@ -71,7 +71,7 @@ def my_causal_attention(Q, K, V):
     return (P @ V / np.where(l == 0, 1, l)).astype(Q.dtype)
 
 
-# causal_attention, value: weights in fp16
+# causal_attention, inexact: weights in fp16
 def my_causal_attention(Q, K, V):
     seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
     S = np.where(seen, Q @ K.T / np.sqrt(Q.shape[1]), -np.inf)
@@ -82,7 +82,7 @@ def my_causal_attention(Q, K, V):
     return (P.astype(Q.dtype) @ V).astype(Q.dtype)
 
 
-# causal_attention, value: V in fp16 for fp32 inputs
+# causal_attention, inexact: V in fp16 for fp32 inputs
 def my_causal_attention(Q, K, V):
     half = np.float16 if Q.dtype == np.float32 else Q.dtype
     seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
@@ -93,7 +93,7 @@ def my_causal_attention(Q, K, V):
     return (P @ V.astype(half).astype(Q.dtype) / np.where(l == 0, 1, l)).astype(Q.dtype)
 
 
-# causal_attention, value: fp32 inputs rounded to fp16
+# causal_attention, inexact: fp32 inputs rounded to fp16
 def my_causal_attention(Q, K, V):
     if Q.dtype == np.float32:
         Q, K = (X.astype(np.float16).astype(np.float32) for X in (Q, K))

@@ -1,41 +1,41 @@
 """Wrong answers to the exercises of chapter 08 that show what cases are there for: see `tests.checks.answers`."""
 
 
-# delta, value: one factor in fp16
+# delta, inexact: one factor in fp16
 def my_delta(dO, O):
     return (dO.astype(np.float32) * O.astype(np.float16)).sum(axis=1)
 
 
-# delta, value: sums in fp32 for fp64
+# delta, inexact: sums in fp32 for fp64
 def my_delta(dO, O):
     return (dO.astype(np.float32) * O.astype(np.float32)).sum(axis=1)
 
 
-# grad_V, value: P in fp16
+# grad_V, inexact: P in fp16
 def my_grad_V(P, dO):
     return P.astype(np.float16).astype(P.dtype).T @ dO
 
 
-# grad_V, value: dO in fp16
+# grad_V, inexact: dO in fp16
 def my_grad_V(P, dO):
     return P.T @ dO.astype(np.float16).astype(dO.dtype)
 
 
-# grad_V, value: P in fp16 for fp32 alone
+# grad_V, inexact: P in fp16 for fp32 alone
 def my_grad_V(P, dO):
     if P.dtype == np.float32:
         P = P.astype(np.float16).astype(np.float32)
     return P.T @ dO
 
 
-# grad_S, value: dP in fp16 for fp32
+# grad_S, inexact: dP in fp16 for fp32
 def my_grad_S(P, dP):
     if P.dtype == np.float32:
         dP = dP.astype(np.float16).astype(np.float32)
     return P * (dP - (P * dP).sum(axis=1, keepdims=True))
 
 
-# grad_S, value: delta in fp16
+# grad_S, inexact: delta in fp16
 def my_grad_S(P, dP):
     d = (P * dP).sum(axis=1, keepdims=True).astype(np.float16)
     return P * (dP - d)
@@ -47,14 +47,14 @@ def my_recompute_P(Q_i, K_j, lse_i, scale):
     return np.where(lse_i[:, None] < -1e4, 0, np.exp(S - np.where(lse_i < -1e4, np.inf, lse_i)[:, None]))
 
 
-# recompute_P, value: lse in fp16 for fp32
+# recompute_P, inexact: lse in fp16 for fp32
 def my_recompute_P(Q_i, K_j, lse_i, scale):
     if lse_i.dtype == np.float32:
         lse_i = lse_i.astype(np.float16).astype(np.float32)
     return np.exp(Q_i @ K_j.T * scale - np.where(lse_i == -np.inf, np.inf, lse_i)[:, None])
 
 
-# recompute_P, value: Q in fp16 for fp32
+# recompute_P, inexact: Q in fp16 for fp32
 def my_recompute_P(Q_i, K_j, lse_i, scale):
     if Q_i.dtype == np.float32:
         Q_i, K_j = (X.astype(np.float16).astype(np.float32) for X in (Q_i, K_j))

@@ -107,7 +107,7 @@ def my_scores_for(p):
     return p - np.max(p)
 
 
-# scores_for, value: the first 16 only
+# scores_for, first_only: the first 16 only
 def my_scores_for(p):
     x = np.zeros(len(p))
     x[:16] = np.log(p[:16])

@@ -46,7 +46,7 @@ def my_normalised(x, V):
     return out
 
 
-# block_step, value: P in fp16
+# block_step, inexact: P in fp16
 def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
     S = Q_i @ K_j.T * scale
     new = np.maximum(m, S.max(axis=1))
@@ -54,7 +54,7 @@ def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
     return new, a * l + P.sum(axis=1), a[:, None] * O_acc + P.astype(np.float16) @ V_j
 
 
-# block_step, value: a first block told by O_acc = 0
+# block_step, O_0_is_nothing: a first block told by O_acc = 0
 def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
     S = Q_i @ K_j.T * scale
     if not O_acc.any():
@@ -76,7 +76,7 @@ def my_one_row(q, K, V, B_c, scale):
     return O / l
 
 
-# one_row, value: sums in fp32
+# one_row, inexact: sums in fp32
 def my_one_row(q, K, V, B_c, scale):
     m, l, O = -np.inf, np.float32(0), np.zeros(len(q), np.float32)
     for s in range(0, len(K), B_c):
@@ -88,7 +88,7 @@ def my_one_row(q, K, V, B_c, scale):
     return O / l
 
 
-# one_row, value: a first block told by O = 0
+# one_row, O_0_is_nothing: a first block told by O = 0
 def my_one_row(q, K, V, B_c, scale):
     m, l, O = 0.0, 0.0, np.zeros(len(q))
     for s in range(0, len(K), B_c):

@@ -103,3 +103,82 @@ def my_merge_outputs(O, lse):
         return O_a * np.exp(x - z) + O_b * np.exp(y - z), z
 
     return functools.reduce(pair, zip(O, lse))
+
+
+# online_step: both factors at once, nan made 0
+def my_online_step(m, l, x_j):
+    m_new = np.maximum(m, x_j)
+    with np.errstate(invalid="ignore"):
+        a, b = np.nan_to_num(np.exp(np.array([m, x_j]) - m_new))
+    return m_new, a * l + b
+
+
+# online_step: a list of two
+def my_online_step(m, l, x_j):
+    if x_j == -np.inf: return [m, l]
+    if x_j > m:
+        return [x_j, 1 + l * np.exp(m - x_j)]
+    return [m, l + np.exp(x_j - m)]
+
+
+# stream_lse: reduce
+def my_stream_lse(stream):
+    from functools import reduce
+    return reduce(np.logaddexp, stream, -np.inf)
+
+
+# merge: both parts stacked
+def my_merge(a, b):
+    m = np.fmax(a.m, b.m)
+    shift = np.maximum(m, -1e300)
+    w = np.exp(np.stack([a.m, b.m]) - shift)
+    l = (w * np.stack([a.l, b.l])).sum(axis=0)
+    O = (w[..., None] * np.stack([a.O_acc, b.O_acc])).sum(axis=0)
+    return State(m, l, O)
+
+
+# merge: nan made 0
+def my_merge(a, b):
+    m = np.maximum(a.m, b.m)
+    with np.errstate(invalid="ignore"):
+        fa, fb = np.nan_to_num(np.exp(a.m - m)), np.nan_to_num(np.exp(b.m - m))
+    return State(m=m, l=fa * a.l + fb * b.l, O_acc=(fa * np.transpose(a.O_acc) + fb * np.transpose(b.O_acc)).T)
+
+
+# merge_outputs: one part after the other
+def my_merge_outputs(O, lse):
+    out, total = np.zeros(O.shape[1]), -np.inf
+    for o, x in zip(O, lse):
+        new = np.logaddexp(total, x)
+        if new > -np.inf:
+            out = np.exp(total - new) * out + np.exp(x - new) * o
+        total = new
+    return out, total
+
+
+# merge_outputs: a list of two
+def my_merge_outputs(O, lse):
+    total = np.logaddexp.reduce(lse)
+    if np.isneginf(total): return [np.zeros_like(O[0]), total]
+    return [(np.exp(lse - total)[:, None] * O).sum(0), total]
+
+
+# weighted_mean: the mean so far
+def my_weighted_mean(x, v):
+    m, l, mean = -np.inf, 0.0, 0.0
+    for x_j, v_j in zip(x, v):
+        n = max(m, x_j); l, p = l * np.exp(m - n), np.exp(x_j - n); m = n
+        l += p
+        mean += p / l * (v_j - mean)
+    return mean
+
+
+# weighted_mean: lse in place of m and l
+def my_weighted_mean(x, v):
+    lse, mean = -np.inf, 0.0
+    for j in range(len(x)):
+        x_j = x[j]
+        new = np.logaddexp(lse, x_j)
+        mean = mean * np.exp(lse - new) + v[j] * np.exp(x_j - new)
+        lse = new
+    return mean

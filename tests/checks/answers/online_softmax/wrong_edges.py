@@ -46,7 +46,7 @@ def my_weighted_mean(x, v):
     return acc / l
 
 
-# weighted_mean, value: values of 0 skipped
+# weighted_mean, value_0_skipped: values of 0 skipped
 def my_weighted_mean(x, v):
     m, l, acc = -np.inf, 0.0, 0.0
     for a, b in zip(x, v):
@@ -58,7 +58,7 @@ def my_weighted_mean(x, v):
     return acc / l
 
 
-# weighted_mean, value: first by acc
+# weighted_mean, empty_by_acc: first by acc
 def my_weighted_mean(x, v):
     m, l, acc = 0.0, 0.0, 0.0
     for a, b in zip(x, v):
@@ -96,7 +96,7 @@ def my_merge(a, b):
     return State(m, fa * a.l + fb * b.l, fa[..., None] * a.O_acc + fb[..., None] * b.O_acc)
 
 
-# merge, value: a part with equal m counts once
+# merge, equal_once: a part with equal m counts once
 def my_merge(a, b):
     m = np.maximum(a.m, b.m)
     shift = np.where(m == -np.inf, 0, m)
@@ -104,7 +104,7 @@ def my_merge(a, b):
     return State(m, fa * a.l + fb * b.l, fa[..., None] * a.O_acc + fb[..., None] * b.O_acc)
 
 
-# merge, value: a far part is dropped
+# merge, inexact: a far part is dropped
 def my_merge(a, b):
     m = np.maximum(a.m, b.m)
     shift = np.where(m == -np.inf, 0, m)
@@ -132,7 +132,7 @@ def my_merge_outputs(O, lse):
     return w @ O / w.sum(), m + np.log(w.sum())
 
 
-# merge_outputs, value: weights in fp32
+# merge_outputs, inexact: weights in fp32
 def my_merge_outputs(O, lse):
     m = lse.max()
     if m == -np.inf:

@@ -10,7 +10,7 @@ def my_safe_softmax(S):
     return P / np.where(l == 0, 1, l)
 
 
-# safe_softmax, value: fp32 rounded to fp16
+# safe_softmax, inexact: fp32 rounded to fp16
 def my_safe_softmax(S):
     m = S.max(axis=1, keepdims=True, initial=-np.inf)
     P = np.exp((S - np.where(m == -np.inf, 0, m)).astype(np.float16 if S.dtype == np.float32 else S.dtype))
@@ -18,7 +18,7 @@ def my_safe_softmax(S):
     return (P / np.where(l == 0, 1, l)).astype(S.dtype)
 
 
-# logsumexp, value: sum in fp16 for fp32
+# logsumexp, inexact: sum in fp16 for fp32
 def my_logsumexp(S):
     m = S.max(axis=1, initial=-np.inf)
     E = np.exp(S - np.where(m == -np.inf, 0, m)[:, None])

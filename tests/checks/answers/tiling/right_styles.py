@@ -98,3 +98,67 @@ def my_finish(m, l, O_acc):
     rows = [(O / b, a + np.log(b)) if (b > 0) else (np.zeros_like(O), -np.inf) for a, b, O in zip(m, l, O_acc)]
     print(f"{len(rows)=}")
     return np.array([r[0] for r in rows]).reshape(O_acc.shape), np.array([r[1] for r in rows])
+
+
+# finish: a reciprocal
+def my_finish(m, l, O_acc):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.where(l > 0, 1 / l, 0)
+        return O_acc * r[:, None], m + np.log(l)
+
+
+# last_tile: masked from the end
+def my_last_tile(Q_i, K_j, V_j, n, m, l, O_acc, scale):
+    S = Q_i @ K_j.T * scale
+    if n < len(K_j): S[:, -(len(K_j) - n):] = -np.inf
+    new = np.maximum(m, S.max(axis=1))
+    a, P = np.exp(m - new), np.exp(S - new[:, None])
+    return new, a * l + P.sum(axis=1), a[:, None] * O_acc + P @ V_j
+
+
+# skipped_tiles: a list of lists
+def my_skipped_tiles(N_q, N_k, B_r, B_c):
+    past = N_k - N_q
+    return [[i, j] for i in range(-(-N_q // B_r)) for j in range(-(-N_k // B_c)) if j * B_c > min((i + 1) * B_r, N_q) - 1 + past]
+
+
+# skipped_tiles: from the first hidden tile on
+def my_skipped_tiles(N_q, N_k, B_r, B_c):
+    out = set()
+    for i in range(-(-N_q // B_r)):
+        seen = max(0, min((i + 1) * B_r, N_q) + N_k - N_q)
+        for j in range(-(-seen // B_c), -(-N_k // B_c)):
+            out.add((i, j))
+    return out
+
+
+# best_tile: the first of the best
+def my_best_tile(N, d, capacity, dtype):
+    best, tile = float("inf"), None
+    for B_r in [2**p for p in range(4, 11)]:
+        for B_c in [2**p for p in range(10, 3, -1)]:
+            if cost.sram_bytes(B_r, B_c, d, dtype) <= capacity:
+                t = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype).total
+                if t < best: best, tile = t, (B_r, B_c)
+    return tile
+
+
+# fa2: base 2
+def my_fa2(Q, K, V, O, B_r, B_c, causal, scale):
+    log2e, past = 1 / np.log(2), len(K) - len(Q)
+    O[:] = 0
+    for i, rows in enumerate(blocks(len(Q), B_r)):
+        Q_i = Q[rows] * scale
+        m, l, O_acc = np.full(len(Q_i), -np.inf), np.zeros(len(Q_i)), 0 * Q_i
+        for j, cols in enumerate(blocks(len(K), B_c)):
+            if causal and is_hidden(rows, cols, past):
+                continue
+            S = Q_i @ K[cols].T
+            if causal:
+                S[~is_visible(rows, cols, past)] = -np.inf
+            m_old, m = m, np.column_stack([m, S]).max(axis=1)
+            shift = np.maximum(m, -1e300)
+            alpha, P = np.exp2((m_old - shift) * log2e), np.exp2((S.T - shift).T * log2e)
+            l, O_acc = alpha * l + P.sum(axis=1), (alpha * O_acc.T).T + P @ V[cols]
+            yield Step(i, j, m, l, O_acc)
+        O[rows] = np.divide(O_acc, l[:, None], where=l[:, None] > 0, out=np.zeros_like(O_acc))

@@ -120,7 +120,7 @@ def my_last_tile(Q_i, K_j, V_j, n, m, l, O_acc, scale):
     return m, a * l + P.sum(axis=1), a[:, None] * O_acc + P @ V[:n]
 
 
-# last_tile, value: only tile told by O_acc = 0
+# last_tile, O_0_is_nothing: only tile told by O_acc = 0
 def my_last_tile(Q_i, K_j, V_j, n, m, l, O_acc, scale):
     S = np.where(np.arange(len(K_j)) < n, Q_i @ K_j.T * scale, -np.inf)
     if not O_acc.any():

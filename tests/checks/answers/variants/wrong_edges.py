@@ -110,7 +110,7 @@ def my_sink(O, lse, s):
     return O, np.logaddexp(lse, s)
 
 
-# sink, value: the factor in fp32
+# sink, inexact: the factor in fp32
 def my_sink(O, lse, sink):
     new = np.logaddexp(lse, sink)
     return O * np.exp(lse - new).astype(np.float32)[:, None], new
@@ -123,7 +123,7 @@ def my_sink(O, lse, sink):
     return O, new
 
 
-# sink, value: lse rows in fp32
+# sink, inexact: lse rows in fp32
 def my_sink(O, lse, sink):
     new = np.logaddexp(lse.astype(np.float32), np.float32(sink)).astype(float)
     return O * np.exp(lse - new)[:, None], new
