@@ -36,6 +36,7 @@ def dropout(answer: Callable, known: Known) -> Verdict:
         _dropped("two tiles of queries", 1, 32, 16),
         _dropped("two heads", 2, 16, 16, p=0.5),
         _dropped("two heads, ragged tiles of 16 x 32", 2, 21, 45, B_C=32, seed=7, p=0.1),
+        _dropped("p = 0", 1, 16, 16, p=0.0),
         _dropped("p that is one of the numbers", 1, 16, 16, p=float(_rand(11, 100))),
         _dropped("five heads and more than 65536 places", 5, 16, 1000, B_C=256, p=0.3),
         *random_cases.cases(_any_dropped, 1),
@@ -72,7 +73,7 @@ def capped(answer: Callable, known: Known) -> Verdict:
         [
             _tile("scores near 0", 3.0),
             _tile("scores near the cap", 40.0),
-            _tile("another cap", 8.0, cap=4.0),
+            _tile("another cap", 8.0, cap=4.3),
             _tile("scores of which a part is visible", 30.0, hidden=0.4),
             _tile("scores of both signs, half of them visible", 60.0, hidden=0.5, cap=30.0),
             _tile("a tile of 16 x 32", 30.0, hidden=0.4, shape=(16, 32)),
@@ -92,6 +93,6 @@ def _tile(words, size, cap=50.0, hidden=0.0, rng=None, shape=(16, 16)):
 
 
 def _any_tile(rng):
-    cap = float(rng.integers(2, 60))
+    cap = float(rng.integers(20, 600)) / 10
     shape = tuple(map(int, rng.choice([16, 32], 2)))
     return _tile(f"a cap of {cap:g}", 3 * cap, cap, float(rng.choice([0, 0.4])), rng, shape)
