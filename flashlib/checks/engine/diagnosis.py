@@ -36,9 +36,10 @@ def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("re
         for mistake, way in ways
         for changes in ((way,), *((variant, way) for variant in known.variants))
     ]
-    # nan from memory that is not the answer's is no sign of a guard
+    # nan from memory that is not the answer's is no sign of a guard, nor is an exception: many mistakes raise
     outside = any(one.measured and one.measured.id.startswith("outside") for one in tried)
-    for guarded in (False,) if outside else (False, True):
+    raises = any(isinstance(one.problem, Raised) for one in tried)
+    for guarded in (False,) if outside or raises else (False, True):
         for mistake, hypothesis in hypotheses:
             if hypothesis.explains_all(guarded):
                 return _verdict(mistake)

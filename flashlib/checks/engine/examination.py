@@ -11,6 +11,7 @@ import numpy as np
 
 from flashlib.checks.engine.cases import (
     UNSOLVED,
+    Beside,
     Finding,
     Measured,
     Raised,
@@ -64,7 +65,8 @@ def examine(
                 changed = changed or _changed(answer, case, arguments)
         for wrong in tried:
             if wrong.problem:
-                found = wrong.measured or wrong.problem
+                beside = isinstance(wrong.measured, Beside)
+                found = wrong.problem if beside else wrong.measured or wrong.problem
                 verdict = diagnose(known, [*right, *tried], outputs) or known.verdict(found)
                 return verdict.with_details(*_short(lambda most: _details(answer, wrong, outputs, most)))  # noqa: B023
         if changed:

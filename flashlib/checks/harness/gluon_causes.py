@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import Finding
+from flashlib.checks.engine import Beside, Finding
 from flashlib.kernels.hopper.interpreter.launched import Ran
 from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait, Write
 
@@ -33,7 +33,7 @@ def without_need(ran: Ran) -> Iterator[Finding]:
         for n, one in enumerate(said):
             late = isinstance(one, Wait) and one.barrier in mine and _of(said[n:], Copy)
             if late and not _of(said, Product):
-                yield Finding("own_copy", role=role, barrier=one.barrier)
+                yield Beside("own_copy", role=role, barrier=one.barrier)
     counts = [(ran.registers.get(role), role, bool(_of(said, Product))) for role, said in ran.said.items()]
     for given, role, multiplies in counts:
         for more, other, also in counts:
@@ -45,10 +45,10 @@ def in_vain(ran: list[Ran], result: Any) -> Iterator[Finding]:
     """Yield a Finding for programs of a launch that work for nothing. result: the arrays that it computes."""
     for one in ran:
         if not one.stored and any(_of(said, Product) for said in one.said.values()):
-            yield Finding("idle_program", number=", ".join(map(str, one.number[:2])))
+            yield Beside("idle_program", number=", ".join(map(str, one.number[:2])))
     stored, there = sum(one.stored for one in ran), sum(map(np.size, result))
     if stored > there:
-        yield Finding("stored_twice", n=stored, there=there)
+        yield Beside("stored_twice", n=stored, there=there)
 
 
 def _of(said, kinds, barrier=None):

@@ -12,7 +12,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.checks.engine import Finding
+from flashlib.checks.engine import Beside, Finding
 from flashlib.checks.harness.gluon_launches import kernel_of, placed
 from flashlib.checks.harness.parts import Made
 
@@ -206,7 +206,7 @@ def attended(
     found = None
     N_q, N_k = Q.shape[2], K.shape[2]
     if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
-        found = Finding("matrix")
+        found = Beside("matrix")
     for name, X, wanted in (("O", O, tensors[0].dtype), ("lse", lse, torch.float32)):
         if isinstance(X, torch.Tensor) and X.dtype != wanted:
             told = (str(t).removeprefix("torch.") for t in (X.dtype, wanted))
