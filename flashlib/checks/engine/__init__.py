@@ -11,6 +11,6 @@ from flashlib.checks.engine.program import Program, defined, written
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
 __all__ = [
-    "Beside", "Case", "Finding", "Known", "Measured", "Outcome", "Program", "Verdict", "announce", "attempt", "defined",
-    "diagnose", "random_cases", "examine", "exercise", "noted", "raised", "written",
+    "Beside", "Case", "Finding", "Known", "Measured", "Outcome", "Program", "Verdict", "announce", "attempt",
+    "defined", "diagnose", "random_cases", "examine", "exercise", "noted", "raised", "written",
 ]  # fmt: skip

@@ -74,7 +74,7 @@ def producer(q, k, v, q_desc, k_desc, v_desc, head, row, n, PRODUCER: gl.constex
 def producer_kernel(
     q_desc, k_desc, v_desc, qo_desc, ko_desc, vo_desc, head, row, n, STAGES: gl.constexpr, PRODUCER: gl.constexpr,
 ):  # fmt: skip
-    q_slots, q_full, q_empty = ring(q_desc, 2, 1)
+    q_slots, q_full, unused = ring(q_desc, 2, 1)
     k_slots, k_full, k_empty = ring(k_desc, STAGES, 2)
     v_slots, v_full, v_empty = ring(v_desc, STAGES, 2)
     fence_async_shared()
@@ -156,7 +156,7 @@ def step_kernel(
     q_desc, k_desc, v_desc, limits_ptr, m_ptr, l_ptr, O_ptr, scale_log2e, n,
     STAGES: gl.constexpr, STEP: gl.constexpr,
 ):  # fmt: skip
-    q_slots, q_full, q_empty = ring(q_desc, 1, 1)
+    q_slots, q_full, unused = ring(q_desc, 1, 1)
     k_slots, k_full, k_empty = ring(k_desc, STAGES, 1)
     v_slots, v_full, v_empty = ring(v_desc, STAGES, 1)
     fence_async_shared()

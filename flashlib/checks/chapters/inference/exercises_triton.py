@@ -43,7 +43,9 @@ def decode_part(answer: Callable, known: Known) -> Verdict:
         ],
         [
             _decoded("a last tile that is not full", (1, 1, 1, 21), [21]),
-            _decoded("a last tile that is not full, and scores far below 0", (1, 1, 1, 21), [21], below=2**12, alike=1),
+            _decoded(
+                "a last tile that is not full, and scores far below 0", (1, 1, 1, 21), [21], below=2**12, alike=1
+            ),
             _decoded("a cache with room for more", (1, 1, 1, 70), [21], parts=2),
             _decoded("two sequences of different lengths", (2, 2, 2, 50), [39, 50], parts=3),
             *random_cases.cases(_any_decoded, 1),
