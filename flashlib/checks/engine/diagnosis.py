@@ -85,7 +85,9 @@ class _Hypothesis:
         case, result, problem, _ = self.tried[n]
         guess = self._guess(n)
         if problem:
-            return _same_outcome(guess, result, case) and bool(find_problem(guess, case, self.outputs))
+            other = find_problem(guess, case, self.outputs)
+            alike = problem.id != "dtype" or other is not None and other.fields == problem.fields
+            return _same_outcome(guess, result, case) and bool(other) and alike
         return _same_outcome(guess, result, case) or (guarded and not _has_numbers(guess))
 
     def _guess(self, n):
