@@ -121,7 +121,7 @@ def unlike_slots(ran: Ran) -> Iterator[Finding]:
                 strays.append(one.barrier)
             elif isinstance(one, Copy | Product):
                 fills = isinstance(one, Copy)
-                used = [one.slot.name] if fills else [slot.name for slot, _ in one.reads]
+                used = [one.slot.name] if isinstance(one, Copy) else [slot.name for slot, _ in one.reads]
                 strays = [barrier for barrier in strays if not any(_same_place(x, barrier.name) for x in used)
                           or bool(_who(ran, Expect, barrier)) == fills]  # fmt: skip
                 for slot in used:
