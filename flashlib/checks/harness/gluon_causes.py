@@ -122,11 +122,13 @@ def unlike_slots(ran: Ran) -> Iterator[Finding]:
             elif isinstance(one, Copy | Product):
                 fills = isinstance(one, Copy)
                 used = [one.slot.name] if isinstance(one, Copy) else [slot.name for slot, _ in one.reads]
+                own = one.barrier.name if isinstance(one, Copy) else ""
                 strays = [barrier for barrier in strays if not any(_same_place(x, barrier.name) for x in used)
                           or bool(_who(ran, Expect, barrier)) == fills]  # fmt: skip
+                other_slot = own and strays and _same_place(own, strays[-1].name)  # the wait is right
                 for slot in used:
                     mine = _barrier_of(ran, slot, full=not fills)
-                    if mine and strays and (slot, not fills) not in ready:
+                    if mine and strays and (slot, not fills) not in ready and not other_slot:
                         id = "waits_to_fill" if fills else "waits_to_read"
                         yield Finding(id, role=role, slot=slot, barrier=strays[-1], right=mine)
                     if fills:
@@ -228,9 +230,9 @@ def _other_slot(ran):
         for role in _stuck(ran, barrier) if _who(ran, Expect, barrier) else ():
             for slot in ran.slots:
                 full = _barrier_of(ran, slot.name, full=True)
-                came = sum(copy.slot is slot for said in ran.said.values() for copy in _of(said, Copy))
+                came = any(copy.slot is slot for said in ran.said.values() for copy in _of(said, Copy))
                 alike = full and full is not barrier and full.name[0] == barrier.name[0]
-                if alike and came > len(_of(ran.said[role], Wait, full)):
+                if came and alike and not _of(ran.said[role], Wait, full):
                     yield Finding("other_slot", role=role, barrier=barrier, slot=slot.name, right=full)
 
 

@@ -88,7 +88,7 @@ def capped(answer: Callable, known: Known) -> Verdict:
 
 def _tile(words, size, cap=50.0, hidden=0.0, rng=None, shape=(16, 16), tolerance=1e-5):
     rng = rng or np.random.default_rng(3)
-    S = (rng.uniform(-1, 1, size=shape) * size).round(4).astype(np.float32)
+    S = (rng.uniform(-1, 1, size=shape) * size).round(2 if size > 1 else 4).astype(np.float32)
     visible = rng.random(shape) >= hidden
     S[0, 0], visible[0, 0], visible[3] = 0, True, hidden == 0
     right = np.where(visible, cap * np.tanh(S.astype(float) / cap), -np.inf)
