@@ -40,6 +40,10 @@ class Finding(Exception):
         self.id, self.fields = id, fields
 
 
+class Beside(Finding):
+    """What is found of the way to a result; it is told only where the result is right, which its sentence says."""
+
+
 class Raised(Finding):
     """The Finding that an answer raised an exception. kind: the name of its class."""
 

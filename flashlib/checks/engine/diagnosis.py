@@ -36,9 +36,10 @@ def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("re
         for mistake, way in ways
         for changes in ((way,), *((variant, way) for variant in known.variants))
     ]
-    # nan from memory that is not the answer's is no sign of a guard
+    # nan from memory that is not the answer's is no sign of a guard, nor is an exception: many mistakes raise
     outside = any(one.measured and one.measured.id.startswith("outside") for one in tried)
-    for guarded in (False,) if outside else (False, True):
+    raises = any(isinstance(one.problem, Raised) for one in tried)
+    for guarded in (False,) if outside or raises else (False, True):
         for mistake, hypothesis in hypotheses:
             if hypothesis.explains_all(guarded):
                 return _verdict(mistake)
@@ -84,7 +85,9 @@ class _Hypothesis:
         case, result, problem, _ = self.tried[n]
         guess = self._guess(n)
         if problem:
-            return _same_outcome(guess, result, case) and bool(find_problem(guess, case, self.outputs))
+            other = find_problem(guess, case, self.outputs)
+            alike = problem.id != "dtype" or other is not None and other.fields == problem.fields
+            return _same_outcome(guess, result, case) and bool(other) and alike
         return _same_outcome(guess, result, case) or (guarded and not _has_numbers(guess))
 
     def _guess(self, n):

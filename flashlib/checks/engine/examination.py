@@ -11,6 +11,7 @@ import numpy as np
 
 from flashlib.checks.engine.cases import (
     UNSOLVED,
+    Beside,
     Finding,
     Measured,
     Raised,
@@ -65,7 +66,8 @@ def examine(
                 changed = changed or _changed(answer, case, arguments)
         for wrong in tried:
             if wrong.problem:
-                found = wrong.measured or _inexact(tried, outputs) or wrong.problem
+                measured = None if isinstance(wrong.measured, Beside) else wrong.measured
+                found = measured or _inexact(tried, outputs) or wrong.problem
                 verdict = diagnose(known, [*right, *tried], outputs) or known.verdict(found)
                 return verdict.with_details(*_short(lambda most: _details(answer, wrong, outputs, most)))  # noqa: B023
         if changed:

@@ -155,7 +155,8 @@ def show(x: Any, digits: int = 4, most: int = SHOWN) -> str:
     if X.ndim == 0:
         small = abs(X) < 1e5 or not np.isfinite(X)
         return np.array2string(X, precision=digits) if small else f"{X:.{max(9, digits)}g}"
-    text = np.array2string(X, precision=digits, suppress_small=np.abs(X[np.isfinite(X)]).max(initial=0) < 1e4)
+    largest = np.abs(X[np.isfinite(X)]).max(initial=0)
+    text = np.array2string(X, precision=digits, suppress_small=1e-3 < largest < 1e4)
     return " ".join(text.split()) if X.ndim > 1 and X.size <= 8 else text
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import Finding
+from flashlib.checks.engine import Beside, Finding
 from flashlib.gluon import Ran
 from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait, Write
 
@@ -33,7 +33,7 @@ def without_need(ran: Ran) -> Iterator[Finding]:
         for n, one in enumerate(said):
             late = isinstance(one, Wait) and one.barrier in mine and _of(said[n:], Copy)
             if late and not _of(said, Product):
-                yield Finding("own_copy", role=role, barrier=one.barrier)
+                yield Beside("own_copy", role=role, barrier=one.barrier)
     counts = [(ran.registers.get(role), role, bool(_of(said, Product))) for role, said in ran.said.items()]
     for given, role, multiplies in counts:
         for more, other, also in counts:
@@ -45,10 +45,10 @@ def in_vain(ran: list[Ran], result: Any) -> Iterator[Finding]:
     """Yield a Finding for programs of a launch that work for nothing. result: the arrays that it computes."""
     for one in ran:
         if not one.stored and any(_of(said, Product) for said in one.said.values()):
-            yield Finding("idle_program", number=", ".join(map(str, one.number[:2])))
+            yield Beside("idle_program", number=", ".join(map(str, one.number[:2])))
     stored, there = sum(one.stored for one in ran), sum(map(np.size, result))
     if stored > there:
-        yield Finding("stored_twice", n=stored, there=there)
+        yield Beside("stored_twice", n=stored, there=there)
 
 
 def _of(said, kinds, barrier=None):
@@ -107,6 +107,60 @@ def _same_place(slot, barrier):
     return slot[0] == barrier[0] and slot.partition("[")[2] == barrier.partition("[")[2]
 
 
+def unlike_slots(ran: Ran) -> Iterator[Finding]:
+    """Yield a Finding for a role that waits or arrives at barriers of other slots than those it fills or reads.
+
+    It looks at slots and barriers of one name and number, as k_slots[1] and k_empty[1].
+    """
+    for role, said in ran.said.items():
+        ready, strays, read = set(), [], []  # slots that were waited for, waits since, slots to release
+        for one in said:
+            if isinstance(one, Wait):
+                slots = {slot.name for slot in ran.slots if _same_place(slot.name, one.barrier.name)}
+                ready |= {(slot, bool(_who(ran, Expect, one.barrier))) for slot in slots}
+                strays.append(one.barrier)
+            elif isinstance(one, Copy | Product):
+                fills = isinstance(one, Copy)
+                used = [one.slot.name] if isinstance(one, Copy) else [slot.name for slot, _ in one.reads]
+                own = one.barrier.name if isinstance(one, Copy) else ""
+                strays = [barrier for barrier in strays if not any(_same_place(x, barrier.name) for x in used)
+                          or bool(_who(ran, Expect, barrier)) == fills]  # fmt: skip
+                other_slot = own and strays and _same_place(own, strays[-1].name)  # the wait is right
+                for slot in used:
+                    mine = _barrier_of(ran, slot, full=not fills)
+                    if mine and strays and (slot, not fills) not in ready and not other_slot:
+                        id = "waits_to_fill" if fills else "waits_to_read"
+                        yield Finding(id, role=role, slot=slot, barrier=strays[-1], right=mine)
+                    if fills:
+                        ready.discard((slot, False))
+                    elif slot not in read and _barrier_of(ran, slot, full=False):
+                        read.append(slot)
+                strays = []
+            elif isinstance(one, Arrive) and read:
+                here = [slot for slot in read if _same_place(slot, one.barrier.name)]
+                if not here or _who(ran, Expect, one.barrier):
+                    right = _barrier_of(ran, read[-1], full=False)
+                    yield Finding("releases_other", role=role, slot=read[-1], barrier=one.barrier, right=right)
+                read = [slot for slot in read if slot not in here]
+                ready -= {(slot, True) for slot in here}
+
+
+def _barrier_of(ran, slot, full):
+    """Return the barrier of a slot that says that it is full, or that it is empty; None if it has none by name."""
+    own = (barrier for barrier in ran.barriers if _same_place(slot, barrier.name))
+    return next((barrier for barrier in own if bool(_who(ran, Expect, barrier)) == full), None)
+
+
+def _late_wait(ran):
+    """Find a wait for a slot that comes after the copy into it, in each round."""
+    for role, said in ran.said.items():
+        for n, one in enumerate(said):
+            empty = isinstance(one, Copy) and _barrier_of(ran, one.slot.name, full=False)
+            waits = _of(said, Wait, empty) if empty else []
+            if waits and waits[0].phase and not _of(said[:n], Wait, empty):
+                yield Finding("waits_late", role=role, slot=one.slot, barrier=empty)
+
+
 def _written_early(ran):
     """Find a role that writes into a slot which another role reads: the fault that follows is the reader's."""
     if ran.fault.kind in (Kind.READ_TOO_EARLY, Kind.OVERWRITTEN):
@@ -146,7 +200,7 @@ def _first_parity(ran):
                     yield Finding("parity_empty", role=role, barrier=barrier)
 
 
-def _refilled(ran):
+def refilled(ran: Ran) -> Iterator[Finding]:
     """Find a slot that gets a second tile, with no wait between that is about this slot."""
     for role, said in ran.said.items():
         filled = set()
@@ -168,6 +222,18 @@ def _too_often(ran):
         arrived = sum(len(_of(said, Arrive, barrier)) for said in ran.said.values())
         if n and arrived > barrier.count * n and len(_who(ran, Arrive, barrier)) <= barrier.count:
             yield Finding("released_twice", barrier=barrier, given=arrived, n=n)
+
+
+def _other_slot(ran):
+    """Find a role that is stuck at the full barrier of one slot while a tile in another one is not waited for."""
+    for barrier in ran.barriers:
+        for role in _stuck(ran, barrier) if _who(ran, Expect, barrier) else ():
+            for slot in ran.slots:
+                full = _barrier_of(ran, slot.name, full=True)
+                came = any(copy.slot is slot for said in ran.said.values() for copy in _of(said, Copy))
+                alike = full and full is not barrier and full.name[0] == barrier.name[0]
+                if came and alike and not _of(ran.said[role], Wait, full):
+                    yield Finding("other_slot", role=role, barrier=barrier, slot=slot.name, right=full)
 
 
 def _nobody_arrives(ran):
@@ -202,6 +268,6 @@ def _nobody_waits(ran):
 
 # In this order: what stands first explains what comes after it.
 LOOKS = (
-    _bytes, _early_release, _written_early, _parity_of_tile, _first_parity, _refilled, _too_often,
-    _nobody_arrives, _arrivals, _parity, _nobody_waits,
+    _bytes, _early_release, unlike_slots, _late_wait, _written_early, _parity_of_tile, _first_parity, refilled,
+    _too_often, _other_slot, _nobody_arrives, _arrivals, _parity, _nobody_waits,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from flashlib import gluon
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
 from flashlib.checks.engine.cases import line_of
 from flashlib.checks.harness import roles
-from flashlib.checks.harness.gluon_causes import cause, in_vain, without_need
+from flashlib.checks.harness.gluon_causes import cause, in_vain, refilled, unlike_slots, without_need
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.gluon import Ran, Wrong
 from flashlib.pipeline import Fault, Product, Program, Report, check
@@ -75,7 +75,7 @@ class Harness:
             found = next(in_vain(ran, result), None)
         if self.search and not found:
             longest = max(ran, key=lambda one: sum(map(len, one.said.values())))
-            found = self._searched(longest, arguments) or next(without_need(longest), None)
+            found = self._searched(longest, arguments) or next(self._beside(longest), None)
         return Measured(result, found)
 
     def _see(self, kernel, arguments, options):
@@ -93,6 +93,13 @@ class Harness:
         if not report.fault:
             return None
         return self._keep(Run(ran.number, ran.program(), report), cause(ran, report.fault), arguments)
+
+    def _beside(self, ran):
+        """Yield what is wrong with a program of which no fault is found, with the other roles that it has here."""
+        if not self.consumers:  # slots and barriers have our names
+            yield from unlike_slots(ran)
+            yield from refilled(ran)
+        yield from without_need(ran)
 
     def _fault(self, ran: Ran, fault: Fault, arguments: tuple) -> Finding:
         """Return the Finding of a fault; keep the shortest schedule that leads to one.

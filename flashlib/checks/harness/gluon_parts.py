@@ -12,7 +12,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.checks.engine import Finding
+from flashlib.checks.engine import Beside, Finding
 from flashlib.checks.harness.gluon_launches import kernel_of, placed
 from flashlib.checks.harness.parts import Made
 
@@ -74,7 +74,7 @@ def producer(q, k, v, q_desc, k_desc, v_desc, head, row, n, PRODUCER: gl.constex
 def producer_kernel(
     q_desc, k_desc, v_desc, qo_desc, ko_desc, vo_desc, head, row, n, STAGES: gl.constexpr, PRODUCER: gl.constexpr,
 ):  # fmt: skip
-    q_slots, q_full, q_empty = ring(q_desc, 2, 1)
+    q_slots, q_full, unused = ring(q_desc, 2, 1)
     k_slots, k_full, k_empty = ring(k_desc, STAGES, 2)
     v_slots, v_full, v_empty = ring(v_desc, STAGES, 2)
     fence_async_shared()
@@ -156,7 +156,7 @@ def step_kernel(
     q_desc, k_desc, v_desc, limits_ptr, m_ptr, l_ptr, O_ptr, scale_log2e, n,
     STAGES: gl.constexpr, STEP: gl.constexpr,
 ):  # fmt: skip
-    q_slots, q_full, q_empty = ring(q_desc, 1, 1)
+    q_slots, q_full, unused = ring(q_desc, 1, 1)
     k_slots, k_full, k_empty = ring(k_desc, STAGES, 1)
     v_slots, v_full, v_empty = ring(v_desc, STAGES, 1)
     fence_async_shared()
@@ -206,7 +206,7 @@ def attended(
     found = None
     N_q, N_k = Q.shape[2], K.shape[2]
     if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
-        found = Finding("matrix")
+        found = Beside("matrix")
     for name, X, wanted in (("O", O, tensors[0].dtype), ("lse", lse, torch.float32)):
         if isinstance(X, torch.Tensor) and X.dtype != wanted:
             told = (str(t).removeprefix("torch.") for t in (X.dtype, wanted))

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from flashlib.checks.engine import Finding, Measured
+from flashlib.checks.engine import Beside, Finding, Measured
 from flashlib.checks.engine.process import PACKAGE
 from flashlib.checks.harness import undefined
 from flashlib.checks.harness.launches import outside_id, unwrapped
@@ -75,7 +75,7 @@ def over_keys(answer: Callable) -> Callable:
         whole, last = divmod(N_k, B_C)
         masks = [watch.masked[X] == watch.loads[X] > 0 if last else watch.masked[X] for X in ("K", "V")]
         if whole and any(masks) or not last and 1 < whole <= len(selects):
-            found = found or Finding("whole_masked")
+            found = found or Beside("whole_masked")
         return Measured(given, found)
 
     return run

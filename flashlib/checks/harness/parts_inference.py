@@ -3,7 +3,7 @@
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable
 
-from flashlib.checks.engine import Finding
+from flashlib.checks.engine import Beside
 from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.strided import Out
 import flashlib.kernels  # noqa: F401
@@ -36,10 +36,10 @@ def by_parts(answer: Callable) -> Callable:
 
 
 def _own_tiles(watch, Q, K, V, lengths, parts, scale, B_C, *outputs):
-    """Return the Finding that a part visits tiles of others, whose loads its masks hide, or None."""
+    """Return that a part visits tiles of others, whose loads its masks hide, or None."""
     tiles = K.shape[1] * sum(triton.cdiv(int(N), B_C) for N in lengths)
     visits = watch.products.total() / PRODUCTS
-    return Finding("others_visited") if watch.idle and visits > tiles else None
+    return Beside("others_visited") if watch.idle and visits > tiles else None
 
 
 def into_pages(answer: Callable) -> Callable:

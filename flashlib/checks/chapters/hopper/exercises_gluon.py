@@ -88,15 +88,22 @@ def consumer_step(answer: Callable, known: Known) -> Verdict:
         ],
         [_stepped("bf16", 150, 64, 64, dtype="bfloat16")],
         [_stepped("scores of thousands", 150, 64, 64, size=64)],
+        [
+            _stepped("V of 0, so that m and l alone count", 80, 64, 64, V_size=0, tolerance=EXACT),
+            _stepped("scores that are all 0", 80, 64, 64, size=0),
+            _stepped("scores of -1.2e10, all alike", 80, 64, 64, alike=2.0**15),
+        ],
     ]
     return gluon_launches.examine_gluon(gluon_parts.stepped, answer, stages, known, ("m", "l", "O_acc"))
 
 
 def _stepped(words, N_k, d, B_c, *, causal=False, past=None, growing=False, stages=2, dtype="float16", size=1.0,
-             rng=None):  # fmt: skip
+             V_size=1.0, alike=0.0, tolerance=None, rng=None):  # fmt: skip
     rng = rng or np.random.default_rng(0)
     Q, K, V = (_numbers(rng, N, d) for N in (64, N_k, N_k))
-    Q = Q * size
+    Q, V = Q * size, V * V_size
+    if alike:
+        Q, K = np.full_like(Q, alike), np.full_like(K, -alike)
     if growing:
         K = np.ceil(np.arange(1, N_k + 1) / 64)[:, None] * np.sign(Q.mean()) * np.abs(K) / 4
         Q = np.abs(Q) * np.sign(K.mean())
@@ -104,9 +111,8 @@ def _stepped(words, N_k, d, B_c, *, causal=False, past=None, growing=False, stag
     if causal:
         limits = np.clip(np.arange(64) + 1 + (N_k - 64 if past is None else past), 0, N_k).astype(np.int32)
     expected = _state(Q, K, V, limits)
-    largest = np.abs(expected[2]).max() + 1
     given = (Q.astype(np.float32), K.astype(np.float32), V.astype(np.float32), limits, B_c, stages, dtype)
-    return Case(words, given, expected, TOLERANCE[dtype], None, largest * 0.0)
+    return Case(words, given, expected, tolerance or TOLERANCE[dtype])
 
 
 def _state(Q, K, V, limits):
@@ -157,6 +163,10 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
             _attended("K and V alone stored as (B, H, d, N)", (1, 1, 70, 90, 64), order="BHNd BHdN BHdN"),
         ],
         [_attended("scores of thousands", (1, 1, 100, 150, 64), size=64)],
+        [
+            _attended("scores that are all 0", (1, 1, 5, 150, 64), size=0),
+            _attended("scores of -8.6e9, all alike", (1, 1, 5, 150, 64), alike=2.0**15),
+        ],
         [_attended("V of 0, so that lse alone counts", (1, 1, 100, 150, 64), True, V_size=0, tolerance=EXACT)],
     ]
     variants = {64: "(K, 128), (V, 128) -> (K, 64), (V, 64)"}

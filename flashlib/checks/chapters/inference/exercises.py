@@ -21,7 +21,7 @@ INF = np.inf
 def cache_tokens(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 2, 1 1 1 1 7, 1 1 1 1 0, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,
-        80 8 128 1 30000000000, 24 1 576 2 1234567890
+        80 8 128 1 30000000000, 24 1 576 2 1234567890, 2 3 5 2 119999999
     """
 
     def right(layers, H_k, d, itemsize, room):
@@ -46,6 +46,7 @@ def split_keys(answer: Callable, known: Known) -> Verdict:
         ([8, 8], 4, 4), ([4, 12], 4, 4), ([5, 9, 40], 4, 5), ([3, 100, 2, 7], 4, 8), ([90, 1, 1], 1, 7),
         ([8], 4, 5), ([1, 1, 1], 4, 2), ([9, 9, 1, 1], 4, 3), ([41], 1, 6), ([20001], 20000, 2),
         ([122], 1, 14),  # where 122 / 14 * 7 is a little less than 61
+        ([55], 1, 11),  # where 3 / 11 * 55 is a little less than 15
     ]  # fmt: skip
     empty = [([0, 8], 4, 2), ([5, 0, 20], 4, 3), ([0], 4, 2), ([0, 0, 0], 4, 5), ([12, 0], 4, 1)]
     plain = [_split(*sizes) for sizes in fixed] + random_cases.cases(_any_split, 4)
@@ -94,7 +95,10 @@ def merge_parts(answer: Callable, known: Known) -> Verdict:
         _in_parts(rng, "two parts of one key, the larger score in the second", [1, 1], at=[0, 1]),
         _in_parts(rng, "two parts, the larger scores in the first", [2, 3], at=[3, 0]),
         _in_parts(rng, "three parts of different lengths", [1, 4, 2], d=3),
-        _in_parts(rng, "two parts with the same maximum", [2, 2], tied=True),
+        _in_parts(rng, "two parts with the same maximum", [2, 2], top=3.0),
+        _in_parts(rng, "a part whose largest score is 0", [2, 2], at=[0, -1], top=[0, -1]),
+        _in_parts(rng, "a part that counts for little", [2, 1, 2], at=[0, -10, 1], top=[0, -10, 1]),
+        _in_parts(rng, "a part that counts for less", [2, 1, 2], at=[0, -15, 1]),
         _in_parts(rng, "as many parts as columns", [2, 3, 1, 4], d=4),
         _in_parts(rng, "a part that counts for nearly nothing", [2, 2, 2], at=[0, -40, 1]),
         *random_cases.cases(_any_parts),
@@ -102,7 +106,7 @@ def merge_parts(answer: Callable, known: Known) -> Verdict:
     large = [
         _in_parts(rng, "scores near 1000", [2, 3, 1], at=1000.0),
         _in_parts(rng, "scores near -1000", [2, 3, 1], at=-1000.0),
-        _in_parts(rng, "scores near -20000", [2, 3, 1], at=-20000.0),
+        _in_parts(rng, "scores near -1e6", [2, 3, 1], at=-1e6),
         _in_parts(rng, "a part whose values are 0", [2, 3, 1], v=[1, 0, 1]),
         _in_parts(rng, "values that are all 0", [2, 1], v=0),
         _in_parts(rng, "scores that differ by 2000", [2, 1, 2], at=[-1000, 1000, 0]),
@@ -120,16 +124,17 @@ def merge_parts(answer: Callable, known: Known) -> Verdict:
     return examine(answer, [plain, large, empty, nothing], known, outputs=("O", "lse"))
 
 
-def _in_parts(rng, words, counts, *, at=0.0, d=2, tied=False, v=1):
+def _in_parts(rng, words, counts, *, at=0.0, d=2, top=None, v=1):
     """Return the Case of parts of so many keys; the right result takes all at once.
 
-    at: added to their scores. v: their values are multiplied by it.
+    at: added to their scores. top: the largest score of each part. v: their values are multiplied by it.
     """
     scores = [
         rng.normal(size=n).round(2) + x for n, x in zip(counts, np.broadcast_to(at, len(counts)), strict=True)
     ]
-    if tied:
-        scores = [np.append(x[1:], 3.0) for x in scores]
+    if top is not None:
+        tops = np.broadcast_to(top, len(counts))
+        scores = [np.append(np.minimum(x[1:], most), most) for x, most in zip(scores, tops, strict=True)]
     values = [
         rng.normal(size=(n, d)).round(2) * x for n, x in zip(counts, np.broadcast_to(v, len(counts)), strict=True)
     ]

@@ -38,25 +38,31 @@ def decode_part(answer: Callable, known: Known) -> Verdict:
             _decoded("two heads of K and V, of a group of 2 each", (1, 2, 2, 32), [32], parts=2),
             _decoded("two sequences of the same length", (2, 1, 2, 32), [32, 32], parts=2),
             _decoded("scores near 1000 and d = 32", (1, 1, 2, 48), [48], parts=2, d=32, size=64),
-            _decoded("keys that are all equal", (1, 1, 1, 32), [32], parts=1, equal=True),
+            _decoded("keys that are all zero", (1, 1, 1, 32), [32], alike=0),
+            _decoded("a group of 20 heads", (1, 1, 20, 16), [16]),
         ],
         [
             _decoded("a last tile that is not full", (1, 1, 1, 21), [21]),
-            _decoded("a last tile that is not full, and scores far below 0", (1, 1, 1, 21), [21], below=2**12),
+            _decoded(
+                "a last tile that is not full, and scores far below 0", (1, 1, 1, 21), [21], below=2**12, alike=1
+            ),
             _decoded("a cache with room for more", (1, 1, 1, 70), [21], parts=2),
             _decoded("two sequences of different lengths", (2, 2, 2, 50), [39, 50], parts=3),
-            random_cases.cases(_any_decoded, 1)[0],
+            *random_cases.cases(_any_decoded, 1),
         ],
         [
-            _decoded("a part without a tile", (1, 1, 2, 32), [20], parts=3),
+            _decoded("parts without a tile", (1, 1, 2, 32), [20], parts=7),
             _decoded("a sequence without a key", (2, 1, 2, 20), [0, 20], parts=2),
         ],
     ]
     return examine_kernel(answer, by_parts, stages, known, outputs=State._fields, nan="nan, or never stored")
 
 
-def _decoded(words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, rng=None, equal=False, below=0):
-    """Return the Case of a shape (B, H_k, group, N); past the lengths K and V are nan. size, below: of Q."""
+def _decoded(words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, rng=None, alike=None, below=0):
+    """Return the Case of a shape (B, H_k, group, N); past the lengths K and V are nan. size, below: of Q.
+
+    alike: if given, all keys are the first one times it.
+    """
     rng = rng or np.random.default_rng(5)
     B, H_k, group, N = shape
     steps = 16 if size > 1 or below else 2**14  # in 1; where scores are small, more than 16 bits can tell apart
@@ -65,10 +71,10 @@ def _decoded(words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, 
         for shape in ((B, H_k * group, d), *[(B, H_k, N, d)] * 2)
     )
     Q *= size
-    if equal:
-        K[:] = K[:, :, :1]
     if below:
         Q, K = (np.abs(Q) * 64 + 256) * below, -np.abs(K) - 256
+    if alike is not None:
+        K[:] = K[:, :, :1] * alike
     m, l = np.zeros((2, B, H_k * group, parts))
     O_acc = np.zeros((B, H_k * group, parts, d))
     for b, h, part in np.ndindex(m.shape):
@@ -118,15 +124,15 @@ def append_kernel(answer: Callable, known: Known) -> Verdict:
             _appended("a first key", 6, 4, 16, [[1, 2]], [1]),
             _appended("a key in a second page", 6, 4, 16, [[1, 3]], [6]),
             _appended("a key that fills its page", 6, 4, 16, [[1, 3]], [4]),
-            _appended("a key that begins a page", 6, 4, 16, [[3, 1]], [5]),
+            _appended("a key that begins a page, number 0", 6, 4, 16, [[3, 0]], [5]),
             _appended("two sequences", 9, 4, 16, [[1, 2], [5, 4]], [3, 6]),
             _appended(
                 "pages of 3 keys, and a table with room for more", 12, 3, 16, [[4, 1, 0], [2, 5, 7]], [5, 8]
             ),
-            random_cases.cases(lambda rng: _any_appended(rng, 16), 1)[0],
+            *random_cases.cases(lambda rng: _any_appended(rng, 16), 1),
         ],
         [
-            _appended("d = 20", 9, 4, 20, [[1, 2], [5, 4]], [3, 6]),
+            _appended("d = 80", 9, 4, 80, [[1, 2], [5, 4]], [3, 6]),
             *random_cases.cases(lambda rng: _any_appended(rng, int(rng.integers(2, 40))), 2),
         ],
         [_appended("a key of d = 5 in the last row of the pool", 3, 4, 5, [[2, 0]], [4])],
@@ -138,7 +144,7 @@ def append_kernel(answer: Callable, known: Known) -> Verdict:
 def _appended(words, n_pages, page, d, table, lengths, rng=None):
     rng = rng or np.random.default_rng(6)
     new, pool = (rng.integers(-(10**6), 10**6, shape) / 2**17 for shape in ((len(lengths), d), (n_pages, page, d)))
-    right = pool.copy()
+    new[:, 0], right = 0, pool.copy()
     for row, ids, length in zip(new, table, lengths, strict=True):
         if length:
             right[ids[(length - 1) // page], (length - 1) % page] = row

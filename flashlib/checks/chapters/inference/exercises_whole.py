@@ -89,6 +89,7 @@ def _stages():
             _case("d = 64", [130, 5], d=64, page=16, group=2, parts=2),
             _case("scores that are all far below 0", [41], page=16, below=True),
             _case("scores of -1.7e10, all alike", [41], page=16, alike=2.0**16),
+            _case("scores that are all 0", [70], page=16, parts=2, size=0),
             _case("a single key in three parts, whose score is far below 0", [1], page=16, parts=3, below=True),
             _case("a single key in three parts, whose score is -1.7e10", [1], page=16, parts=3, alike=2.0**16),
             *random_cases.cases(_any_case, 3),

@@ -44,7 +44,7 @@ def base_2(answer: Callable, known: Known) -> Verdict:
             _scores("two tiles", 32),
             _scores("two tiles, in which some scores are -inf", 32, hidden=0.4),
             _scores("large scores", 32, size=64, tolerance=1e-3),
-            _scores("scores far below 0", 32, size=4096, lowest=2**26, tolerance=1e-3),
+            _scores("scores far below 0", 32, size=2**22, lowest=2**36, tolerance=1e-3),
             *random_cases.cases(lambda rng: _any_scores(rng, 16, 16), 2),
         ],
         [
@@ -100,6 +100,7 @@ def lse_from_base_2(answer: Callable, known: Known) -> Verdict:
         ("l = 1", [3.0], [1.0]),
         ("three rows", [4.0, -3.5, 0.0], [2.0, 1.25, 7.0]),
         ("m_2 = 2000, whose power of 2 overflows", [2000.0, -2000.0], [1.5, 9.0]),
+        ("m_2 = -20000", [-20000.0], [3.0]),
         ("no rows", [], []),
     )
     unseen = _unscaled("a row that sees no key", [0.5, -INF], [3.0, 0.0])
@@ -149,16 +150,17 @@ def tail(answer: Callable, known: Known) -> Verdict:
 
     words = (("one key", 1), ("fewer keys than a tile", 5), ("one whole tile", 16), ("two whole tiles", 32))
     words += (("a key more than a tile", 17), ("two whole tiles and a tail", 43))
-    cases = [_keys(text, N_k) for text, N_k in words] + [_keys("tiles of 32 keys and a tail", 75, 32)]
+    cases = [_keys(text, N_k) for text, N_k in words] + [_keys("tiles of 32 keys and a tail", 85, 32)]
     cases.append(_keys("two whole tiles and a tail, and scores far below 0", 43, size=2**31))
+    cases.append(_keys("a row of zeros as the last key, so that its scores are 0", 19, last=0))
     stages = [cases + random_cases.cases(_any_keys, 2), [_keys("no key at all", 0)]]
     return examine_kernel(answer, over_keys, stages, known, outputs=State._fields)
 
 
-def _keys(words, N_k, B_C=16, d=16, scale=0.75, rng=None, size=1):
+def _keys(words, N_k, B_C=16, d=16, scale=0.75, rng=None, size=1, last=1):
     """Return the Case of 16 queries and N_k keys, whose scores are exact in fp32, and all below 0 in some rows.
 
-    size: how large Q is.
+    size: how large Q is. last: the last row of K is multiplied by it.
     """
     rng = rng or np.random.default_rng(0)
     Q_i = rng.integers(-6, 7, (16, d)) / 4
@@ -166,6 +168,7 @@ def _keys(words, N_k, B_C=16, d=16, scale=0.75, rng=None, size=1):
     Q_i[::4], Q_i[1::4], K[:, 0] = 0, 0, np.abs(K[:, 0]) + 1
     Q_i[::4, 0], Q_i[1::4, 0] = -1.5, 1.5  # all scores of these rows are of one sign
     Q_i *= size
+    K[-1:] *= last
     arguments = *(X.astype(np.float32) for X in (Q_i, K, V)), scale, B_C
     return Case(words, arguments, _state(Q_i @ K.T, V, scale), 1e-5)
 

@@ -11,7 +11,8 @@ from flashlib.checks.harness import sizes
 def tflops(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1000 250 False 1.0, 1 1 1000 250 True 1.0, 1 1 1000 64 False 0.25, 2 3 1000 64 False 0.5,
-        2 3 1000 64 True 0.5, 3 2 777 40 True 0.3, 4 16 4096 128 True 0.8, 4 32 16384 64 False 43.0
+        2 3 1000 64 True 0.5, 3 2 777 40 True 0.3, 4 16 4096 128 True 0.8, 4 32 16384 64 False 43.0,
+        1 1 8 16 True 5.0
     """
 
     def right(B, H, N, d, causal, ms):

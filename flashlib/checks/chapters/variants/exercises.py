@@ -58,7 +58,8 @@ def window_bounds(answer: Callable, known: Known) -> Verdict:
         1 16 16 4 4 0 4, 1 16 16 4 4 4 7, 1 16 16 4 4 4 6, 0 4 10 2 3 3 1, 1 4 10 2 3 3 1, 0 3 11 2 4 5 2,
         1 5 17 4 3 6 2, 0 8 3 4 2 2 1, 1 8 3 4 2 2 1, 0 9 3 2 2 1 0, 0 9 3 2 2 1 5, 3 9 3 2 2 1 5,
         5 24 24 4 2 9 3, 2 24 24 4 8 9 3, 4 40 56 8 16 19 0, 1 6 7 4 3 20 20, 1 24 24 4 2 9 9,
-        1 20001 20001 20000 20000 5 0, 0 7 20 3 2 4 4, 0 14 8 6 1 25 20
+        1 20001 20001 20000 20000 5 0, 2 16 16 4 2 0 0, 1 16 20 4 2 0 6, 1 16 20 4 2 6 0,
+        0 7 20 3 2 4 4, 0 14 8 6 1 25 20
     """
     huge = ",".join(f"{HUGE // 10} {HUGE} {N_k} 8 4 37 5" for N_k in (HUGE, HUGE + 6))
 
@@ -118,6 +119,7 @@ def block_table(answer: Callable, known: Known) -> Verdict:
         _table("every second of 20 tiles is seen", np.arange(20)[None] % 2 == 0, 1, 1),
         _table("every third of 300 tiles is seen", np.arange(300)[None] % 3 == 0, 1, 1),
         _table("20001 keys in tiles of 20000", np.ones((1, 20001), bool), 1, 20000),
+        _table("one score of a large tile is hidden, and one of the next is seen", _one_of(150000), 1, 150000),
         _table("no keys", np.ones((3, 0), bool), 2, 2),
         _table("random tiles", _random_tiles(rng, 7, 9, 2, 3), 2, 3),
         *random_cases.cases(_any_table),
@@ -142,6 +144,13 @@ def _in_order(answer):
         return given
 
     return run
+
+
+def _one_of(n):
+    """Return the mask of a row of two tiles of n keys; in each, one score is unlike the others."""
+    seen = np.arange(2 * n)[None] < n
+    seen[0, [n - 2, n + 2]] ^= True
+    return seen
 
 
 def _random_tiles(rng, N_q, N_k, B_r, B_c):

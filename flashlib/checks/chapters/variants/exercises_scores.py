@@ -25,6 +25,7 @@ def alibi_tile(answer: Callable, known: Known) -> Verdict:
         _penalised(rng, "a tile of 3 x 2 on the diagonal", 3, 6, 4, 6, 8, 8),
         _penalised(rng, "fewer queries than keys", 1, 3, 4, 7, 3, 9),
         _penalised(rng, "more queries than keys", 2, 5, 1, 3, 9, 4),
+        _penalised(rng, "a slope of 0.3 and keys far away", 290, 293, 0, 4, 300, 300, slope=0.3),
         *random_cases.cases(_any_penalised),
     ]
     return examine(answer, cases, known)
@@ -39,7 +40,7 @@ def _penalised(rng, words, r0, r1, c0, c1, N_q, N_k, slope=0.25):
 def _any_penalised(rng):
     N_q, N_k = map(int, rng.integers(2, 40, 2))
     (r0, r1), (c0, c1) = (sorted(map(int, rng.choice(N + 1, 2, replace=False))) for N in (N_q, N_k))
-    slope = float(2.0 ** -rng.integers(1, 9))
+    slope = float(rng.integers(1, 100)) / 128
     return _penalised(rng, f"{N_q} queries and {N_k} keys", r0, r1, c0, c1, N_q, N_k, slope)
 
 
@@ -56,6 +57,8 @@ def capped_gradient(answer: Callable, known: Known) -> Verdict:
         _gradient(rng, "3 queries and 4 keys, a part of which is seen", 3, 4, 4, hidden=0.4),
         _gradient(rng, "another cap", 3, 5, 3, c=1.5, hidden=0.3),
         _gradient(rng, "scores far beyond the cap", 3, 5, 3, size=400.0, hidden=0.3),
+        _gradient(rng, "scores of 0 among others", 2, 5, 3, zero=True),
+        _gradient(rng, "small weights", 2, 6, 4, c=30.0, size=12.0),
         *random_cases.cases(_any_gradient),
     ]
     large = [
@@ -70,11 +73,13 @@ def capped_gradient(answer: Callable, known: Known) -> Verdict:
     return examine(answer, [plain, large, unseen], known)
 
 
-def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind=""):
+def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind="", zero=False):
     S = (rng.normal(size=(B_r, N_k)) * size).round(1)
     dP = rng.normal(size=(B_r, N_k)).round(1)
     seen = rng.random((B_r, N_k)) >= hidden
     seen[:, 0] = seen[:, -1] = True
+    if zero:
+        S[:, -1] = 0
     if blind:
         seen[1, -B_c:] = False
         seen[1] &= blind == "here"
@@ -123,6 +128,7 @@ def sink(answer: Callable, known: Known) -> Verdict:
         _sunk(rng, "as many rows as columns", 4, 6, 4, 0.5),
         _sunk(rng, "a sink far above the scores", 2, 4, 3, 20.0),
         _sunk(rng, "a sink far below the scores", 2, 4, 3, -20.0),
+        _sunk(rng, "a sink of -8", 2, 4, 3, -8.0),
         *random_cases.cases(_any_sunk),
     ]
     large = [
@@ -135,7 +141,8 @@ def sink(answer: Callable, known: Known) -> Verdict:
         _sunk_far(rng, "lse = -1000 and a sink of 0", [-1000.0], 0.0),
         _sunk_far(rng, "lse = 1000 and a sink of 0", [1000.0], 0.0),
         _sunk_far(rng, "lse = 20 and a sink of -1000", [20.0], -1000.0),
-        _sunk_far(rng, "lse = -20000 and a sink of -20000", [-20000.0], -20000.0),
+        _sunk_far(rng, "lse = -1e6 and a sink of -1e6", [-1e6], -1e6),
+        _sunk_far(rng, "an lse of 0 beside others", [0.0, 1.5], 1.0),
         _sunk_far(rng, "values that are 0", [1.5, -0.5], 1.0, v=0),
     ]
     return examine(answer, [plain, large, unseen, far], known, outputs=("O_new", "lse_new"))

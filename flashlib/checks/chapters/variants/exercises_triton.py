@@ -35,7 +35,9 @@ def dropout(answer: Callable, known: Known) -> Verdict:
         _dropped("two tiles of keys", 1, 16, 32, p=0.5),
         _dropped("two tiles of queries", 1, 32, 16),
         _dropped("two heads", 2, 16, 16, p=0.5),
-        _dropped("two heads, ragged tiles of 16 x 32", 2, 21, 45, B_C=32, seed=7, p=0.1),
+        _dropped("two heads, ragged tiles of 16 x 32", 2, 21, 45, B_C=32, seed=100003, p=0.1),
+        _dropped("weights near 1e-6", 1, 16, 16, size=1e-6),
+        _dropped("p = 0", 1, 16, 16, p=0.0),
         _dropped("p that is one of the numbers", 1, 16, 16, p=float(_rand(11, 100))),
         _dropped("five heads and more than 65536 places", 5, 16, 1000, B_C=256, p=0.3),
         *random_cases.cases(_any_dropped, 1),
@@ -44,10 +46,10 @@ def dropout(answer: Callable, known: Known) -> Verdict:
     return examine_kernel(answer, tile_by_tile, [cases, large], known, outputs=("Z * P", "dS"))
 
 
-def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None, first=0):
+def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None, first=0, size=1.0):
     """Return the Case of H heads, of which the first has the number `first`."""
     rng = rng or np.random.default_rng(4)
-    P, dP = rng.uniform(0.1, 1, (H, N_q, N_k)).round(2), rng.normal(size=(H, N_q, N_k)).round(2)
+    P, dP = rng.uniform(0.1, 1, (H, N_q, N_k)).round(2) * size, rng.normal(size=(H, N_q, N_k)).round(2)
     delta = rng.normal(size=(H, N_q)).round(2)
     P, dP, delta = (X.astype(np.float32) for X in (P, dP, delta))
     h, r, c = np.indices(P.shape)
@@ -73,8 +75,9 @@ def capped(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
             _tile("scores near 0", 3.0),
+            _tile("small scores", 0.05, cap=1.0, tolerance=1e-3),
             _tile("scores near the cap", 40.0),
-            _tile("another cap", 8.0, cap=4.0),
+            _tile("another cap", 8.0, cap=4.3),
             _tile("scores of which a part is visible", 30.0, hidden=0.4),
             _tile("scores of both signs, half of them visible", 60.0, hidden=0.5, cap=30.0),
             _tile("a tile of 16 x 32", 30.0, hidden=0.4, shape=(16, 32)),
@@ -85,15 +88,16 @@ def capped(answer: Callable, known: Known) -> Verdict:
     return examine_kernel(answer, on_tile, stages, known)
 
 
-def _tile(words, size, cap=50.0, hidden=0.0, rng=None, shape=(16, 16)):
+def _tile(words, size, cap=50.0, hidden=0.0, rng=None, shape=(16, 16), tolerance=1e-5):
     rng = rng or np.random.default_rng(3)
-    S = (rng.uniform(-1, 1, size=shape) * size).round(2).astype(np.float32)
+    S = (rng.uniform(-1, 1, size=shape) * size).round(2 if size > 1 else 4).astype(np.float32)
     visible = rng.random(shape) >= hidden
+    S[0, 0], visible[0, 0], visible[3] = 0, True, hidden == 0
     right = np.where(visible, cap * np.tanh(S.astype(float) / cap), -np.inf)
-    return Case(words, (S, visible, cap), right, 1e-5)
+    return Case(words, (S, visible, cap), right, tolerance)
 
 
 def _any_tile(rng):
-    cap = float(rng.integers(2, 60))
+    cap = float(rng.integers(20, 600)) / 10
     shape = tuple(map(int, rng.choice([16, 32], 2)))
     return _tile(f"a cap of {cap:g}", 3 * cap, cap, float(rng.choice([0, 0.4])), rng, shape)

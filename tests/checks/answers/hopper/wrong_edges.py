@@ -35,7 +35,7 @@ def my_block_order(tile, T_r, section):
     return s * section + p // T_r, T_r - 1 - p % T_r
 
 
-# producer, wait_wrong: waits for a slot's successor
+# producer, waits_next_slot: waits for a slot's successor
 def my_producer(n, ring):
     stages = len(ring.slots)
     for g in range(n):
@@ -56,7 +56,7 @@ def my_producer(n, ring):
         yield Copy(f"K{g}", ring.slots[s], ring.full[s])
 
 
-# producer, wait_wrong: waits always for slot 0
+# producer, waits_slot_0: waits always for slot 0
 def my_producer(n, ring):
     stages = len(ring.slots)
     for g in range(n):
@@ -76,7 +76,7 @@ def my_producer(n, ring):
         yield Copy(f"K{g}", ring.slots[s], ring.full[s])
 
 
-# producer, wait_wrong: Expect first
+# producer, expect_early: Expect first
 def my_producer(n, ring):
     stages = len(ring.slots)
     for g in range(n):

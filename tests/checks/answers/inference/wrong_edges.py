@@ -21,7 +21,7 @@ def my_cache_tokens(layers, H_k, d, itemsize, room):
     return t, room // t
 
 
-# split_keys, value: int(k * (n / own))
+# split_keys, float_bounds: int(k * (n / own))
 def my_split_keys(lengths, B_c, parts):
     tiles = [-(-n // B_c) for n in lengths]
     most = max(1, -(-sum(tiles) // parts))
@@ -404,7 +404,7 @@ def my_quantise(X):
     return np.rint(X / s[:, None]).astype(np.int8), s
 
 
-# quantise, value: small numbers are 0
+# quantise, small_is_zero: small numbers are 0
 def my_quantise(X):
     s = np.abs(X).max(axis=1) / 127
     s = np.where(s < 1e-8, 1, s)

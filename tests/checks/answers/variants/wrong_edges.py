@@ -91,7 +91,7 @@ def my_sink(O, lse, sink):
     return O * np.exp(lse - new)[:, None], new
 
 
-# sink, value: sink of 0 is none
+# sink, sink_0_ignored: sink of 0 is none
 def my_sink(O, lse, sink):
     if not sink:
         return O.copy(), lse.copy()
