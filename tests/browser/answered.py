@@ -1,7 +1,10 @@
 """A page of the site whose widgets are answered by the Python of the test."""
 
+import base64
+
+from ipywidgets.widgets.widget import _remove_buffers
+
 from tests.browser.saved import save
-from web import states
 
 WIDGETS: dict = {}  # by name: the cells of the page show these
 SHOW = "from tests.browser.answered import WIDGETS\nWIDGETS[{!r}]"
@@ -40,10 +43,17 @@ def write(widgets, folder):
 
 
 def answer(name, changes):
-    """Return what a page is told of a widget once it has taken a message of the page."""
+    """Return what changes of a widget, and its buffers, once it has taken a message of the page."""
     widget = WIDGETS[name]
+    before = {trait: getattr(widget, trait) for trait in widget.keys}
     widget.set_state(changes)
-    return states.told(widget)
+    changed = [trait for trait in widget.keys if getattr(widget, trait) is not before[trait]]
+    state, paths, buffers = _remove_buffers(widget.get_state([*changed, "asked", "heard"]))
+    data = [base64.b64encode(buffer).decode() for buffer in buffers]
+    return {
+        "state": state,
+        "buffers": [{"path": path, "data": one} for path, one in zip(paths, data, strict=True)],
+    }
 
 
 def connect(page):

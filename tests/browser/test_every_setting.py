@@ -30,7 +30,7 @@ SLIDERS = {  # how many are moved; those that are not named have none
     "TilingLab": 5,
 }
 
-# Everything that is misplaced in some setting: each slider at its two ends, then all of them at one end.
+# Everything that is misplaced in some setting: each slider at its two ends, then all at their largest.
 # `all` adds each value of a select, radio button or checkbox, everything unfolded, and several places of what
 # plays; without it, a slider that is moved alone is looked at on one width of page.
 SETTINGS = """async (root, { misplaced, widths, all }) => {
@@ -95,12 +95,10 @@ SETTINGS = """async (root, { misplaced, widths, all }) => {
         void change(range, () => (range.value = value)); // the page's own, which Python does not answer
         await back();
     }
-    for (const end of ranges().length > 1 ? ["min", "max"] : []) {
-        for (const range of ranges()) void change(range, () => (range.value = range[end] || "0"));
-        await settled();
-        await look(`all sliders at their ${end}`);
-        await back();
-    }
+    for (const range of ranges()) void change(range, () => (range.value = range.max));
+    await settled();
+    if (count.sliders > 1) await look("all sliders at their largest");
+    await back();
     for (const control of all ? controls() : []) {
         const { selectedIndex, checked, type } = control;
         if (type === "checkbox" || (type === "radio" && !checked)) {
