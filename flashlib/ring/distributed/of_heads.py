@@ -24,7 +24,7 @@ def tells_apart(mask: Mask) -> bool:
     """Return whether a mask may be another for another head."""
     if isinstance(mask, Both | Either):
         return any(map(tells_apart, mask.parts))
-    if isinstance(mask, Placed):
+    if isinstance(mask, Placed | OfHeads):
         return tells_apart(mask.mask)
     by_function = bool(hasattr(mask, "f") or mask.biased or mask.functions)
     return mask.asks_head or mask.heads not in (None, 1) or mask.changes_scores and by_function

@@ -25,6 +25,14 @@ def test_head_0_of_a_part_is_its_first_head():
     assert part is of_heads.part(mask, 2, 4) is not of_heads.part(mask, 0, 2)
 
 
+def test_a_part_of_a_part_counts_from_its_first_head():
+    mask = masks.score(lambda S, h, r, c: S * (1 + h), lambda S, h, r, c: 1 + h + 0 * S)
+    part = of_heads.part(of_heads.part(mask, 2, 6), 1, 3)
+    np.testing.assert_array_equal(
+        part.score(np.ones((2, 2)), Place(2, 2, 0, 0), *np.ogrid[:2, :2]), 4 * np.ones((2, 2))
+    )
+
+
 def test_masks_of_earlier_steps_go():
     steps = []
     for _ in range(of_heads.KEPT + 3):
