@@ -125,7 +125,8 @@ def unlike_slots(ran: Ran) -> Iterator[Finding]:
                 own = one.barrier.name if isinstance(one, Copy) else ""
                 strays = [barrier for barrier in strays if not any(_same_place(x, barrier.name) for x in used)
                           or bool(_who(ran, Expect, barrier)) == fills]  # fmt: skip
-                other_slot = own and strays and _same_place(own, strays[-1].name)  # the wait is right
+                fits = own and strays and not _who(ran, Expect, strays[-1])  # the wait is right, the slot is not
+                other_slot = fits and _same_place(own, strays[-1].name)
                 for slot in used:
                     mine = _barrier_of(ran, slot, full=not fills)
                     if mine and strays and (slot, not fills) not in ready and not other_slot:
