@@ -31,7 +31,7 @@ def undefined(dtype: torch.dtype) -> float | int:
     return torch.nan if dtype.is_floating_point else torch.iinfo(dtype).max // 2
 
 
-def load(pointer, mask=None, other=None, **options):  # noqa: ARG001
+def load(pointer: Pointer, mask: Any = None, other: Any = None, **options: Any) -> Tile:  # noqa: ARG001
     layout = common(pointer.at, mask)
     at = pointer.at.data if isinstance(pointer.at, Tile) else torch.tensor(pointer.at)
     mask = torch.ones_like(at, dtype=torch.bool) if mask is None else mask.data

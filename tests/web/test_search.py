@@ -34,7 +34,7 @@ FIRST = {
     **dict.fromkeys(["paged attention", "PagedAttention"], "00_start_here.html#term-page-paged-attention"),
     **dict.fromkeys(["ping-pong", "pingpong", "ping pong"], "00_start_here.html#term-ping-pong"),
     **dict.fromkeys(["ring attention", "context parallelism"], "00_start_here.html#term-ring-attention"),
-    "1/√d": "04_attention.html#Why-the-scale",
+    "1/√d": "00_start_here.html#term-scale",
 }
 SLIPS = {"softmx": "softmax", "flash attentoin": "flash attention", "casual": "causal", "qunatise": "quantise"}
 ASK = f"""

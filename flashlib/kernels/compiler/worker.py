@@ -146,7 +146,7 @@ def _inputs(request):
 def _of_decoding(d, dtype):
     """Return Q, K, V, lengths, table and parts of a step of decoding: a sequence, 8 heads of K and V."""
     pool = 512, 8, 64, d
-    lengths, table = (torch.empty(shape, dtype=torch.int32) for shape in ((1,), (1, 512)))
+    lengths, table = (torch.zeros(shape, dtype=torch.int32) for shape in ((1,), (1, 512)))
     return torch.empty(1, 32, d, dtype=dtype), *(torch.empty(pool, dtype=dtype) for _ in "KV"), lengths, table, 16
 
 

@@ -9,7 +9,6 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import INTERPRETED
 from flashlib.kernels.launch import planning, tile_sizes, which_gpu
 from flashlib.kernels.launch.inputs import (
     as_autocast,
@@ -19,7 +18,7 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     resolve_out_dtype,
 )
-from flashlib.private_apis import of_driver
+from flashlib.private_apis import of_driver, of_gluon
 from flashlib.types import Attention
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dt
 
 def is_hopper(device: torch.device) -> bool:
     """Return whether kernels are compiled there for a Hopper GPU."""
-    there = device.type == "cuda" or INTERPRETED
+    there = device.type == "cuda" or of_gluon.stand_in() is not None
     return which_gpu.runs_gluon() and there and which_gpu.capability(device) == (9, 0)
 
 

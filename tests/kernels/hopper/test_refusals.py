@@ -5,6 +5,7 @@ import torch
 
 from flashlib import masks
 from flashlib.kernels.hopper import backward, forward, fp8, launch, launch_backward
+from flashlib.kernels.launch import which_gpu
 
 X = torch.zeros(1, 2, 32, 64, dtype=torch.bfloat16)
 PORTABLE = "call flashlib.kernels.forward.attention"
@@ -17,7 +18,7 @@ def hopper(monkeypatch):
     def launched(*args, **options):
         raise AssertionError("it was launched")
 
-    monkeypatch.setattr(launch, "INTERPRETED", False)
+    monkeypatch.setattr(which_gpu, "INTERPRETED", False)
     for module in (launch, launch_backward):
         monkeypatch.setattr(module, "PLANS", launch.planning.Plans())
     monkeypatch.setattr(launch.planning.Launch, "__call__", launched)
@@ -109,7 +110,7 @@ def test_the_backward_refuses_as_the_forward_does(changed, error, words, hopper)
 
 
 def test_without_a_gpu_it_says_who_runs_here(monkeypatch):
-    monkeypatch.setattr(launch, "INTERPRETED", True)
+    monkeypatch.setattr(which_gpu, "INTERPRETED", True)
     with pytest.raises(ValueError, match=f"takes a Hopper GPU: {PORTABLE}"):
         forward.attention(X, X, X)
 

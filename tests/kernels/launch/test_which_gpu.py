@@ -41,7 +41,7 @@ def test_only_a_gpu_of_nvidia_has_a_capability_and_tma_and_fp8(gpu):
 
 
 def test_the_kernel_for_hopper_refuses_a_gpu_of_amd(gpu, monkeypatch):
-    monkeypatch.setattr(hopper, "INTERPRETED", False)
+    monkeypatch.setattr(which_gpu, "INTERPRETED", False)
     monkeypatch.setattr(hopper, "check_attention", lambda *_, **__: None)
     X = torch.zeros(1, 1, 64, 64, dtype=torch.bfloat16)
     if gpu == HOPPER:

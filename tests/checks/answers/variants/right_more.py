@@ -75,7 +75,7 @@ def my_capped(S, visible, cap):
 # dropout: a mask that multiplies
 @triton.jit
 def my_dropout(P, dP, delta, seed, head, offs_m, offs_n, N_q, N_k, p):
-    first = head * N_q * N_k
+    first = head.to(tl.int64) * N_q * N_k
     place = first + offs_m[:, None] * N_k + offs_n[None, :]
     kept = (tl.rand(seed, place) >= p).to(tl.float32)
     scale = 1.0 / (1.0 - p)
