@@ -12,6 +12,8 @@
         l -> (l + {1e-6|1e-9})                              two ways, one with each
         yield Finish() -> yield Finish()                    a way that goes on in the next line of the program:
             yield Arrive(empty)                             all that is indented further
+        m = m_old;                                          a way of two edits, each on a line of its own:
+            alpha -> 1                                      the first ends in a semicolon
 
 A row without a way to make it is the sentence of what a check finds out by itself; it may have {fields}. Of a row
 whose id is there already, the sentence is replaced, and the ways if there are any. A star after the id marks a
@@ -85,7 +87,7 @@ def _lines(text):
     number, whole = 0, ""
     for n, line in enumerate(map(str.rstrip, text.splitlines()), start=1):
         if line.startswith(2 * INDENT) and whole.startswith(INDENT):
-            whole += f"\\n{line.removeprefix(INDENT)}"
+            whole += f" {line.lstrip()}" if whole.endswith(";") else f"\\n{line.removeprefix(INDENT)}"
         elif line and not line.startswith("#"):
             if whole:
                 yield number, whole

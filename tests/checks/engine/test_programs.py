@@ -69,6 +69,8 @@ def test_a_table_is_read(read):
 def test_what_is_indented_further_goes_on_with_the_line_above(read):
     found = read("[a]\none: first\n    x -> for n in y:\n            z\n\n    v = {1|2}\n", {})
     assert found["a"]["one"].ways == (r"x -> for n in y:\n        z", "v = 1", "v = 2")
+    found = read("[a]\none: first\n    x -> for n in y:\n            z;\n        v = 1;\n        w -> 2\n", {})
+    assert found["a"]["one"].ways == (r"x -> for n in y:\n        z; v = 1; w -> 2",)
 
 
 def test_a_table_may_begin_with_its_program(read):
