@@ -236,7 +236,7 @@ def test_contributing_shows_the_totals():
         f"There are {len(checks.EXERCISES)} exercises, {len(answers.wrong())} wrong answers, each rejected with "
         f"its mistake named, and {len(answers.right())} right answers in other styles, each accepted. "
         f"Of the wrong ones, {table} are made from the tables of known mistakes and {terms} by the same tables "
-        f"in kernels; {edit} are other edits of a solution, and {written} are written out."
+        f"in kernels; {edit} are edits of a right answer, and {written} are written out."
     )
     text = " ".join((Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
     assert said in text, f"write in CONTRIBUTING.md: {said}"

@@ -1,12 +1,26 @@
 """Answers for the tests: wrong ones, each with the mistake that its check must name, and right ones.
 
-Where the program of an exercise is an answer, each way to make a known mistake in it gives a wrong answer. Where
-it is the model of a kernel, so does each way that the kernel's terms translate. Others are edits of the solution,
-in the table of the exercise in `wrong.txt` of its chapter: rows are the id that must be named and a few words, and
-an id may come again. `wrong_reader.txt` has such edits that a reader made of their own right answer, which stands
-first, before they saw the known mistakes. Answers in another style altogether stand in `wrong*.py` and
-`right*.py`, each after a line `# exercise, id: a few words`, or `# exercise: a few words`. If two have the same
-text, the later one counts.
+The folder of a chapter has three kinds of files with answers. What follows `right`, `edits` or `wrong` in the name
+of a file is free: `edits_reader.txt` is from readers who had not seen the known mistakes.
+
+`right*.py`: right answers in other styles, each below a line `# exercise: a few words`.
+
+`edits*.txt`: wrong answers that are edits of right ones, in the syntax of the tables of known mistakes
+(`flashlib.checks.engine.mistake_tables`), except that an id may come again:
+
+    [longest]                           edits of the solution
+    raises: the root of a float         the id that must be named, and a few words
+        capacity // -> capacity /
+    [longest: counted up]               edits of the right answer with these words in right*.py
+    one_too_large: one step too far     a way of two edits, a line for each: the first ends in a semicolon
+        N = 1;
+            itemsize <= capacity -> itemsize < capacity
+
+`wrong*.py`: wrong answers in another style altogether, each below a line `# exercise, id: a few words`.
+
+Others are made. Where the program of an exercise is an answer, each way to make a known mistake in it gives a
+wrong answer. Where it is the model of a kernel, so does each way that the kernel's terms translate (`terms.py`).
+If two wrong answers have the same text, the later one counts.
 """
 
 import ast
@@ -30,7 +44,7 @@ MARK = re.compile(r"^# (\w+)(?:, (\w+(?: and \w+)?))?: (.+)\n", re.MULTILINE)
 class Answer(NamedTuple):
     """An answer: its exercise, the id of the mistake that must be named ("" if it is right), words, its text.
 
-    origin: of a wrong one, "table", "terms", "edit" or "written", in the order of the docstring above.
+    origin: of a wrong one, "table" of known mistakes, "terms" of a kernel, "edit" or "written".
     """
 
     exercise: str
@@ -47,7 +61,7 @@ class Answer(NamedTuple):
 @cache
 def wrong() -> list[Answer]:
     """Return all wrong answers, each once."""
-    found = [*_generated(), *_translated(), *_edited(), *_of_readers(), *_written("wrong*.py")]
+    found = [*_generated(), *_translated(), *_edited(), *_written("wrong*.py")]
     return list({(answer.exercise, answer.source): answer for answer in found}.values())
 
 
@@ -56,9 +70,8 @@ def right() -> list[Answer]:
     """Return all right answers beside the solutions: programs of which mistakes are edits, and others."""
     programs = [(e.name, e.known.program) for e in EXERCISES.values() if _is_answer(e)]
     found = [Answer(name, "", "program", program) for name, program in programs]
-    of_readers = [Answer(name, "", "of a reader", program, "written") for name, program, _ in _readers()]
     others = [answer for answer in found if answer.source != solutions.program(answer.exercise).source]
-    return others + of_readers + _written("right*.py")
+    return others + _written("right*.py")
 
 
 def _is_answer(exercise):
@@ -100,35 +113,47 @@ def _words(source):
 
 
 def _edited():
+    for path in sorted(FOLDER.glob("*/edits*.txt")):
+        yield from edits(path)
+
+
+def edits(path):
+    """Yield the wrong answers of a file of edits; raises ValueError, which names the file and the row."""
     tables = {}
-    for path in sorted(FOLDER.glob("*/wrong.txt")):
-        mistake_tables.read(path, tables, joined=True)
-    for name in EXERCISES:
-        program = solutions.program(name)
-        for row in tables.get(name, {}).values():
+    mistake_tables.read(path, tables, joined=True)
+    for title, rows in tables.items():
+        name, _, words = title.partition(": ")
+        if name not in EXERCISES and any(rows.items() <= t.items() for t in tables.values() if t is not rows):
+            continue  # what other tables use
+        where = f"{path.parent.name}/{path.name}, [{title}]"
+        base = _base(name, words, where)
+        for row in rows.values():
+            where_row = f"{where}, {row.id}: {row.sentence}"
+            if not row.ways:
+                raise ValueError(f"{where_row}: an edit belongs below it, indented by four blanks")
             for way in row.ways:
-                yield Answer(name, row.id, row.sentence, program.edited(way), "edit")
+                try:
+                    program = base.edited(way)
+                except ValueError as error:
+                    raise ValueError(f"{where_row}: {error}") from None
+                yield Answer(name, row.id, row.sentence, program, "edit")
 
 
-def _of_readers():
-    for name, program, rows in _readers():
-        for row in rows:
-            for way in row.ways:
-                yield Answer(name, row.id, row.sentence, program.edited(way), "written")
+def _base(name, words, where):
+    """Return the Program that a table edits: the solution, or the right answer with these words."""
+    if name not in EXERCISES:
+        raise ValueError(f"{where}: there is no exercise {name!r}; there are {', '.join(EXERCISES)}")
+    if not words:
+        return solutions.program(name)
+    written = [answer for answer in _written("right*.py") if answer.exercise == name]
+    found = [answer.program for answer in written if answer.words == words]
+    if len(found) != 1:
+        others = "".join(f"\n[{name}: {answer.words}]" for answer in written)
+        raise ValueError(f"{where}: {len(found)} right answers have these words, not one; there are{others}")
+    return found[0]
 
 
-def _readers():
-    """Return the exercise, the right answer and the rows of edits of each table that a reader wrote."""
-    found = []
-    for path in sorted(FOLDER.glob("*/wrong_reader.txt")):
-        tables = {}
-        mistake_tables.read(path, tables, joined=True)
-        for name, rows in tables.items():
-            text = re.sub(r"(?m)^(@|def my_)", r"\n\n\1", rows.program).strip()
-            found.append((name, Program(text, solutions.program(name).names), rows.values()))
-    return found
-
-
+@cache
 def _written(pattern):
     found = []
     for path in sorted(FOLDER.glob(f"*/{pattern}")):

@@ -33,25 +33,7 @@ def my_longest(capacity, H, itemsize):
     return int(math.exp(math.log(room) / 2 - 1e-12)) if room else 0
 
 
-# longest, one_too_large: counted up, one step too far
-def my_longest(capacity, H, itemsize):
-    N = 0
-    while 2 * H * N**2 * itemsize <= capacity:
-        N += 1
-    return N
-
-
-# longest, full_left_out: counted up while there is room left
-def my_longest(capacity, H, itemsize):
-    N = 0
-    while 2 * H * (N + 1) ** 2 * itemsize < capacity:
-        N += 1
-    return N
-
-
 # longest, root_of_part: the root of the bytes, then the bytes of a token
-
-
 def my_longest(capacity, H, itemsize):
     import math
 

@@ -30,15 +30,6 @@ def my_largest_tile(capacity, B_c, d, itemsize):
     return B_r
 
 
-# largest_tile, first_unfit: the first that does not fit
-def my_largest_tile(capacity, B_c, d, itemsize):
-    dtype = "float16" if itemsize == 2 else "float32"
-    B_r = 1
-    while cost.sram_bytes(B_r, B_c, d, dtype) <= capacity:
-        B_r += 1
-    return B_r
-
-
 # largest_tile, strict: < for <=
 def my_largest_tile(capacity, B_c, d, itemsize):
     B_r = 0

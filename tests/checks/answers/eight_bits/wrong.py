@@ -50,16 +50,6 @@ def my_rotate(X, signs):
     return (X * signs) @ lowbit.hadamard(len(signs)) / len(signs)
 
 
-# add_means, times_in_lse: row by row
-def my_add_means(O_acc, l, m, times, v_scale, v_mean, q_mean):
-    O, lse = np.zeros(O_acc.shape), np.full(len(l), -np.inf)
-    for r in range(len(l)):
-        if l[r] > 0:
-            O[r] = O_acc[r] / l[r] * v_scale + v_mean
-            lse[r] = m[r] + np.log(l[r]) + q_mean[r]
-    return O, lse
-
-
 # short_sum, one_by_one: a loop
 def my_short_sum(terms):
     total = 0.0

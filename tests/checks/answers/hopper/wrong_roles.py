@@ -38,27 +38,6 @@ def my_producer(n, ring):
         yield f"Copy K{g}"
 
 
-# consumer, no_release_V: counters, and V is kept
-def my_consumer(n, q, k, v, flops, softmax, rescale):
-    yield Wait(q.full[0], 0)
-    g = s = t = k_phase = v_phase = 0
-    while g < n:
-        yield Wait(k.full[s], k_phase)
-        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
-        yield Finish()
-        yield Arrive(k.empty[s])
-        yield from softmax(g)
-        yield from rescale(g)
-        yield Wait(v.full[t], v_phase)
-        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
-        yield Finish()
-        g, s, t = g + 1, s + 1, t + 1
-        if s == len(k.slots):
-            s, k_phase = 0, 1 - k_phase
-        if t == len(v.slots):
-            t, v_phase = 0, 1 - v_phase
-
-
 # consumer, slots_of_K: one slot and one parity for both
 def my_consumer(n, q, k, v, flops, softmax, rescale):
     yield Wait(q.full[0], 0)
@@ -74,23 +53,6 @@ def my_consumer(n, q, k, v, flops, softmax, rescale):
         yield Product(f"PV{g}", ((v.slots[s], f"V{g}"),), flops)
         yield Finish()
         yield Arrive(v.empty[s])
-
-
-# consumer, exchanged: a helper for both products
-def my_consumer(n, q, k, v, flops, softmax, rescale):
-    def multiply(name, g, tile, ring, *others):
-        turn, s = divmod(g, len(ring.slots))
-        yield Wait(ring.full[s], turn & 1)
-        yield Product(name, (*others, (ring.slots[s], tile)), flops)
-        yield Finish()
-        yield Arrive(ring.empty[s])
-
-    yield Wait(q.full[0], 0)
-    for g in range(n):
-        yield from multiply(f"S{g}", g, f"K{g}", k, (q.slots[0], "Q"))
-        yield from rescale(g)
-        yield from softmax(g)
-        yield from multiply(f"PV{g}", g, f"V{g}", v)
 
 
 # consumer, rescale_missing: V first, and no rescaling
@@ -146,18 +108,6 @@ def my_consumer(n, q, k, v, flops, softmax, rescale):
         yield Arrive(v.empty[t])
 
 
-# in_turns, never_begins: a phase that starts at 0 for all
-def my_in_turns(me, consumers, n, turn, products, softmax):
-    phase = 0
-    for u in range(n):
-        yield Wait(turn[me], phase)
-        phase = 1 - phase
-        yield from products(u)
-        yield Arrive((turn * 2)[me + 1])
-        yield Finish()
-        yield from softmax(u)
-
-
 # in_turns, back: Python's index -1
 def my_in_turns(me, consumers, n, turn, products, softmax):
     for u in range(n):
@@ -206,27 +156,6 @@ def my_overlapped(n, q, k, v, flops, softmax, rescale):
         yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
         yield Finish()
         yield Arrive(v.empty[t])
-
-
-# overlapped, finish_both: one loop, in which all is waited for
-def my_overlapped(n, q, k, v, flops, softmax, rescale):
-    yield Wait(q.full[0], 0)
-    for g in range(n + 1):
-        s, t = g % len(k.slots), (g - 1) % len(v.slots)
-        if g < n:
-            yield Wait(k.full[s], g // len(k.slots) % 2)
-            yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
-        if g > 0:
-            yield Wait(v.full[t], (g - 1) // len(v.slots) % 2)
-            yield from rescale(g - 1)
-            yield Product(f"PV{g - 1}", ((v.slots[t], f"V{g - 1}"),), flops)
-        if g < n:
-            yield Finish()
-            yield Arrive(k.empty[s])
-            yield from softmax(g)
-        if g > 0:
-            yield Finish()
-            yield Arrive(v.empty[t])
 
 
 # overlapped, left_behind: the last round is forgotten by a loop that ends with S

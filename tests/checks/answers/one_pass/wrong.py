@@ -199,17 +199,6 @@ def my_one_row(q, K, V, B_c, scale):
     return O_acc / l
 
 
-# one_row, loaded_at_once: blocks of 64, whatever B_c is
-def my_one_row(q, K, V, B_c, scale):
-    m, l, O_acc = -np.inf, 0.0, np.zeros(len(q))
-    for cols in tiled.blocks(len(K), 64):
-        x = K[cols] @ q * scale
-        m_old, m = m, max(m, x.max())
-        alpha, p = np.exp(m_old - m), np.exp(x - m)
-        l, O_acc = alpha * l + p.sum(), alpha * O_acc + p @ V[cols]
-    return O_acc / l
-
-
 # one_row, ties_dropped: larger or smaller, but not equal
 def my_one_row(q, K, V, B_c, scale):
     m, l, O_acc = -np.inf, 0.0, np.zeros(len(q))

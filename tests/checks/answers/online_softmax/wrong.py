@@ -10,15 +10,6 @@ def my_online_step(m, l, x_j):
     return new, total * np.exp(m - new)
 
 
-# online_step, l_not_rescaled: branches, without the rescale
-def my_online_step(m, l, x_j):
-    if x_j == -np.inf:
-        return m, l
-    if x_j > m:
-        return x_j, l + 1
-    return m, l + np.exp(x_j - m)
-
-
 # online_step, exchanged: exchanged
 def my_online_step(m, l, x_j):
     if x_j == -np.inf:
@@ -101,15 +92,6 @@ def my_online_step(m, l, x_j):
     total = l * np.exp(m) + np.exp(x_j)
     m = max(m, x_j)
     return m, total / np.exp(m)
-
-
-# online_step, maximum_not_added: a new maximum rescales, and no more
-def my_online_step(m, l, x_j):
-    if x_j == -np.inf:
-        return m, l
-    if x_j > m:
-        return x_j, l * np.exp(m - x_j)
-    return m, l + np.exp(x_j - m)
 
 
 # online_step, masked_resets: 0 for a masked score

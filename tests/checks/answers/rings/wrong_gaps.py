@@ -247,21 +247,3 @@ def my_ring_rank(me):
         yield Wait()
         here = spare[hop % 2]
     return me.finish(me.nothing())._replace(O=O, lse=lse)
-
-
-# ring_rank, hops_said: the tiles of all hops are named at the end
-def my_ring_rank(me):
-    here, state, total = me.own, me.nothing(), 0
-    spare = [me.buffer("kv[0]"), me.buffer("kv[1]")]
-    for hop in range(me.P):
-        source, coming = (me.r - hop) % me.P, spare[hop % 2]
-        if hop < me.P - 1:
-            yield Send(me.next, here)
-            yield Receive(me.previous, coming)
-        new, n_tiles = me.partial(source, *here.arrays)
-        state = me.merged(state, new)
-        total += n_tiles
-        yield Wait()
-        here = coming
-    yield Compute(source, total, state)
-    return me.finish(state)

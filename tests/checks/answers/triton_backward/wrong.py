@@ -180,29 +180,11 @@ def my_grouped(dK, H_k):
     return out
 
 
-# grouped, h_by_H_k: h // H_k
-def my_grouped(dK, H_k):
-    B, H_q, N_k, d = dK.shape
-    out = np.zeros((B, H_k, N_k, d))
-    for h in range(H_q):
-        out[:, h // H_k] += dK[:, h]
-    return out
-
-
 # grouped, last_head: added up with an index
 def my_grouped(dK, H_k):
     B, H_q, N_k, d = dK.shape
     out = np.zeros((B, H_k, N_k, d))
     out[:, np.arange(H_q) // (H_q // H_k)] += dK
-    return out
-
-
-# grouped, dtype: always fp64
-def my_grouped(dK, H_k):
-    B, H_q, N_k, d = dK.shape
-    out = np.zeros((B, H_k, N_k, d))
-    for h in range(H_q):
-        out[:, h // (H_q // H_k)] += dK[:, h]
     return out
 
 

@@ -77,25 +77,6 @@ def my_dq_loop(
     return dq * scale
 
 
-# dq_loop, top_left: base 2, rows compared with columns
-@triton.jit
-def my_dq_loop(
-    i, q, do, lse, delta, K, V, N_q, N_k, scale, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr
-):
-    log2e: tl.constexpr = 1.4426950408889634
-    dq = tl.zeros((B_R, D), tl.float32)
-    r, d = i * B_R + tl.arange(0, B_R), tl.arange(0, D)[None, :]
-    for start in range(0, tl.minimum((i + 1) * B_R + N_k - N_q, N_k), B_C):
-        n = start + tl.arange(0, B_C)
-        k = tl.load(K + n[:, None] * D + d, mask=n[:, None] < N_k, other=0)
-        v = tl.load(V + n[:, None] * D + d, mask=n[:, None] < N_k, other=0)
-        S2 = tl.dot(q, k.T, input_precision="ieee") * (scale * log2e)
-        P = tl.where(r[:, None] >= n[None, :], tl.exp2(S2 - lse[:, None] * log2e), 0.0)
-        dS = P * (tl.dot(do, v.T, input_precision="ieee") - delta[:, None])
-        dq += tl.dot(dS.to(k.dtype), k, input_precision="ieee")
-    return dq * scale
-
-
 # dq_loop, unseen_nan: hidden scores of -1e9
 @triton.jit
 def my_dq_loop(

@@ -163,18 +163,6 @@ def my_scale_exp(x, y, scale):
     exp_kernel[grid](scaled, y, len(x), BLOCK=32)
 
 
-# scale_exp, outside: offsets far away
-@triton.jit
-def kernel(x_ptr, y_ptr, scale, N, BLOCK: tl.constexpr):
-    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offs * 100000000)
-    tl.store(y_ptr + offs, tl.exp(x * scale), mask=offs < N)
-
-
-def my_scale_exp(x, y, scale):
-    kernel[(triton.cdiv(len(x), 32),)](x, y, scale, len(x), BLOCK=32)
-
-
 # scale_exp, no_kernel: plain torch
 def my_scale_exp(x, y, scale):
     y[:] = torch.exp(x * scale)
