@@ -1,6 +1,7 @@
-"""The README, chapter 00 and docs/results.md say what the registry and the recorded runs say."""
+"""The README, chapter 00, CONTRIBUTING and docs/results.md say what the registry, records and answers say."""
 
 import re
+import shutil
 from importlib.util import find_spec
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 from flashlib.bench.common import records  # noqa: E402
 from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, NEEDS, PARTS, ROUTES, chapter  # noqa: E402
-from tools import heads, markdown, minutes, notebooks, results, tables  # noqa: E402
+from tools import asked, heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
 
 FOLDER = tables.START_HERE.parent
 
@@ -18,8 +19,47 @@ def test_the_tables_of_the_readme_are_up_to_date():
     assert tables.readme(text) == text, "run python -m tools.tables"
 
 
+@pytest.mark.parametrize("path, made", [(tables.README, totals.in_short), (tables.CONTRIBUTING, totals.in_full)])
+def test_the_totals_are_up_to_date(path, made):
+    text = path.read_text(encoding="utf-8")
+    assert markdown.replaced(text, "totals", made()) == text, "run python -m tools.tables"
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course of chapters 00 and 03, in a folder of its own; return the folder."""
+    for path in (tables.README, tables.CONTRIBUTING, tables.RESULTS):
+        shutil.copy(path, tmp_path)
+        monkeypatch.setattr(tables, path.stem.upper(), tmp_path / path.name)
+    chapters = CHAPTERS[0], CHAPTERS[3]
+    for c in chapters:
+        shutil.copy(FOLDER / f"{c.slug}.ipynb", tmp_path)
+    monkeypatch.setattr(tables, "START_HERE", tmp_path / tables.START_HERE.name)
+    monkeypatch.setattr(tables, "CHAPTERS", chapters)
+    monkeypatch.setattr(tables, "ROUTES", ROUTES[:1])
+    monkeypatch.setattr(asked, "write", lambda: None)
+    for name in ("in_short", "in_full"):
+        monkeypatch.setattr(totals, name, lambda: "")
+    return tmp_path
+
+
+def test_what_changed_is_executed_again_and_a_second_run_changes_nothing(course, monkeypatch):
+    tables.write()
+    assert tables.write() == set()
+    path = course / f"{CHAPTERS[3].slug}.ipynb"
+    nb = notebooks.read(path)
+    nb.cells[1].source += "\n\n### Exercise: Another\n\n*20 minutes · easy*"
+    notebooks.write(path, notebooks.to_text(nb))
+    monkeypatch.setattr(tables, "EXERCISES", [*tables.EXERCISES, "another"])
+    assert tables.write() == {"00", "03"}
+    texts = {path: path.read_text(encoding="utf-8") for path in course.iterdir()}
+    assert tables.write() == {"00"}, "its stored list of exercises is still out of date"
+    assert texts == {path: path.read_text(encoding="utf-8") for path in course.iterdir()}
+
+
 def test_the_readme_is_short():
-    assert len(minutes.WORD.findall(tables.README.read_text(encoding="utf-8"))) <= 1200
+    read = re.sub("<!--.*-->", "", tables.README.read_text(encoding="utf-8"))
+    assert len(minutes.WORD.findall(read)) <= 1200
 
 
 def test_the_page_of_results_is_up_to_date():

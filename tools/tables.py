@@ -1,20 +1,22 @@
-"""Write the tables of the README, of chapter 00 and of docs/results.md, all heads, and what cards ask.
+"""Write the tables of the README, of chapter 00 and of docs/results.md, all totals and heads, and what cards ask.
 
 python -m tools.tables
 
-The chapters come from `flashlib.chapters`, their times from the notebooks, the speeds from the recorded runs. In
-the README and in chapter 00 a table stands between two comments that say so; `tools.results` makes docs/results.md
-as a whole, `tools.heads` what the head of a chapter says, `tools.asked` what its cards ask. Tests hold that all
-are up to date.
+The chapters come from `flashlib.chapters`, their times from the notebooks, the speeds from the recorded runs, the
+totals (`tools.totals`) from the tests' answers. In a text, each is between two comments that say so;
+`tools.results` makes docs/results.md as a whole, `tools.heads` what the head of a chapter says, `tools.asked` what
+its cards ask. Tests check that all are up to date. At the end it prints which chapters to execute again.
 """
 
 from pathlib import Path
 
 from flashlib.chapters import CHAPTERS, PARTS, ROUTES
-from tools import asked, heads, markdown, minutes, notebooks, results, solved
+from flashlib.checks import EXERCISES
+from tools import asked, heads, markdown, minutes, notebooks, results, solved, totals
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 START_HERE = ROOT / "notebooks" / "00_start_here.ipynb"
 RESULTS = ROOT / "docs" / "results.md"
 
@@ -83,24 +85,45 @@ def start_here(nb):
     return nb
 
 
-def headed():
-    """Write the heads of all chapters and their links to the next, and those of the solved notebooks."""
+def headed() -> set[str]:
+    """Write the heads of all chapters and their links to the next, and those of the solved notebooks.
+
+    Return the numbers of the chapters that changed.
+    """
+    changed = set()
     for c in CHAPTERS:
         path = START_HERE.with_name(f"{c.slug}.ipynb")
         nb = heads.stated(notebooks.read(path))
-        notebooks.write(path, notebooks.to_text(nb))
+        if notebooks.write(path, notebooks.to_text(nb)):
+            changed.add(c.number)
         answers = path.parent / notebooks.SOLVED / path.name
         if answers.exists():
             of_answers = notebooks.read(answers)
             for at in (0, -1):
                 of_answers.cells[at].source = solved.solved(nb).cells[at].source
             notebooks.write(answers, notebooks.to_text(of_answers))
+    return changed
 
 
-if __name__ == "__main__":
-    headed()
+def write() -> set[str]:
+    """Write all; return the numbers of the chapters to execute again.
+
+    These are the chapters whose head changed, since the solved notebook lacks what changed their minutes, and
+    chapter 00 if its stored list of exercises is out of date.
+    """
+    changed = headed()
     notebooks.write(START_HERE, notebooks.to_text(start_here(notebooks.read(START_HERE))))
-    headed()  # the tables too are read
+    changed |= headed()  # the tables too are read
     notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it says how long chapter 00 is
     notebooks.write(RESULTS, results.page())
     asked.write()
+    for path, made in ((README, totals.in_short()), (CONTRIBUTING, totals.in_full())):
+        notebooks.write(path, markdown.replaced(path.read_text(encoding="utf-8"), "totals", made))
+    if f" of {len(EXERCISES)} exercises solved" not in START_HERE.read_text(encoding="utf-8"):
+        changed.add(CHAPTERS[0].number)
+    return changed
+
+
+if __name__ == "__main__":
+    if again := write():
+        print("Execute again:", "; ".join(f"make notebooks CHAPTER={number}" for number in sorted(again)))

@@ -42,8 +42,3 @@ def test_an_edit_is_of_the_solution_or_of_the_right_answer_with_these_words(edit
 def test_an_error_names_the_file_and_the_row(edits, text, said):
     with pytest.raises(ValueError, match=f"(?s)edits.txt, .*{said}"):
         edits(text)
-
-
-def test_no_wrong_answer_is_a_right_one():
-    right = {(answer.exercise, answer.source) for answer in answers.right()}
-    assert not right & {(answer.exercise, answer.source) for answer in answers.wrong()}
