@@ -1,7 +1,7 @@
 // The controls of a card: a field for each number, a button for each choice. What they hold is one text.
 
 /** @import { Field } from "./types.js" */
-import { h } from "../shared/elements.js";
+import { h, note } from "../shared/elements.js";
 import { itemsOf } from "./typed_text.js";
 
 /**
@@ -69,8 +69,9 @@ function buttons({ kind, choices }, name) {
   const all = options.map((option) =>
     h("button", { type: "button", class: "flash-card-option", "aria-pressed": "false", onclick: () => toggle(option) }, option),
   );
+  const several = kind === "set" && note("Choose all that apply.");
   return {
-    element: h("span", { class: "flash-card-options", role: "group", "aria-label": name }, all),
+    element: h("span", { class: "flash-card-options", role: "group", "aria-label": name }, all, several),
     text: () => options.filter((option) => pressed.has(option)).join(", "),
     /** @param {string} text */
     show: (text) => press(kind === "set" ? itemsOf(text) : [text]),
