@@ -1,5 +1,7 @@
 """A card asks what the notebook asks above it: the file beside the questions is made from the notebook."""
 
+import itertools
+
 import pytest
 
 pytest.importorskip("nbformat")
@@ -23,6 +25,16 @@ def test_a_card_has_its_question_from_the_beginning(chapter):
     for name, text in texts.items():
         begins = asked.END.split(asked.plain(asked.asking(text)))[0]
         assert begins in asked.question(text), f"{name}: shorten its paragraph to {asked.MOST} characters"
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
+def test_the_question_is_in_the_cell_just_above_its_card(chapter):
+    """There the card hides its own text: prediction_card.css finds the bold word that begins a paragraph."""
+    cells = notebooks.read(asked.NOTEBOOKS / f"{chapter.slug}.ipynb").cells
+    for above, cell in itertools.pairwise(cells):
+        if found := asked.CARD.match(cell.source):
+            begins = [block for block in asked.BLANK.split(above.source) if block.startswith(asked.MARK)]
+            assert above.cell_type == "markdown" and begins, f"{found[1]}: its question is not just above"
 
 
 def test_every_question_is_asked_in_plain_words():

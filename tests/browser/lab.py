@@ -368,7 +368,8 @@ def opened(browser, address, folder, name, cells=()):
     """Open a notebook of the folder, a new one if there are cells; yield its Lab, alone in its page."""
     path = folder / "notebooks" / name
     if cells:
-        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+        made = [nbformat.v4.new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+        nb = nbformat.v4.new_notebook(cells=made)
         nb.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(nb, path)
     assert path.exists()

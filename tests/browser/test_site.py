@@ -254,10 +254,11 @@ def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
     name = cover.get_attribute("data-cards").split()[-1]
     card = chapter.locator(f".card[data-card={name}] .flash-card")
     assert cover.evaluate("e => e.open") is False
+    assert not card.locator(".flash-card-asks").is_visible(), "the question is just above"
     for field in card.locator("input[type=text]").all():
         field.fill("12345678")
-    for group in card.locator(".flash-choice").all():
-        group.locator("label").first.click()
+    for group in card.locator(".flash-card-options").all():
+        group.locator("button").first.click()
     card.get_by_role("button", name="Check").click()
     if card.get_by_role("button", name="Show the answer").count():
         assert cover.evaluate("e => e.open") is False, "a wrong guess opens nothing"

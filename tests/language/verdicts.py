@@ -38,7 +38,10 @@ def verdicts():
     yield "changed", checks.safe_softmax(my_changes) if hasattr(checks, "safe_softmax") else None
     yield "loop", checks.fa2(my_first)
     yield "predicted", checks.predict("first_overflow", 3)
-    yield "unclear", checks.predict("first_overflow", "about a dozen")
+    yield "a str", checks.predict("first_overflow", fp16="12")
+    yield "no set", checks.predict("more_queries", tiles=3, row_without_key=1)
+    yield "no tuple", checks.predict("shapes", S=5)
+    yield "no choice", checks.predict("lab_sliders", FA1=0)
     yield "shown", checks.predict("first_overflow", show=True)
     yield "no question", checks.predict("first_overflo", 3)
 

@@ -1,81 +1,60 @@
-"""Whether a guess is right, and what there is to say of it: as prediction_card/grade.js does in a page."""
+"""Whether an answer is right, and what there is to say of it: as prediction_card/grade.js does in a page."""
 
 import math
 import re
 from typing import Any
 
-from flashlib.checks.engine.guess import Unclear, read, trim
+from flashlib.checks.engine.answer_types import written
 
-EXACT = 1e-9  # relative: a unit that was converted
+EXACT = 1e-9  # relative: a rounding in the last digits
 NEAR = 0.1
 FACTORS = [8, 100, *(base**k for base in (1000, 1024) for k in range(1, 5))]  # between units
 
 
-def grade(card: dict, given: dict[str, str], shows: bool = False) -> dict[str, str]:
-    """Return the outcome, "right", "wrong" or "open", of what is typed, {part: text}, and what there is to say.
+def grade(card: dict, answers: dict[str, Any], shows: bool = False) -> dict[str, str]:
+    """Return the outcome, "right", "wrong" or "open", of answers, {part: value}, and what there is to say.
 
     card: `fields`, `reason` and `hint`, see `PredictionCard`. shows: whether the right answer is shown too.
     """
     fields = card["fields"]
-    answered = [field for field in fields if trim(given.get(field["part"], ""))]
+    answered = [field for field in fields if field["part"] in answers]
     if not answered:
         return {"outcome": "open", "sentence": ""}
-    slips, values, said = [], [], []
-    for field in answered:
-        text = trim(given[field["part"]])
-        try:
-            value, read_as = read(text, field)
-        except Unclear as unclear:
-            slips.append(_labelled(fields, field, f"“{short(text)}” {unclear}"))
-            continue
-        values.append((field, short(text), value))
-        if read_as:
-            said.append(f"“{short(text)}” is read as {read_as}")
-    if slips:
-        return {"outcome": "open", "sentence": f"{'; '.join(slips)}."}
-    wrong = [(field, problem) for field, *of in values if (problem := _problem(field, of, shows))]
-    problem = "; ".join(_labelled(fields, *pair) for pair in wrong)
+    problems = [(field, _problem(field, answers[field["part"]], shows)) for field in answered]
+    problem = "; ".join(labelled(fields, field, problem) for field, problem in problems if problem)
     left = ", ".join(field["label"] for field in fields if field not in answered)
-    told = {"read": f"{'; '.join(said)}."} if said else {}
+    more = {}
     if problem:
-        told |= {"reason": card["reason"]} if shows and not left else {"hint": card["hint"]}
+        more = {"reason": card["reason"]} if shows and not left else {"hint": card["hint"]}
     if left:
-        return {"outcome": "open", "sentence": f"{problem or 'right so far'}; left: {left}."} | told
-    return {
-        "outcome": "wrong" if problem else "right",
-        "sentence": f"{problem}." if problem else card["reason"],
-    } | told
+        return {"outcome": "open", "sentence": f"{problem or 'right so far'}; left: {left}."} | more
+    outcome, sentence = ("wrong", f"{problem}.") if problem else ("right", card["reason"])
+    return {"outcome": outcome, "sentence": sentence} | more
 
 
-def short(text: str) -> str:
-    """Return a text, cut if it is long."""
-    return text if len(text) <= 40 else f"{text[:39]}…"
+def labelled(fields: list[dict], field: dict, sentence: str) -> str:
+    """Return a sentence on a field with its label, if there are several."""
+    return f"{field['label']}: {sentence}" if len(fields) > 1 else sentence
 
 
 def equal(given: Any, right: Any, tolerance: float) -> bool:
     """Return whether two values are equal; numbers to the relative tolerance."""
-    if isinstance(right, tuple):
-        return all(equal(x, y, tolerance) for x, y in zip(given, right, strict=True))
-    if type(right) is not float:
+    if isinstance(right, list):
+        return len(given) == len(right) and all(map(equal, given, right, [tolerance] * len(right)))
+    if isinstance(right, bool | str):
         return given == right
-    if math.isnan(right):
-        return math.isnan(given)
-    return abs(given - right) <= max(tolerance, EXACT) * abs(right) if math.isfinite(right) else given == right
+    return math.isfinite(given) and abs(given - right) <= max(tolerance, EXACT) * abs(right)
 
 
-def _labelled(fields, field, problem):
-    return f"{field['label']}: {problem}" if len(fields) > 1 else problem
-
-
-def _problem(field, of, shows):
-    """Return what is wrong with one part, or "". of: its text and value."""
-    text, value = of
-    right, tolerance = read(field["right"], field)[0], field["tolerance"]
+def _problem(field, value, shows):
+    """Return what is wrong with the value of one part, or ""."""
+    right, tolerance = field["right"], field["tolerance"]
     if equal(value, right, tolerance):
         return ""
-    known = (why for typed, why in field["wrong"] if equal(value, read(typed, field)[0], tolerance))
+    known = (why for wrong, why in field["wrong"] if equal(value, wrong, tolerance))
     why = next(known, None) or (_nearly(value, right, field) if field["kind"] == "number" else "")
     why = "" if not shows and tells(field, why) else why
+    text = written(value)
     return f"not {text}{', but ' + field['shown'] if shows else ''}{why and f' ({why})'}"
 
 
@@ -86,7 +65,7 @@ def tells(field: dict, sentence: str) -> bool:
 
 def _nearly(given, right, field):
     """Return what to say of a number that is near the right one, or right in another unit, or ""."""
-    if not (math.isfinite(given) and math.isfinite(right) and given and right):
+    if not (math.isfinite(given) and given and right):
         return ""
     if field["tolerance"] and abs(given / right - 1) <= NEAR:
         return f"near: less than 10 % too {'large' if given > right else 'small'}"

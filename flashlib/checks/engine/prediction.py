@@ -1,16 +1,15 @@
 """Predict, then run: questions whose answer is a value; a wrong guess gets a hint, and on demand the answer."""
 
+import contextlib
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from flashlib.checks.engine import folders, progress_file, units
-from flashlib.checks.engine.grade import grade
-from flashlib.checks.engine.guess import Unclear, read
+from flashlib.checks.engine import answer_types, folders, progress_file
+from flashlib.checks.engine.answer_types import WrongType
+from flashlib.checks.engine.grade import grade, labelled
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.language.texts import say
 
@@ -24,18 +23,19 @@ OUTCOMES = {"right": Outcome.RIGHT, "wrong": Outcome.WRONG, "open": Outcome.NOT_
 class Question:
     """A question of a chapter, whose text stands in the notebook, and for its card in `asked`.
 
-    answer: returns the right value, computed: a number, bool, text (one of `choices`), tuple or set; or a dict of
-    these for a question of several parts, which are answered by keyword. reason: why, said with the answer. hint:
-    said of a wrong guess, without the answer. labels: {part: what a card calls it}, where that is not its name.
-    wrong: {a wrong value, or (part, value): what it overlooks}. tolerance: relative, for numbers. unit: in which
-    they are asked for, one of `units.fitting`, or {part: unit}.
+    answer: returns the right value, computed: a number, bool, str (one of `choices`), tuple of numbers or set (of
+    some of `choices`); or a dict of these for a question of several parts, which are answered by keyword. A number
+    is finite: where inf or nan could be an answer, ask for a choice. reason: why, said with the answer. hint: said
+    of a wrong guess, without the answer. labels: {part: what a card calls it}, where that is not its name. wrong:
+    {a wrong value, or (part, value): what it overlooks}. tolerance: relative, for numbers. unit: of numbers, shown
+    beside their field, or {part: unit}.
     """
 
     name: str
     answer: Callable[[], Any]
     reason: str
     hint: str = ""
-    choices: tuple[str, ...] = ()
+    choices: tuple = ()
     labels: dict = field(default_factory=dict)
     wrong: dict = field(default_factory=dict)
     tolerance: float = 0.0
@@ -62,8 +62,8 @@ def predict(name: str, *answer: object, show: bool = False, **parts: object) -> 
     """Return a card that asks for a prediction and says at once whether it is right: `predict("tiles")`.
 
     With an answer, `predict("tiles", 10)` or by part `predict("overflow", fp16=12)`, return the Verdict on it. An
-    answer is a value or a text, such as "1.07 GB"; one of `...` is not given yet. A wrong one gets a hint;
-    `show=True` gives the right answer and its reason. Never raises.
+    answer is a number, True or False, one of the choices as a str, a tuple or a set; `...` is not an answer yet. A
+    wrong one gets a hint; `show=True` gives the right answer and its reason. Never raises.
     """
     if name not in questions():
         near = difflib.get_close_matches(str(name), questions(), n=1)
@@ -73,15 +73,30 @@ def predict(name: str, *answer: object, show: bool = False, **parts: object) -> 
     if not answer and not parts and not show:
         return _card(question)
     fields = [{**one, "label": one["part"]} for one in _fields(question)]
-    given = {part: _written(x) for part, x in {**_only(answer), **parts}.items() if x is not ...}
+    given = {part: x for part, x in {**_only(answer), **parts}.items() if x is not ...}
     if unknown := sorted(given.keys() - {one["part"] for one in fields}):
         accepted = ", ".join(f"{one['part']}=..." if one["part"] else "..." for one in fields)
         what = f"there is no part {unknown[0]!r}" if unknown[0] else "it has several parts"
         return Verdict(name, Outcome.NOT_CHECKED, f"{what}: checks.predict({name!r}, {accepted})")
-    found = grade({"fields": fields, "reason": question.reason, "hint": question.hint}, given, shows=show)
-    if not found["sentence"]:
+    answers, problem = _accepted(fields, given)
+    if problem:
+        return Verdict(name, Outcome.NOT_ANSWERED, problem)
+    if not answers:
         return _unanswered(question, fields, show)
+    found = grade({"fields": fields, "reason": question.reason, "hint": question.hint}, answers, shows=show)
     return Verdict(name, OUTCOMES[found["outcome"]], found["sentence"], tuple(_details(name, found)))
+
+
+def _accepted(fields, given):
+    """Return the answers of those given, {part: value}, and a sentence on those of a wrong type, or ""."""
+    answers, problems = {}, []
+    for one in fields:
+        if one["part"] in given:
+            try:
+                answers[one["part"]] = answer_types.accepted(given[one["part"]], one)
+            except WrongType as problem:
+                problems.append(labelled(fields, one, str(problem)))
+    return answers, f"{'; '.join(problems)}." if problems else ""
 
 
 def _unanswered(question, fields, show):
@@ -94,8 +109,6 @@ def _unanswered(question, fields, show):
 
 def _details(name, found):
     """Yield what a Verdict says below its sentence."""
-    if "read" in found:
-        yield "note", found["read"]
     if found.get("hint"):
         yield "hint", found["hint"]
     if "hint" in found:
@@ -135,29 +148,25 @@ def _fields(question):
 
 def _field(question, part, right):
     """Return what a card is told of one part, see PredictionCard."""
-    unit = question.unit.get(part, "") if isinstance(question.unit, dict) else question.unit
-    one = {
+    field = {
         "part": part,
         "label": say(question.labels.get(part, part.replace("_", " "))),
-        "kind": _kind(right),
-        "right": _typed(right),
-        "shown": f"{right:.4g}" if isinstance(right, float) else _typed(right),
-        "wrong": [],
-        "choices": list(question.choices),
-        "length": _length(right),
+        "kind": answer_types.kind(right),
+        "choices": [str(choice) for choice in question.choices],
+        "length": len(right) if isinstance(right, tuple) else 1,
         "tolerance": question.tolerance,
-        "unit": unit,
-        "units": units.fitting(unit) if _kind(right) == "number" else {},
+        "unit": question.unit.get(part, "") if isinstance(question.unit, dict) else question.unit,
     }
-    wrong = [[_typed(value), why] for value, why in _overlooked(question, part)]
-    return {**one, "wrong": [pair for pair in wrong if _is_read(pair[0], one)]}
+    value = answer_types.accepted(right, field)
+    shown = f"{right:.4g}" if isinstance(right, float) else answer_types.written(value)
+    return field | {"right": value, "shown": shown, "wrong": list(_wrong(question, field))}
 
 
-def _is_read(text, field):
-    try:
-        return bool(read(text, field))
-    except Unclear:
-        return False
+def _wrong(question, field):
+    """Yield the wrong values of a field, each with what it overlooks; others are of parts of another kind."""
+    for value, why in _overlooked(question, field["part"]):
+        with contextlib.suppress(WrongType):
+            yield [answer_types.accepted(value, field), why]
 
 
 def _overlooked(question, part):
@@ -167,38 +176,3 @@ def _overlooked(question, part):
             yield value, why  # of any part
         elif value[0] == part:
             yield value[1], why
-
-
-def _kind(right):
-    kinds = {bool: "bool", str: "choice", tuple: "tuple", set: "set", frozenset: "set"}
-    return next((name for kind, name in kinds.items() if isinstance(right, kind)), "number")
-
-
-def _length(right):
-    """Return of how many numbers a tuple is, or each item of a set; 0 if they are numbers."""
-    if isinstance(right, set | frozenset):
-        return next((len(item) for item in right if isinstance(item, tuple)), 0)
-    return len(right) if isinstance(right, tuple) else 0
-
-
-def _typed(x):
-    """Return a right or a wrong value as a learner would type it."""
-    if isinstance(x, set | frozenset):
-        return (
-            ", ".join(f"({_typed(item)})" if isinstance(item, tuple) else _typed(item) for item in sorted(x))
-            or "{}"
-        )
-    return ", ".join(map(_typed, x)) if isinstance(x, tuple | list) else str(x)
-
-
-def _written(x):
-    """Return an answer of any type as a learner would type it."""
-    try:
-        x = x.tolist() if isinstance(x, np.ndarray | np.generic) else x
-        if isinstance(x, set | frozenset):
-            return f"{{{', '.join(map(_written, x))}}}"
-        if isinstance(x, tuple | list):
-            return f"({', '.join(map(_written, x))})"
-        return str(x) or "“”"
-    except Exception as problem:  # a class of the learner's
-        return f"{type(x).__name__}: {type(problem).__name__}"

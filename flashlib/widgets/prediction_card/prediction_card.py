@@ -10,12 +10,12 @@ class PredictionCard(Widget):
 
     The page grades, so it answers at once, also while Python is busy or is not there.
 
-    name: the question's. asks: its text, for `typeset`. fields: a list of dicts, one for each part: `part`, its
-    name; `label`; `kind`, "number", "bool", "choice", "tuple" or "set"; `right`, as a learner would type it, and
-    `shown`, as a verdict says it; `wrong`, pairs of a wrong answer and what it overlooks; `choices`; `length` of a
-    tuple, or of each item of a set (0: numbers); of a number its `tolerance`, relative, its `unit`, and `units`,
-    {a unit that fits: factor}. reason: said with the right answer. hint: said of a wrong one. given: {part: text}
-    from an earlier time. keep: called with what is given.
+    name: the question's. asks: its text, for `typeset`, which is hidden where a text with the question is just
+    above. fields: a list of dicts, one for each part: `part`, its name; `label`; `kind`, "number", "bool",
+    "choice", "tuple" or "set"; `right`, as `answer_types.accepted` returns it, and `shown`, as a verdict says it;
+    `wrong`, pairs of a wrong answer and what it overlooks; `choices`; `length` of a tuple; of numbers their
+    `tolerance`, relative, and `unit`. reason: said with the right answer. hint: said of a wrong one. given: {part:
+    text} from an earlier time. keep: called with what is given.
     """
 
     _esm = script("prediction_card/prediction_card.js")

@@ -1,20 +1,23 @@
 // What Python sends of PredictionCard: see the dicts that its Python builds. Types only: no script has this file.
 
+/** @typedef {number | boolean | string | (number | string)[]} Value a tuple is a list; a set, a list of its choices */
+
 /**
  * A part of a prediction.
  * @typedef {object} Field
  * @property {string} part
  * @property {string} label
  * @property {"number" | "bool" | "choice" | "tuple" | "set"} kind
- * @property {string} right
+ * @property {Value} right
  * @property {string} shown the right answer, as a verdict says it
- * @property {[string, string][]} wrong a wrong answer, and what it overlooks
- * @property {string[]} choices
- * @property {number} length of a tuple, or of each item of a set (0: numbers)
+ * @property {[Value, string][]} wrong a wrong answer, and what it overlooks
+ * @property {string[]} choices of a choice, or the possible items of a set
+ * @property {number} length how many numbers a tuple has; else 1
  * @property {number} tolerance
  * @property {string} unit
- * @property {Record<string, number>} units that fit, as they may be written: how many of `unit` each is
  */
+
+/** @typedef {{ text: string, value: Value }} Answer as it was entered, and as it is graded */
 
 /** @typedef {{ name: string, asks: string, fields: Field[], reason: string, hint: string }} Asked */
 

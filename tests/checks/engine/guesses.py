@@ -1,4 +1,7 @@
-"""Odd guesses: the rows of guesses.json, [question, what is typed, outcome, how it is read]."""
+"""Answers as they are typed, and as values: the rows of guesses.json, [question, text, value, outcome].
+
+In place of the value of a text that is not understood there is what a page says of it.
+"""
 
 import json
 from pathlib import Path
@@ -21,11 +24,10 @@ QUESTIONS = {
         _question("GB", 1.073741824, tolerance=0.05, unit="GB"),
         _question("KB", 2064, tolerance=0.0005, unit="KB"),
         _question("percent", 50.0, tolerance=0.02, unit="%"),
-        _question("time", 27.962026666666667, tolerance=0.03, unit="microseconds"),
-        _question("rate", 400.0, tolerance=0.001, unit="TFLOP/s"),
-        _question("set", {-800, 800}),
-        _question("pairs", {(1, 0), (2, 0)}),
-        _question("shape", (5, 7)),
+        _question("below", -18, wrong={18: "it is below 0"}),
+        _question("set", {-800, 800}, choices=(-800, 0.5, 800), wrong={frozenset({800}): "and below 0?"}),
+        _question("pairs", {(1, 0), (2, 0)}, choices=((0, 0), (0, 1), (1, 0), (2, 0))),
+        _question("shape", (5, 7), wrong={(7, 5): "rows come first"}),
         _question("bool", True),
         _question("choice", "nan", choices=("0", "nan", "about half")),
     )

@@ -1,42 +1,57 @@
-// What a card says of a prediction: a slip, a number that is near, one in another unit.
+// What a card says of answers: what is missing or not understood, and what a wrong one is told.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { grade } from "../../../flashlib/widgets/prediction_card/grade.js";
+import { readAll } from "../../../flashlib/widgets/prediction_card/typed_text.js";
 
-const NUMBER = { part: "", label: "", kind: "number", right: "2", shown: "2", tolerance: 0, wrong: [], choices: [], unit: "", units: {} };
+const NUMBER = { part: "", label: "", kind: "number", right: 2, shown: "2", tolerance: 0, wrong: [], choices: [], length: 1, unit: "" };
 
 /** A card of fields that are NUMBER but for what is given. */
 const card = (...own) => ({ name: "card", reason: "because.", fields: own.map((of) => ({ ...NUMBER, ...of })) });
 
-test("what is missing, or is not of its kind, costs no reason", () => {
-  const two = card({ part: "a", label: "the first" }, { part: "b", label: "b", kind: "bool", right: "True" });
+/** What is said of texts that can be read. */
+function graded(one, texts, shows = false) {
+  const { answers, slips } = readAll(one.fields, texts);
+  assert.deepEqual(slips, []);
+  return grade(one, answers, shows);
+}
+
+test("what is missing costs no reason", () => {
+  const two = card({ part: "a", label: "the first" }, { part: "b", label: "b", kind: "bool", right: true, shown: "True" });
   const open = (given) => {
-    const found = grade(two, given);
+    const found = graded(two, given);
     assert.deepEqual([found.outcome, found.reason], ["open", undefined]);
     return found.sentence;
   };
   assert.equal(open({}), "");
-  assert.match(open({ a: "2 keys" }), /^the first: “2 keys” has “keys” behind the number/);
   assert.equal(open({ a: "2" }), "right so far; left: b.");
   assert.equal(open({ a: "3" }), "the first: not 3; left: b.");
-  assert.equal(open({ a: "2", b: "perhaps" }), "b: “perhaps” is neither True nor False: write True or False.");
-  assert.equal(grade(two, { a: "2", b: "true" }).outcome, "right");
+  assert.equal(graded(two, { a: "2,0", b: "True" }).outcome, "right");
+  assert.equal(graded(two, { a: "2", b: "False" }).sentence, "b: not False.");
 });
 
-test("a wrong guess gets the hint, and the answer when it is shown", () => {
-  const one = { ...card({ part: "", wrong: [["3", "that is one more than 2"]] }), hint: "look." };
-  const first = grade(one, { "": "3" });
+test("each text that is not understood is named, and costs none of the others", () => {
+  const two = card({ part: "a", label: "the first" }, { part: "b", label: "b" }, { part: "c", label: "c", unit: "GB" });
+  const { answers, slips } = readAll(two.fields, { a: "two", b: "2", c: "1,500", d: "of another form of the question" });
+  assert.deepEqual(answers, { b: { text: "2", value: 2 } });
+  assert.deepEqual(slips.map(({ part }) => part), ["a", "c"]);
+  assert.equal(slips[0].sentence, "the first: “two” is not a number: write one such as 12, 0.5 or 1e-3");
+  assert.equal(slips[1].sentence, "c: “1,500” may be 1500 or 1.5: write one of these");
+});
+
+test("a wrong answer gets the hint, and the right one when it is shown", () => {
+  const one = { ...card({ part: "", wrong: [[3, "that is one more than 2"]] }), hint: "look." };
+  const first = graded(one, { "": "3" });
   assert.deepEqual([first.outcome, first.sentence, first.hint, first.reason], ["wrong", "not 3.", "look.", undefined]);
-  const shown = grade(one, { "": "3" }, true);
+  const shown = graded(one, { "": "3" }, true);
   assert.equal(shown.sentence, "not 3, but 2 (that is one more than 2).");
   assert.deepEqual([shown.hint, shown.reason], [undefined, "because."]);
 });
 
 test("the parts to look at again are known", () => {
   const two = card({ part: "a", label: "a" }, { part: "b", label: "b" });
-  assert.deepEqual(grade(two, { a: "2", b: "3" }).slips, ["b"]);
-  assert.deepEqual(grade(two, { a: "x", b: "3" }).slips, ["a"]);
-  assert.deepEqual(grade(two, { b: "2" }).slips, ["a"]);
+  assert.deepEqual(graded(two, { a: "2", b: "3" }).again, ["b"]);
+  assert.deepEqual(graded(two, { b: "2" }).again, ["a"]);
 });

@@ -97,6 +97,7 @@ QUESTIONS = [
         "/ 0 is nan. For the other five the weights are right.",
         hint="In fp64 exp overflows above about 709 and becomes 0 below about -745. Subtracting c moves the "
         "scores to about -c.",
+        choices=SHIFTS,
         wrong={
             frozenset({-800}): "for c = 800 all terms become 0, and 0 / 0 is nan too",
             frozenset({800}): "for c = -800 the terms become inf, and inf / inf is nan too",

@@ -136,6 +136,7 @@ QUESTIONS = [
         "the guards shift and divisor are for.",
         hint="Number the rows: which are the first to see a key? A tile is computed if any of its rows sees one "
         "of its keys.",
+        choices=((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)),
         wrong={
             False: "row 2 sees nothing, and lies in one block with row 3, which sees key 0",
             frozenset({(0, 0), (1, 0), (2, 0)}): "rows 0 and 1 see nothing, so tile (0, 0) is skipped",
