@@ -45,11 +45,11 @@ KINDS = {
 
 
 class Fault(Exception):
-    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence."""
+    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence; slot: where, or None."""
 
-    def __init__(self, kind, role, said):
+    def __init__(self, kind, role, said, slot=None):
         super().__init__(said)
-        self.kind, self.role, self.said = kind, role, said
+        self.kind, self.role, self.said, self.slot = kind, role, said, slot
 
 
 class Flight(NamedTuple):
@@ -266,9 +266,8 @@ class State:
 
     def _check_fenced(self, role, slot, what):
         if any(written is slot for written, _ in self.unfenced):
-            raise Fault(
-                Kind.NOT_VISIBLE, role, f"{what} uses {slot}, which threads wrote, without a fence between"
-            )
+            said = f"{what} uses {slot}, which threads wrote, without a fence between"
+            raise Fault(Kind.NOT_VISIBLE, role, said, slot)
 
     def _check_needs(self, role, what, needs):
         for name in needs:

@@ -1,0 +1,17 @@
+"""The names of a list in one text: "rows 0, 2 and 3"."""
+
+from collections.abc import Iterable
+
+from flashlib.language.texts import say
+
+
+def and_list(names: Iterable[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"; "" for no names."""
+    *others, last = [say(name) for name in names] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def or_list(names: Iterable[str]) -> str:
+    """Return "a", "a or b" or "a, b or c"; "" for no names."""
+    *others, last = [say(name) for name in names] or [""]
+    return f"{', '.join(others)} or {last}" if others else last
