@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flashlib.checks.engine import mistake_tables, prediction
-from flashlib.checks.engine.verdict import Outcome
+from flashlib.checks.engine.verdict import LABEL, SENTENCE, Outcome
 from flashlib.language import loading, python, reading, script, texts
 
 PACKAGE = Path(texts.FOLDER).parent
@@ -42,7 +42,7 @@ def _of_script(source):
 
 def sentences() -> Iterator[str]:
     """Yield what becomes of an answer, what cards ask, and the tables of mistakes, as they stand there."""
-    yield from map(str, Outcome)
+    yield from (LABEL, SENTENCE, *map(str, Outcome))
     yield from prediction.asked().values()
     for table in mistake_tables.tables().values():
         yield from (mistake.sentence for mistake in table.values())

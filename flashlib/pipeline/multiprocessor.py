@@ -45,7 +45,7 @@ KINDS = {
 
 
 class Fault(Exception):
-    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence; slot: where, or None."""
+    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence; slot: or None."""
 
     def __init__(self, kind, role, said, slot=None):
         super().__init__(said)
