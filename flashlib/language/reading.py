@@ -26,6 +26,7 @@ STATEMENT = re.compile(  # of Python, and names in a row
     r"^\s*(?:def|return|yield|import|class|assert|raise|lambda|from [\w.]+ import)\s|"
     r"^\s*(?:for|if|while|with)\b.*:$|"
     r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|->|"
+    r"^(?:; |\n)\w+(?:, \w+)* = |"  # further statements
     r"^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= (?!.*, [a-z]{3,}$)[^;]*$"
 )
 

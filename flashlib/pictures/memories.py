@@ -71,7 +71,7 @@ def _draw_chip(picture, gpu, at):
         picture.text(middle, TOP + 54, name, 12, ink, "m", "bold")
         picture.text(middle, TOP + 78, f"{size // KB} KB", 13, ink, "m")
         ends.append(left + width)
-    picture.text(566, 82, f"one of {gpu.sms},", 11, align="m")
+    picture.text(566, 82, f"one of {gpu.sms}", 11, align="m")
     picture.text(566, 97, "enlarged", 11, align="m")
     _draw_speeds(picture, gpu, ends)
     metres = sqrt(gpu.memory / BYTES) / METRE

@@ -172,12 +172,12 @@ class State:
         passed = [pair for pair in waiting if self.may(*pair)]
         self.barriers[barrier] = barrier.count, 0, completed + 1
         for other, wait in passed:
-            seen = f"has seen phase {completed - 1}" if completed else "and could pass at once, has gone on"
-            said = (
-                f"phase {completed} of {barrier} completes before {other}, which waits for parity "
-                f"{wait.phase}{',' if completed else ''} {seen}; from now on it waits for phase {completed + 1}"
-            )
-            raise Fault(Kind.TWO_PHASES_AHEAD, other, said)
+            said = f"phase {completed} of {barrier} completes before {other}, which waits for parity {wait.phase}"
+            if completed:
+                said = f"{said}, has seen phase {completed - 1}"
+            else:
+                said = f"{said} and could pass at once, has gone on"
+            raise Fault(Kind.TWO_PHASES_AHEAD, other, f"{said}; from now on it waits for phase {completed + 1}")
 
     def _copy(self, role, command, now):
         self._check_free(role, command.slot, f"the copy of {command.tile}")

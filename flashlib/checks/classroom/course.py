@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import nbformat
 
 from flashlib.checks.engine.verdict import MIME, Outcome
-from flashlib.language.lists import or_list
+from flashlib.language.phrases import or_list
 
 FOLDER = Path(__file__).resolve().parents[3] / "notebooks"
 SANITIZE = FOLDER.parent / "tests" / "nbval.cfg"  # what nbval does not compare

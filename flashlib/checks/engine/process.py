@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.checks.engine import anew, tampering
-from flashlib.language.lists import and_list
+from flashlib.language.phrases import and_list
 from flashlib.learner import containment, pickling, starting
 from flashlib.learner.error_text import cut, error_text
 

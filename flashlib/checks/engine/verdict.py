@@ -12,6 +12,7 @@ from flashlib.learner.error_text import cut
 LONGEST = 20_000  # characters of a text
 # What is between texts, which another language writes with signs of its own.
 LABEL, SENTENCE = "{0}:", "{0}: {1}"
+AND = "and"  # between ids, which are the same in every language
 MIME = "application/vnd.flashlib.verdict+json"
 
 
@@ -63,7 +64,7 @@ class Verdict:
     @property
     def mistake(self) -> str:
         """The ids of what is wrong with it as text, "" if there are none."""
-        return " and ".join(self.mistakes)
+        return (" " + AND + " ").join(self.mistakes)
 
     @property
     def data(self) -> dict[str, str]:

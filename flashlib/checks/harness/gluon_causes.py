@@ -11,7 +11,7 @@ import numpy as np
 
 from flashlib.checks.engine import Beside, Finding
 from flashlib.gluon import Ran
-from flashlib.language.lists import and_list
+from flashlib.language.phrases import and_list
 from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait, Write
 
 

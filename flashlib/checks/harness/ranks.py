@@ -16,7 +16,7 @@ from flashlib import ring, tiled
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
 from flashlib.checks.engine.values import describe_value
-from flashlib.language.lists import and_list
+from flashlib.language.phrases import and_list
 from flashlib.learner.error_text import cut
 from flashlib.ring import commands
 from flashlib.types import Attention, Grads

@@ -12,7 +12,7 @@ import torch
 
 from flashlib.checks.engine import Finding
 from flashlib.checks.harness.watch import Watch, watched
-from flashlib.language.lists import or_list
+from flashlib.language.phrases import or_list
 
 NO_FLOATS = {
     "bf16": (0x7FC0, 0x7F80),

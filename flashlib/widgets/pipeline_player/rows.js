@@ -135,7 +135,7 @@ export class PipeRows {
     if (at === this.program.end) return `Now: ${said}`;
     if (Math.round(time) <= Math.round(at)) {
       const others = this.state(([kind, , from, to]) => kind !== "product" && from < at && at < to, true); // `said` has it
-      return `Now: ${said}${others && ` Meanwhile ${others[0].toLowerCase()}${others.slice(1)}`}`;
+      return others ? `Now: ${said} Meanwhile ${others[0].toLowerCase() + others.slice(1)}` : `Now: ${said}`;
     }
     return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
   }
@@ -239,10 +239,11 @@ export class PipeRows {
     const wide = this.beside === PIPE_BESIDE.wide;
     const words = wide ? [say(pipeRowName(row)), meaning].filter(Boolean).join(" ") : name;
     const known = name && use !== undefined && this.result.axis === "clocks";
-    const busy = known ? ` ${Math.round(100 * use)}%` : "";
-    const shown = wide ? busy : "";
+    const busy = known ? `${Math.round(100 * use)}%` : "";
+    const shown = wide && busy ? ` ${busy}` : "";
+    const title = meaning ? `${name}: ${meaning}` : name;
     const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(words, this.beside.named - shown.length) + shown));
-    text.append(svg("title", {}, name + (meaning && `: ${meaning}`) + (busy && `, busy for ${busy}`)));
+    text.append(svg("title", {}, busy ? `${title}, busy for ${busy}` : title));
     texts.push(text);
   }
 

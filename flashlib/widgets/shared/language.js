@@ -19,3 +19,11 @@ export function andList(names) {
   const [others, last] = [names.slice(0, -1), names.at(-1) ?? ""];
   return others.length ? `${others.map(say).join(", ")} and ${last}` : say(last);
 }
+
+/**
+ * "1 row" or "2 rows".
+ * @param {number} n
+ * @param {string} one
+ * @param {string} several
+ */
+export const counted = (n, one, several) => `${n} ${n === 1 ? one : several}`;

@@ -5,7 +5,7 @@ from functools import partial
 
 from flashlib.checks.engine import Finding, Known, Verdict, exercise, solutions
 from flashlib.checks.harness import roles
-from flashlib.language.lists import and_list
+from flashlib.language.phrases import and_list
 from flashlib.pipeline import (
     Arrive,
     Compute,

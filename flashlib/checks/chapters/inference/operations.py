@@ -10,7 +10,7 @@ from numbers import Integral
 
 from flashlib.checks.engine import Finding
 from flashlib.checks.engine.values import describe_value
-from flashlib.language.lists import and_list
+from flashlib.language.phrases import and_list
 
 AGAIN = {  # {how a page was given up before it was free and taken: the mistake if another gets it too}
     "freed_while_owned": "freed_twice", "freed_twice": "freed_twice", "left_while_owned": "left_while_owned",
