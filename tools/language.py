@@ -7,6 +7,7 @@ adds single words: most are names of code, so translate only those that a reader
 
 import argparse
 import ast
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,13 @@ from flashlib.language import loading, python, reading, script, texts
 PACKAGE = Path(texts.FOLDER).parent
 
 
-def strings() -> Iterator[str]:
-    """Yield each string of the code that may be shown, with {0} for a value."""
+@functools.cache
+def strings() -> tuple[str, ...]:
+    """Return each string of the code that may be shown, once, with {0} for a value."""
+    return tuple(dict.fromkeys(_strings()))
+
+
+def _strings():
     for room in loading.ROOMS:
         place = PACKAGE.joinpath(*room.split("."))
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
@@ -51,7 +57,7 @@ def sentences() -> Iterator[str]:
 def listed(words: bool = False) -> list[str]:
     """Return all texts, each once; words: and what may be one word."""
     found = dict.fromkeys([*sentences(), *filter(reading.is_text, strings())])
-    return [*found, *filter(reading.is_word, dict.fromkeys(strings()))] if words else [*found]
+    return [*found, *filter(reading.is_word, strings())] if words else [*found]
 
 
 def main() -> None:
