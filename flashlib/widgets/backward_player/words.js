@@ -15,6 +15,9 @@ export const backwardPurpose = ({ wrt }) =>
     ? "Here dK and dV. A tile of P is computed again and dropped: nothing of size N × N is stored."
     : "Here dQ. A tile of P is computed again and dropped: nothing of size N × N is stored.";
 
+/** @param {string} equation */
+const inCode = (equation) => `${equation}  (in the code Q_i has the scale in it)`;
+
 /**
  * What each part of a step does, in a word or two, and as an equation.
  * @param {{ wrt: string }} sent
@@ -27,16 +30,11 @@ export const backwardEquations = ({ wrt }) => ({
       ? "Q_i, dO_i, lse_i, delta_i come; K_j, V_j stay"
       : "K_j, V_j come; Q_i, dO_i, lse_i, delta_i stay",
   ],
-  scores: ["scores", "S_ij = Q_i K_j^T · scale  (in the code Q_i has the scale in it)"],
+  scores: ["scores", inCode("S_ij = Q_i K_j^T · scale")],
   weights: ["P, recomputed", "P_ij = exp(S_ij − lse_i)"],
   dP: ["gradient of P", "dP_ij = dO_i V_j^T"],
   dS: ["gradient of S", "dS_ij = P_ij ∘ (dP_ij − delta_i)"],
-  add: [
-    "add",
-    wrt === "kv"
-      ? "dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale  (in the code Q_i has the scale in it)"
-      : "dQ_i += dS_ij K_j",
-  ],
+  add: ["add", wrt === "kv" ? inCode("dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale") : "dQ_i += dS_ij K_j"],
   store: ["store", wrt === "kv" ? "dK_j and dV_j go to HBM" : "dQ_i · scale goes to HBM"],
 });
 

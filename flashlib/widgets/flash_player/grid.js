@@ -63,7 +63,8 @@ export class Grid {
   take(frames) {
     this.frames = frames;
     this.drawn = null;
-    setSentence(this.title, frames.changed ? "S = Q K^T · scale, changed by the mask" : "S = Q K^T · scale");
+    const scores = "S = Q K^T · scale";
+    setSentence(this.title, frames.changed ? `${scores}, changed by the mask` : scores);
     const { N_q, N_k, B_r, B_c, T_r, T_c, steps, learner } = frames;
     this.width = between(1, this.room / Math.max(N_k, 1), GRID.cell);
     this.height = between(1, this.room / Math.max(N_q, 1), GRID.cell);

@@ -4,6 +4,8 @@
 /** @import { At, ForwardStep } from "./types.js" */
 import { inBrackets, number } from "../shared/numbers.js";
 
+const SCALED = "S_ij = Q_i K_j^T · scale";
+
 /**
  * What each part of a step does, in a word or two, and as an equation.
  * @param {{ order: string, changed: boolean }} sent
@@ -14,7 +16,7 @@ export const forwardEquations = ({ order, changed }) => ({
     "load",
     order === "fa1" ? "Q_i, O_i, m and l come from HBM; K_j, V_j stay" : "K_j, V_j come from HBM; Q_i stays",
   ],
-  scores: ["scores", changed ? "S_ij = Q_i K_j^T · scale, changed by the mask" : "S_ij = Q_i K_j^T · scale"],
+  scores: ["scores", changed ? `${SCALED}, changed by the mask` : SCALED],
   maximum: ["new maximum", "m = max(m_old, rowmax S_ij)"],
   rescale: ["rescale", "alpha = exp(m_old − m);  alpha · l_old and alpha · O_acc,old"],
   weights: ["weights", "P_ij = exp(S_ij − m)"],
