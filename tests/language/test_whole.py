@@ -44,6 +44,8 @@ def test_pieces_are_found(text):
     assert is_piece(text)
 
 
-@pytest.mark.parametrize("text", ["row {0} of {1}", "lse{0}", "at time {0}.", "{0} KB, all of it", "n = {0}; {1} rows"])
+@pytest.mark.parametrize(
+    "text", ["row {0} of {1}", "lse{0}", "at time {0}.", "{0} KB, all of it", "n = {0}; {1} rows"]
+)
 def test_whole_texts_are_none(text):
     assert not is_piece(text)

@@ -31,11 +31,23 @@ function pipeIsOn([kind, , start, end], time, { axis, end: last }) {
   return begun && (time < end || (time === end && (kind === "act" || kind === "fault" || end === last)));
 }
 
+const PIPE_WIDE = /[\p{Script=Han}\u3000-\u303f\uff01-\uff60]/gu; // Chinese, with its punctuation
+
+/**
+ * How many letters wide a text is: a Chinese one is as wide as two.
+ * @param {string} text
+ */
+const pipeWidth = (text) => text.length + (text.match(PIPE_WIDE)?.length ?? 0);
+
 /**
  * @param {string} text
  * @param {number} most
  */
-const pipeCut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+function pipeCut(text, most) {
+  if (pipeWidth(text) <= most) return text;
+  while (pipeWidth(text) >= most) text = text.slice(0, -1);
+  return `${text}…`;
+}
 
 /**
  * Round numbers from low to high, evenly apart, as many as there are up to `most`.
@@ -261,8 +273,8 @@ export class PipeRows {
       const wide = Math.max(PIPE.least, this.#x(end) - x);
       add(pipeClass(kind, role), pipePath(kind, x, y, wide, tall));
       if (PIPE_FILLED.has(kind)) add("flash-pipelining-edge", pipeEdge(role, x, y, wide, tall));
-      const words = (kind === "wait" && this.program.meanings[name]) || name;
-      if (PIPE_NAMED.has(kind) && wide > words.length * PIPE_DIGIT + 5)
+      const words = say((kind === "wait" && this.program.meanings[name]) || name);
+      if (PIPE_NAMED.has(kind) && wide > pipeWidth(words) * PIPE_DIGIT + 5)
         texts.push(this.#text(x + wide / 2, pipeFoot(row, y) - 1, words, "middle"));
     }
   }
