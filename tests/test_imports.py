@@ -37,14 +37,14 @@ ROOMS = {
     "chunked": "types inputs",
     "torch_ref": "types inputs masks",
     "cache": "types inputs",
-    "pipeline": "types inputs gpus",
-    "ring": "types inputs masks softmax cost tiled",
+    "pipeline": "language types inputs gpus",
+    "ring": "language types inputs masks softmax cost tiled",
     "lowbit": "types inputs masks tiled",
     "learner": "types softmax tiled",
     "private_apis": "",  # of torch, Triton and Gluon
     "gluon": "inputs pipeline private_apis",
     "kernels base": "private_apis",  # which Triton
-    "ring.processes": "types learner / kernels base",
+    "ring.processes": "language types learner / kernels base",
     "kernels.launch": "inputs masks private_apis / kernels base",
     "kernels.masking": "masks / kernels.launch",
     "kernels": "types inputs splits masks cache private_apis / kernels base, kernels.launch, kernels.masking",
@@ -55,7 +55,7 @@ ROOMS = {
     "kernels.hopper.backward_ladder": "types inputs / kernels.launch, kernels, kernels.hopper",
     "kernels.autograd": "types inputs masks sink private_apis / kernels.launch, kernels.masking, kernels, "
     "kernels.hopper",  # it joins all passes
-    "kernels.compiler": "inputs gpus learner private_apis / kernels.launch, kernels, kernels.ladder, "
+    "kernels.compiler": "language inputs gpus learner private_apis / kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
     "ring.distributed": "types inputs masks ring kernels private_apis / kernels.launch, kernels.hopper",
     "lm": "types inputs cache kernels",
@@ -67,11 +67,11 @@ ROOMS = {
     "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "
     "lowbit learner lm pictures / kernels.compiler",
     "checks.engine": "language chapters softmax learner widgets / kernels base, kernels.compiler",
-    "checks.harness": "types softmax naive tiled pipeline ring learner widgets private_apis gluon / kernels base, "
-    "checks.engine",
-    "checks.chapters": "types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
+    "checks.harness": "language types softmax naive tiled pipeline ring learner widgets private_apis gluon / "
+    "kernels base, checks.engine",
+    "checks.chapters": "language types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "chapters environment learner / kernels base, checks.engine",
+    "checks.classroom": "language chapters environment learner / kernels base, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
     "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels "

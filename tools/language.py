@@ -7,19 +7,25 @@ adds single words: most are names of code, so translate only those that a reader
 
 import argparse
 import ast
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from flashlib.checks.engine import mistake_tables, prediction
-from flashlib.checks.engine.verdict import Outcome
+from flashlib.checks.engine.verdict import LABEL, SENTENCE, Outcome
 from flashlib.language import loading, python, reading, script, texts
 
 PACKAGE = Path(texts.FOLDER).parent
 
 
-def strings() -> Iterator[str]:
-    """Yield each string of the code that may be shown, with {0} for a value."""
+@functools.cache
+def strings() -> tuple[str, ...]:
+    """Return each string of the code that may be shown, once, with {0} for a value."""
+    return tuple(dict.fromkeys(_strings()))
+
+
+def _strings():
     for room in loading.ROOMS:
         place = PACKAGE.joinpath(*room.split("."))
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
@@ -42,7 +48,7 @@ def _of_script(source):
 
 def sentences() -> Iterator[str]:
     """Yield what becomes of an answer, what cards ask, and the tables of mistakes, as they stand there."""
-    yield from map(str, Outcome)
+    yield from (LABEL, SENTENCE, *map(str, Outcome))
     yield from prediction.asked().values()
     for table in mistake_tables.tables().values():
         yield from (mistake.sentence for mistake in table.values())
@@ -51,7 +57,7 @@ def sentences() -> Iterator[str]:
 def listed(words: bool = False) -> list[str]:
     """Return all texts, each once; words: and what may be one word."""
     found = dict.fromkeys([*sentences(), *filter(reading.is_text, strings())])
-    return [*found, *filter(reading.is_word, dict.fromkeys(strings()))] if words else [*found]
+    return [*found, *filter(reading.is_word, strings())] if words else [*found]
 
 
 def main() -> None:

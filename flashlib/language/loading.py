@@ -10,7 +10,7 @@ from flashlib.language import python, texts
 
 ROOMS = (
     "widgets", "checks", "pictures", "learner", "inputs", "masks", "cache", "ring", "pipeline", "lowbit", "splits",
-    "kernels.compiler",
+    "kernels.compiler", "language.phrases",
 )  # fmt: skip
 WITHOUT = ("solutions",)  # code that a check reads
 

@@ -18,14 +18,15 @@ NAMED = re.compile(r"\b[A-Za-z]+_[a-z]+[,;]? [a-z]{3,}(?![\w(=_])")  # a word be
 AT_AN_END = re.compile(rf"^[,;·]? {WORD}\W*$|^{WORD}[,:;]? $")  # to be joined to others: " and ", "Hint: "
 FRAME = re.compile(r"(?:[^A-Za-z]|(?<![A-Za-z])[a-z](?![A-Za-z]))*")
 TWO_LETTERS = re.compile(r"[A-Za-z][a-z]")
-CODE = re.compile(  # of a page, selectors, styles, patterns
-    r"flash-|var\(|color-mix\(|gradient\(|repeat\(|^\.\.?/|^--|^data-|^aria-|\b(?:px|rgb|calc)\b|://|"
+CODE = re.compile(  # of a page, selectors, styles, paths, patterns
+    r"^[ML]\{0\}|flash-|var\(|color-mix\(|gradient\(|repeat\(|^\.\.?/|^--|^data-|^aria-|\b(?:px|rgb|calc)\b|://|"
     r"[\w-]+\[[\w-]+=|^[\w-]+:[\w-]|\\[bdsw(]"
 )
 STATEMENT = re.compile(  # of Python, and names in a row
     r"^\s*(?:def|return|yield|import|class|assert|raise|lambda|from [\w.]+ import)\s|"
     r"^\s*(?:for|if|while|with)\b.*:$|"
     r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|->|"
+    r"^(?:; |\n)\w+(?:, \w+)* = |"  # further statements
     r"^[\w.\[\]]+(?:, ?[\w.\[\]]+)* [-+*/]?= (?!.*, [a-z]{3,}$)[^;]*$"
 )
 

@@ -129,7 +129,7 @@ def death(code: int | None) -> str:
     name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
     if name in ("SIGSEGV", "SIGBUS"):
         return f"{name}, it read or wrote memory that is not its own"
-    return f"{name}" + (", perhaps out of memory" if name == "SIGKILL" else "")
+    return f"{name}, perhaps out of memory" if name == "SIGKILL" else name
 
 
 def _below(process):

@@ -334,7 +334,8 @@ def check_mask(mask: Mask) -> Mask:
         return mask
     if callable(mask) and str(getattr(mask, "__module__", "")).startswith("flashlib.masks"):
         name = mask.__name__
-        raise TypeError(f"mask is {name} itself; call it: masks.{name}({'' if name == 'causal' else '...'})")
+        call = "masks.causal()" if name == "causal" else f"masks.{name}(...)"
+        raise TypeError(f"mask is {name} itself; call it: {call}")
     raise TypeError(
         f"mask is of type {type(mask).__name__}; pass one of flashlib.masks, e.g. window(128, 0), "
         "blocks(table, B_r, B_c) or from_function(lambda r, c: ...)"

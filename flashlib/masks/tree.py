@@ -27,8 +27,10 @@ class Tree(Mask):
     def __repr__(self):
         if self.batches is None and self.parents.size <= 8:
             return f"tree({self.parents.tolist()})"
-        of = "" if self.batches is None else f"{self.batches} sequences of "
-        return f"tree(<{of}{self.parents.shape[-1]} candidates>)"
+        n = self.parents.shape[-1]
+        if self.batches is None:
+            return f"tree(<{n} candidates>)"
+        return f"tree(<{self.batches} sequences of {n} candidates>)"
 
     def check(self, place: Place) -> None:
         N = self.parents.shape[-1]
@@ -58,8 +60,9 @@ def _checked_parents(parents):
     wrong = np.argwhere((parents < -1) | (parents >= np.arange(parents.shape[-1])))
     if len(wrong):
         at = tuple(map(int, wrong[0]))
+        name = f"parents{list(at)}"
         raise ValueError(
-            f"parents{list(at)} is {parents[at]}; candidate {at[-1]} continues one of a smaller number, or -1, "
+            f"{name} is {parents[at]}; candidate {at[-1]} continues one of a smaller number, or -1, "
             "the text itself"
         )
     return without_one(parents)

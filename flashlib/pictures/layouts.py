@@ -50,7 +50,7 @@ def draw_holders(
     held = {title: _two(holders(layout, shape))[:rows] for title, (layout, shape) in tiles.items()}
     widths = [_wide(X) * X.shape[1] for X in held.values()]
     width, height = GAP + sum(widths) + GAP * len(widths), TOP + HIGH * max(len(X) for X in held.values()) + 14
-    picture = Picture(max(width, 420), height, "Who holds which number: " + "; ".join(held))
+    picture = Picture(max(width, 420), height, f"Who holds which number: {'; '.join(held)}")
     x = GAP
     for (title, X), wide in zip(held.items(), widths, strict=True):
         picture.text(x, 16, title, face="bold")

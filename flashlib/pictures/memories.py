@@ -1,5 +1,6 @@
 """The memories of a GPU as a picture: HBM, SRAM and the registers, each as large as it is."""
 
+import textwrap
 from math import sqrt
 
 from flashlib.gpus import GB, GPUS, KB, MB, SRAM_BYTES
@@ -71,8 +72,8 @@ def _draw_chip(picture, gpu, at):
         picture.text(middle, TOP + 54, name, 12, ink, "m", "bold")
         picture.text(middle, TOP + 78, f"{size // KB} KB", 13, ink, "m")
         ends.append(left + width)
-    picture.text(566, 82, f"one of {gpu.sms},", 11, align="m")
-    picture.text(566, 97, "enlarged", 11, align="m")
+    for k, line in enumerate(textwrap.wrap(f"one of {gpu.sms}, enlarged", 12)):
+        picture.text(566, 82 + 15 * k, line, 11, align="m")
     _draw_speeds(picture, gpu, ends)
     metres = sqrt(gpu.memory / BYTES) / METRE
     for y, words in (

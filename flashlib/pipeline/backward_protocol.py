@@ -174,37 +174,42 @@ def _step_of_halves(memory, me, g, sizes):
     q, do = (memory.qo[s], f"Q{g}"), (memory.qo[2 + s], f"dO{g}")
 
     def begin(name, *reads):
-        return c.Product(f"{name}{g}", reads, sizes.flops)
+        return c.Product(name, reads, sizes.flops)
 
     yield c.Wait(barriers[f"rows_full[{s}]"], there)
-    yield begin("S", q)
+    yield begin(f"S{g}", q)
     yield c.Wait(barriers[f"do_full[{s}]"], there)
-    yield begin("dP", do)
-    yield begin("later S", q)
-    for half, name in enumerate(("", "later ")):
+    yield begin(f"dP{g}", do)
+    yield begin(_of_half(1, f"S{g}"), q)
+    for half in range(2):
+        S, dP = _of_half(half, f"S{g}"), _of_half(half, f"dP{g}")
         yield c.Read(f"lse{g}", memory.rows[s])
         yield c.Finish(2 + half)
-        yield from _weights(g, f"{name}S{g}", sizes)
-        yield begin(f"{name}dV" if not half else "dV", do)
+        yield from _weights(g, S, sizes)
+        yield begin(f"dV{g}", do)
         yield c.Read(f"delta{g}", memory.rows[2 + s])
         yield c.Finish(2)
-        yield from _changes(g, f"{name}dP{g}", sizes)
-        slot = memory.ds[s * 4 + me * 2 + half]
-        yield c.Write(f"{name}dS{g}.{me}", slot, (f"{name}S{g}", f"{name}dP{g}"))
+        yield from _changes(g, dP, sizes)
+        yield c.Write(_of_half(half, f"dS{g}.{me}"), memory.ds[s * 4 + me * 2 + half], (S, dP))
         if not half:
-            yield begin("later dP", do)
+            yield begin(_of_half(1, f"dP{g}"), do)
         else:
             yield c.Fence()
             yield c.Arrive(barriers[f"ds_full[{s}]"])
-        yield begin(f"{name}dK" if not half else "dK", q)
+        yield begin(f"dK{g}", q)
     yield c.Wait(barriers[f"ds_full[{s}]"], there)
-    name = "later " if me else ""
     for at in range(CONSUMERS):
-        reads = (memory.ds[s * 4 + at * 2 + me], f"{name}dS{g}.{at}"), (memory.kv[at], f"K{at}")
+        dS = _of_half(me, f"dS{g}.{at}")
+        reads = (memory.ds[s * 4 + at * 2 + me], dS), (memory.kv[at], f"K{at}")
         yield c.Product(f"dQ{g}.{at}", reads, sizes.flops)
     yield c.Finish(2)
     yield c.Arrive(barriers[f"empty[{s}]"])
     yield c.Finish()
+
+
+def _of_half(half, name):
+    """Return the name of a tile or a product of one half of the rows: the second is computed later."""
+    return f"later {name}" if half else name
 
 
 def _weights(g, needs, sizes):

@@ -45,11 +45,11 @@ KINDS = {
 
 
 class Fault(Exception):
-    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence."""
+    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence; slot: or None."""
 
-    def __init__(self, kind, role, said):
+    def __init__(self, kind, role, said, slot=None):
         super().__init__(said)
-        self.kind, self.role, self.said = kind, role, said
+        self.kind, self.role, self.said, self.slot = kind, role, said, slot
 
 
 class Flight(NamedTuple):
@@ -172,12 +172,12 @@ class State:
         passed = [pair for pair in waiting if self.may(*pair)]
         self.barriers[barrier] = barrier.count, 0, completed + 1
         for other, wait in passed:
-            seen = f"has seen phase {completed - 1}" if completed else "and could pass at once, has gone on"
-            said = (
-                f"phase {completed} of {barrier} completes before {other}, which waits for parity "
-                f"{wait.phase}{',' if completed else ''} {seen}; from now on it waits for phase {completed + 1}"
-            )
-            raise Fault(Kind.TWO_PHASES_AHEAD, other, said)
+            said = f"phase {completed} of {barrier} completes before {other}, which waits for parity {wait.phase}"
+            if completed:
+                said = f"{said}, has seen phase {completed - 1}"
+            else:
+                said = f"{said} and could pass at once, has gone on"
+            raise Fault(Kind.TWO_PHASES_AHEAD, other, f"{said}; from now on it waits for phase {completed + 1}")
 
     def _copy(self, role, command, now):
         self._check_free(role, command.slot, f"the copy of {command.tile}")
@@ -266,9 +266,8 @@ class State:
 
     def _check_fenced(self, role, slot, what):
         if any(written is slot for written, _ in self.unfenced):
-            raise Fault(
-                Kind.NOT_VISIBLE, role, f"{what} uses {slot}, which threads wrote, without a fence between"
-            )
+            said = f"{what} uses {slot}, which threads wrote, without a fence between"
+            raise Fault(Kind.NOT_VISIBLE, role, said, slot)
 
     def _check_needs(self, role, what, needs):
         for name in needs:

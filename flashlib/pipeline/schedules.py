@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from flashlib.inputs import check_counts
+from flashlib.language.phrases import and_list, counted
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import Fault, Flight, Kind, State
 
@@ -44,8 +45,8 @@ class Report(NamedTuple):
 
     def __str__(self):
         if self.fault:
-            n = len(self.actions)
-            return f"{self.fault.kind}, after {n} action{'s' * (n != 1)}: {self.fault.said}"
+            actions = counted(len(self.actions), "action", "actions")
+            return f"{self.fault.kind}, after {actions}: {self.fault.said}"
         how = f"all schedules, {self.states} states" if self.all else f"{self.schedules} random schedules"
         return f"right under {how}"
 
@@ -119,16 +120,14 @@ def _why(state, role, wait, to_come):
     left, missing, completed = state.barriers[barrier]
     lacks = [f"{left} of {barrier.count} arrivals"] if left else []
     lacks += [f"{missing} bytes"] if missing > 0 else []
-    more = f"; {-missing} bytes more came than were expected" if missing < 0 else ""
-    who = ""
+    phase = state.target(role, wait)
+    said = f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {and_list(lacks) or 'nothing'}"
     if to_come is not None:
         copies = not left and missing > 0
         do, kinds = ("ask for a copy", c.Copy) if copies else ("arrive", c.Arrive | c.Expect)
         by = [other for other in to_come if any(_at(one, barrier, kinds) for one in to_come[other])]
-        who = f", where {' and '.join(by)} would {do}" if by else f", where nobody will {do} any more"
-    phase = state.target(role, wait)
-    lacking = " and ".join(lacks) or "nothing"
-    return f"{role} waits for phase {phase} of {barrier}: phase {completed} lacks {lacking}{who}{more}"
+        said = f"{said}, where {and_list(by)} would {do}" if by else f"{said}, where nobody will {do} any more"
+    return f"{said}; {-missing} bytes more came than were expected" if missing < 0 else said
 
 
 def _at(command, barrier, kinds):

@@ -41,18 +41,18 @@ class Machine(NamedTuple):
 
 
 MACHINE = Machine()
-RECORD = "measured alone, h200_clocks.json: "
+ALONE = "measured alone, h200_clocks.json"
 SOURCES = {
     "tensor": f"{H200.sources['bf16']}; over 132 multiprocessors at 1.83 GHz",
     "exp": "CUDA C++ Programming Guide, table of arithmetic throughput, column 9.0: 16 results a clock",
     "fma": "CUDA C++ Programming Guide, table of arithmetic throughput, column 9.0: 128 results a clock",
-    "copy": RECORD + "all multiprocessors copy tiles that lie in the L2 cache; the median of four sizes",
+    "copy": f"{ALONE}: all multiprocessors copy tiles that lie in the L2 cache; the median of four sizes",
     "sram": "CUDA C++ Programming Guide: 32 banks of 4 bytes a clock",
-    "arrival": RECORD + "a turn, from one group's arrival until the other goes on",
-    "arrives": RECORD + "a program's first tile, while all multiprocessors ask for one, less its bytes at `copy`",
-    "finish": RECORD + "a product that is waited for, less its FLOP at `tensor`",
-    "beside": RECORD + "a softmax alone, over one beside another group's softmax or products; the median of eight",
-    "under": RECORD + "a softmax and a product of its own under way take as long as one after the other",
+    "arrival": f"{ALONE}: a turn, from one group's arrival until the other goes on",
+    "arrives": f"{ALONE}: a program's first tile, while all multiprocessors ask for one, less its bytes at `copy`",
+    "finish": f"{ALONE}: a product that is waited for, less its FLOP at `tensor`",
+    "beside": f"{ALONE}: a softmax alone over one beside another group's softmax or products; the median of eight",
+    "under": f"{ALONE}: a softmax and a product of its own under way take as long as one after the other",
 }
 LANES = c.UNITS
 

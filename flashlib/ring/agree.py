@@ -9,10 +9,12 @@ import json
 import types
 import weakref
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from flashlib.language.phrases import and_list
 from flashlib.masks import Mask
 
 if TYPE_CHECKING:
@@ -153,8 +155,8 @@ def disagreement(said: dict[int, Said]) -> str:
         given = {rank: one.get(name, ("not given", "")) for rank, one in of.items()}
         if len({*given.values()}) > 1:
             found.append(f"{name} {_difference(given)}")
-    call = next(iter(calls.values()))
-    return f"the ranks of {call} disagree: {', and '.join(found)}; give every rank the same"
+    call, differences = next(iter(calls.values())), reduce(lambda all, one: f"{all}, and {one}", found)
+    return f"the ranks of {call} disagree: {differences}; give every rank the same"
 
 
 def _difference(given):
@@ -172,7 +174,7 @@ def _who_says(words):
     for rank, of in sorted(words.items()):
         by.setdefault(of, []).append(rank)
     most_first = sorted(by.items(), key=lambda item: -len(item[1]))
-    return " and ".join(f"{of} on {_ranks(ranks)}" for of, ranks in most_first)
+    return and_list(f"{of} on {_ranks(ranks)}" for of, ranks in most_first)
 
 
 def _ranks(ranks: Sequence[int]) -> str:

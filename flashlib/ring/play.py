@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flashlib.language.phrases import and_list
 from flashlib.ring import commands as c
 from flashlib.ring.commands import Block, Fault, Kind
 
@@ -270,11 +271,10 @@ def _alone(r, one, kind, other):
 
 
 def _for(unmatched):
-    words = [
-        f"until rank {other} {'receives ' + str(one.block or one.buffer) if kind == 'send' else 'sends'}"
+    return and_list(
+        f"until rank {other} receives {one.block or one.buffer}" if kind == "send" else f"until rank {other} sends"
         for one, kind, other in unmatched
-    ]
-    return " and ".join(words)
+    )
 
 
 def _has_nan(state):

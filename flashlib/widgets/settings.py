@@ -9,12 +9,12 @@ def is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def whole(name: str, value: Any, low: int, high: int, more: str = "") -> int:
+def whole(name: str, value: Any, low: int, high: int, accepted: str = "") -> int:
     """Return a whole number from low to high; raise TypeError or ValueError for anything else.
 
-    more: what else the error says of what is accepted.
+    accepted: what the error says that one is to pass, where this is more than the range.
     """
-    accepted = f"pass a whole number from {low} to {high}{more}"
+    accepted = accepted or f"pass a whole number from {low} to {high}"
     if not is_whole(value):
         raise TypeError(f"{name} is {value!r:.60}; {accepted}")
     if not low <= value <= high:

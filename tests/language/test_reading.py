@@ -22,6 +22,8 @@ O_acc = {0}, likewise
 OTHERS = [
     *"play row FlashPlayer {0} m_old exp({0}) masks.window({0},{1}) bfloat16".split(),
     "flash-panel flash-words",
+    "M{0} 0V{1} L{2} {3}h{4}z",
+    "; first = length * part // parts; last = 4",
     "grid-template-columns: repeat({0}, auto)",
     "input[type=range], button",
     "S_ij = Q_i K_j^T",

@@ -24,7 +24,7 @@ def test_a_language_that_is_not_there_is_said(monkeypatch):
 
 def test_texts_of_all_kinds_are_listed():
     listed = set(language.listed())
-    assert {"Waiting for Python{0}.", "a prediction", "Try again"} <= listed  # of scripts
+    assert {"Waiting for Python, which is busy.", "a prediction", "Try again"} <= listed  # of scripts
     assert "m is wrong for {where}" in listed or any("{" in one for one in language.sentences())  # of tables
     assert any(one.startswith("K and V are both kept") for one in listed)  # of questions
     assert "play" in language.listed(words=True) and "play" not in listed

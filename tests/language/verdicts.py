@@ -17,6 +17,10 @@ def my_raises(a, b):
     raise KeyError(3)
 
 
+def my_odd(a, b):  # no known mistake: "wrong" is a value of the sentence
+    return type(a)(*(0 * x + 7.25 for x in a))
+
+
 def my_prints(a, b):
     print("printed by the learner")
     return None
@@ -33,7 +37,7 @@ def my_changes(x):
 
 def verdicts():
     """Yield a name and a verdict of each kind."""
-    for answer in (my_first, my_raises, my_prints, my_stub, 3):
+    for answer in (my_first, my_odd, my_raises, my_prints, my_stub, 3):
         yield f"merge {getattr(answer, '__name__', answer)}", checks.merge(answer)
     yield "changed", checks.safe_softmax(my_changes) if hasattr(checks, "safe_softmax") else None
     yield "loop", checks.fa2(my_first)

@@ -22,7 +22,6 @@ from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.learner.error_text import error_text
 
 CALL = re.compile(r"^[^#\n]*\bchecks\.(\w+)\(", re.MULTILINE)
-NOT_RUN = "its check was not run"
 LONGEST = 300  # characters of a sentence
 
 
@@ -72,10 +71,11 @@ def _answers(cells):
             found += (new := answer_source.statements(cell.source))
             owners += [cell.number] * len(new)
         except SyntaxError as error:
-            broken = broken or f"; cell {cell.number} is not Python ({error.msg}, line {error.lineno})"
+            broken = broken or f"cell {cell.number} is not Python ({error.msg}, line {error.lineno})"
             for name in CALL.findall(cell.source):
                 first.setdefault(name, cell.number)
-    answers = {name: NOT_RUN + broken for name in first if name in EXERCISES}
+    not_run = f"its check was not run; {broken}" if broken else "its check was not run"
+    answers = {name: not_run for name in first if name in EXERCISES}
     for number, name, given in answer_source.calls(found, EXERCISES):
         first[name] = min(owners[number], first.get(name, owners[number]))
         try:
@@ -91,7 +91,8 @@ def _reason(answer, broken):
         names = ", ".join(answer.missing)
         return f"it uses {names}, made by code that is not run for the table: define it at the top of a cell"
     if answer.undefined:
-        return f"{', '.join(answer.undefined)} is not defined before its check{broken}"
+        why = f"{', '.join(answer.undefined)} is not defined before its check"
+        return f"{why}; {broken}" if broken else why
     return ""
 
 
@@ -145,9 +146,9 @@ def table(rows: list[Row]) -> str:
     exercises = [row for row in rows if row.exercise]
     right = sum(row.outcome == Outcome.RIGHT for row in exercises)
     failed = sum(row.outcome == "failed" for row in rows)
-    lines.append(
-        f"{right} of {len(exercises)} exercises right" + (f", {failed} notebooks failed" if failed else "")
-    )
+    lines.append(f"{right} of {len(exercises)} exercises right")
+    if failed:
+        lines[-1] = f"{right} of {len(exercises)} exercises right, {failed} notebooks failed"
     return "\n".join(line.rstrip() for line in lines)
 
 

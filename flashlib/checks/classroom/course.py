@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import nbformat
 
 from flashlib.checks.engine.verdict import MIME, Outcome
+from flashlib.language.phrases import or_list
 
 FOLDER = Path(__file__).resolve().parents[3] / "notebooks"
 SANITIZE = FOLDER.parent / "tests" / "nbval.cfg"  # what nbval does not compare
@@ -154,7 +155,7 @@ def passing(outputs: list) -> list:
     for output in outputs:
         verdict = output.get("data", {}).get(MIME, {})
         if verdict.get("outcome") in PASSES:
-            output.data = {"text/plain": f"{verdict['exercise']}: {' or '.join(PASSES)}"}
+            output.data = {"text/plain": f"{verdict['exercise']}: {or_list(PASSES)}"}
     return outputs
 
 

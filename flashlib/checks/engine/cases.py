@@ -48,7 +48,7 @@ class Raised(Finding):
     """The Finding that an answer raised an exception. kind: the name of its class."""
 
     def __init__(self, kind: str, error: str, line: str) -> None:
-        super().__init__("raises", error=error, at=f", in the line `{line}`" if line else "")
+        super().__init__("raises", error=f"{error}, in the line `{line}`" if line else error)
         self.kind = kind
 
 

@@ -61,8 +61,10 @@ def _is_found(one):
 
 
 def _verdict(*mistakes):
-    sentence, ids = "; and ".join(m.sentence for m in mistakes), tuple(m.id for m in mistakes)
-    return Verdict("", Outcome.WRONG, sentence, mistakes=ids)
+    sentence, *second = [mistake.sentence for mistake in mistakes]
+    if second:
+        sentence = f"{sentence}; and {second[0]}"
+    return Verdict("", Outcome.WRONG, sentence, mistakes=tuple(mistake.id for mistake in mistakes))
 
 
 class _Hypothesis:

@@ -78,7 +78,7 @@ class Exercise:
                 return Verdict("", Outcome.WRONG, process.RUBBISH, mistakes=("not_ended",))
             return replace(verdict, printed=printed)
         except process.RaisedByAnswer as error:
-            return self.known.wrong("raises", error=error, at="")
+            return self.known.wrong("raises", error=error)
         except process.NotEnded as error:
             details = (("input", error.at),) if error.at else ()
             return Verdict("", Outcome.WRONG, error.sentence, details, mistakes=("not_ended",))

@@ -8,6 +8,7 @@ from flashlib.checks.engine.cases import Finding
 from flashlib.checks.engine.mistake_tables import Mistake, table
 from flashlib.checks.engine.program import Program
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.language.texts import say_value
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Known:
     def sentence(self, id: str, **fields: Any) -> str:
         """Return the sentence of a row; raises KeyError if there is no such row."""
         sentence = table(self.table)[id].sentence
-        return sentence.format(**fields) if fields else sentence
+        return sentence.format(**{name: say_value(x) for name, x in fields.items()}) if fields else sentence
 
     def wrong(self, id: str, *details: tuple[str, str], **fields: Any) -> Verdict:
         """Return the Verdict of a row, with details and the row's fields."""

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.checks.engine import anew, tampering
+from flashlib.language.phrases import and_list
 from flashlib.learner import containment, pickling, starting
 from flashlib.learner.error_text import cut, error_text
 
@@ -291,7 +292,7 @@ def _outcome(parcel, begin):
     except BaseException as error:  # SystemExit too: a learner's exit() does not end a check
         changed = [*tampering.changes(modules)]  # before what follows uses it
         message = _raised(error, parcel.sources)
-    return ("changed", " and ".join(changed[:3])) if changed else message
+    return ("changed", and_list(changed[:3])) if changed else message
 
 
 def watch(connection: Any) -> None:

@@ -1,6 +1,7 @@
 """Verdict: what a check answers."""
 
 import html
+import unicodedata
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
@@ -9,6 +10,9 @@ from flashlib.language.texts import say
 from flashlib.learner.error_text import cut
 
 LONGEST = 20_000  # characters of a text
+# What is between texts, which another language writes with signs of its own.
+LABEL, SENTENCE = "{0}:", "{0}: {1}"
+AND = "and"  # between ids, which are the same in every language
 MIME = "application/vnd.flashlib.verdict+json"
 
 
@@ -22,6 +26,7 @@ class Outcome(StrEnum):
     NOT_CHECKED = "not checked"
 
 
+GRID = "margin: 6px 0 0 2ch; display: grid; grid-template-columns: max-content auto; column-gap: 1ch"
 STYLES = {  # colour of the bar, mark
     Outcome.RIGHT: ("var(--jp-success-color1, #2e7d32)", "✓"),
     Outcome.WRONG: ("var(--jp-error-color1, #c62828)", "✗"),
@@ -59,7 +64,7 @@ class Verdict:
     @property
     def mistake(self) -> str:
         """The ids of what is wrong with it as text, "" if there are none."""
-        return " and ".join(self.mistakes)
+        return (" " + AND + " ").join(self.mistakes)
 
     @property
     def data(self) -> dict[str, str]:
@@ -68,28 +73,33 @@ class Verdict:
         return {"exercise": self.exercise, "outcome": str(self.outcome), "sentence": self.sentence, **known}
 
     def __repr__(self):
-        details = [(say(label), text) for label, text in self.details]
-        width = max((len(label) for label, _ in details), default=0) + 1
+        details = self._details()
+        width = max((_columns(label) for label, _ in details), default=0)
         outcome = say(str(self.outcome))
-        lines = [f"{outcome}: {self.sentence}" if self.sentence else outcome]
+        lines = [say(SENTENCE).format(outcome, self.sentence) if self.sentence else outcome]
         for label, text in details:
             first, *others = text.splitlines() or [""]
-            lines.append(f"  {label + ':':{width}} {first}")
-            lines += [f"  {'':{width}} {line}" for line in others]
+            lines.append(f"  {label}{' ' * (width - _columns(label))} {first}")
+            lines += [f"  {' ' * width} {line}" for line in others]
         if self.printed:
-            lines += ["  it printed:", *(f"    {line}" for line in self.printed.splitlines())]
+            lines += [f"  {_label('it printed')}", *(f"    {line}" for line in self.printed.splitlines())]
         return "\n".join(lines)
+
+    def _details(self):
+        return [(_label(label), text) for label, text in self.details]
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         colour, mark = STYLES[self.outcome]
-        head, *rest = repr(self).splitlines()
-        outcome = say(str(self.outcome))
-        sentence = head.removeprefix(f"{outcome}: ") if self.sentence else ""
-        title = outcome.capitalize() + (":" if sentence else "")
+        outcome = say(str(self.outcome)).capitalize()
+        title = say(LABEL).format(outcome) if self.sentence else outcome
+        details = self._details() + ([(_label("it printed"), self.printed.rstrip())] if self.printed else [])
+        rows = "".join(
+            f"<span>{html.escape(label)}</span><span>{html.escape(text)}</span>" for label, text in details
+        )
         parts = [
             f'<div style="border-left: 4px solid {colour}; padding: 2px 0 2px 12px">',
-            f"<div>{mark} <b>{title}</b> {html.escape(sentence)}</div>",
-            f'<pre style="margin: 6px 0 0">{html.escape(chr(10).join(rest))}</pre>' if rest else "",
+            f"<div>{mark} <b>{title}</b> {html.escape(self.sentence)}</div>",
+            f'<pre style="{GRID}">{rows}</pre>' if rows else "",
             "</div>",
         ]
         return {"text/plain": repr(self), "text/html": "".join(parts), MIME: self.data}
@@ -121,6 +131,15 @@ class Verdict:
 
         display(self)
         return self.run.play(self.answer)
+
+
+def _label(text):
+    return say(LABEL).format(say(text))
+
+
+def _columns(text):
+    """Return how wide a text is where every letter has one column, and one of Chinese two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def _encoded(text):

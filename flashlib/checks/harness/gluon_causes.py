@@ -11,6 +11,7 @@ import numpy as np
 
 from flashlib.checks.engine import Beside, Finding
 from flashlib.gluon import Ran
+from flashlib.language.phrases import and_list
 from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait, Write
 
 
@@ -21,8 +22,7 @@ def cause(ran: Ran, fault: Fault) -> Finding:
             for found in look(ran._replace(fault=fault)):
                 return found
     if fault.kind == Kind.NOT_VISIBLE:
-        slot = next(slot for slot in ran.slots if f" uses {slot}," in fault.said)
-        return Finding("not_visible", role=fault.role, slot=slot)
+        return Finding("not_visible", role=fault.role, slot=fault.slot)
     return Finding(fault.kind.id, said=fault.said)
 
 
@@ -249,7 +249,7 @@ def _arrivals(ran):
         times = max((len(_of(ran.said[role], Arrive | Expect, barrier)) for role in who), default=0)
         lacks = len(who) < barrier.count and _stuck(ran, barrier)
         if who and times and (lacks or len(who) > barrier.count):
-            yield Finding("arrivals", barrier=barrier, count=barrier.count, n=len(who), who=" and ".join(who))
+            yield Finding("arrivals", barrier=barrier, count=barrier.count, n=len(who), who=and_list(who))
 
 
 def _parity(ran):
@@ -264,7 +264,7 @@ def _nobody_waits(ran):
     for barrier in ran.barriers if ran.fault.kind != Kind.TOO_MANY_ARRIVALS else ():  # they may still come
         who = _who(ran, Arrive | Expect, barrier)
         if who and not _who(ran, Wait, barrier):
-            yield Finding("nobody_waits", barrier=barrier, who=" and ".join(who))
+            yield Finding("nobody_waits", barrier=barrier, who=and_list(who))
 
 
 # In this order: what stands first explains what comes after it.

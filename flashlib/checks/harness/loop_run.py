@@ -8,6 +8,7 @@ import numpy as np
 from flashlib.checks.engine import Finding, attempt
 from flashlib.checks.engine.values import describe_value, show
 from flashlib.checks.harness.metered import MeteredArray
+from flashlib.language.texts import say
 from flashlib.learner.loop import InvalidStep, Recorder
 
 BLOCKS = ("K", "B_c", "j"), ("V", "B_c", "j"), ("Q", "B_r", "i")
@@ -33,12 +34,13 @@ class Sizes(NamedTuple):
     words: str = ""
 
     def __str__(self):
-        causal = ", causal" if self.causal else ""
-        large = "" if self.spread == 1 else f", scores {self.spread:g} times as large"
-        ties = ", scores that tie" if self.ties else ""
-        zeros = f", values that begin with {self.zeros} zeros" if self.zeros else ""
-        tiles = f"tiles of {self.B_r} x {self.B_c}{causal}{large}{ties}{zeros}"
-        return f"N_q = {self.N_q}, N_k = {self.N_k}, d = {self.d}, {tiles}{self.words}, scale = {self.scale:g}"
+        special = [f"tiles of {self.B_r} x {self.B_c}"]
+        special += ["causal"] if self.causal else []
+        special += [f"scores {self.spread:g} times as large"] if self.spread != 1 else []
+        special += ["scores that tie"] if self.ties else []
+        special += [f"values that begin with {self.zeros} zeros"] if self.zeros else []
+        words = ", ".join(map(say, special))
+        return f"N_q = {self.N_q}, N_k = {self.N_k}, d = {self.d}, {words}{self.words}, scale = {self.scale:g}"
 
 
 # From small to large; ragged, fewer keys than queries and more; some overflow without a maximum. With seed 342

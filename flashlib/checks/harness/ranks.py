@@ -16,6 +16,7 @@ from flashlib import ring, tiled
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
 from flashlib.checks.engine.values import describe_value
+from flashlib.language.phrases import and_list
 from flashlib.learner.error_text import cut
 from flashlib.ring import commands
 from flashlib.types import Attention, Grads
@@ -42,8 +43,8 @@ class Problem(NamedTuple):
 
     def __str__(self):
         mask = "a causal mask" if self.causal else "no mask"
-        scores = ", scores near 1000 and -1000" if self.large else ""
-        return f"{self.P} ranks, {self.N} tokens, {self.layout}, {mask}{scores}"
+        words = f"{self.P} ranks, {self.N} tokens, {self.layout}, {mask}"
+        return f"{words}, scores near 1000 and -1000" if self.large else words
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """Return Q, K, V and dO, fp64, of one head."""
@@ -126,7 +127,7 @@ def _check_result(result, me, backward):
         if [np.shape(X) for X in result] == shapes:
             return
         given = f"arrays of shapes {', '.join(str(np.shape(X)) for X in result)}"
-        expected += f" of shapes {', '.join(map(str, shapes))}"
+        expected = f"{expected} of shapes {', '.join(map(str, shapes))}"
     raise Finding("returns", rank=me.r, given=given, expected=expected)
 
 
@@ -210,7 +211,7 @@ def _wrong_numbers(run, right):
     names = [name for name, x, y in zip(run.result._fields, run.result, right.result, strict=True)
              if not np.allclose(x, y, rtol=1e-9, atol=1e-9)]  # fmt: skip
     near = all(np.allclose(x, y, rtol=1e-5, atol=1e-5) for x, y in zip(run.result, right.result, strict=True))
-    return Finding("inexact" if near else "numbers", what=" and ".join(names) or "the result")
+    return Finding("inexact" if near else "numbers", what=and_list(names) or "the result")
 
 
 def _in_other_orders(answer, problem, task, right):

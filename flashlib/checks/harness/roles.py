@@ -182,7 +182,7 @@ def _finding(fault):
 def listed(actions: list) -> str:
     """Return the end of a schedule as text, an action on each line."""
     lines = [
-        f"{n}. {a.role}: {told(a.command) if a.flight is None else 'done: ' + told(a.command)}"
+        f"{n}. {a.role}: {told(a.command) if a.flight is None else f'done: {told(a.command)}'}"
         for n, a in enumerate(actions, start=1)
     ]
     return "\n".join((["..."] if len(lines) > SHOWN else []) + lines[-SHOWN:])

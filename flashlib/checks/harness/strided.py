@@ -15,7 +15,9 @@ class Out(NamedTuple):
     strides: tuple | None = None
 
     def __repr__(self):
-        return f"a tensor of shape {self.shape}{_apart(self)}, to be filled"
+        if _has_gaps(self):
+            return f"a tensor of shape {self.shape} with the strides {self.strides}, to be filled"
+        return f"a tensor of shape {self.shape}, to be filled"
 
 
 class Strided:
@@ -31,11 +33,12 @@ class Strided:
         return len(self.array)
 
     def __repr__(self):
-        return f"{show(self.array)}{_apart(self)}"
+        shown = show(self.array)
+        return f"{shown} with the strides {self.strides}" if _has_gaps(self) else shown
 
 
-def _apart(x):
-    return "" if strides_of(x) == contiguous(x.shape) else f" with the strides {x.strides}"
+def _has_gaps(x):
+    return strides_of(x) != contiguous(x.shape)
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import torch
 
 from flashlib.checks.engine import Finding
 from flashlib.checks.harness.watch import Watch, watched
+from flashlib.language.phrases import or_list
 
 NO_FLOATS = {
     "bf16": (0x7FC0, 0x7F80),
@@ -33,7 +34,7 @@ def depends(watch: Watch, results: Any, again: Callable[[], Any]) -> Finding | N
             same = _same(results, again()) and not other.outside
     except Exception:  # of whatever kind: with 0 in these lanes there was none
         same = False
-    return None if same else Finding("undefined_lanes", names=" or ".join(sorted(watch.undefined)))
+    return None if same else Finding("undefined_lanes", names=or_list(sorted(watch.undefined)))
 
 
 def anything(shape: tuple[int, ...], dtype: np.dtype, name: str) -> np.ndarray:

@@ -7,6 +7,8 @@ import ast
 import re
 import textwrap
 
+from flashlib.language.phrases import and_list
+
 # A size in a shape or a layout; a layout that gets a name.
 UNKNOWN = re.compile(r"(?:shape|constexpr\[|Layout\().*core\.tensor|cannot convert \w*Layout\(.* to tensor", re.I)
 
@@ -19,10 +21,10 @@ def in_words(because: str, at: list[tuple[str, int]]) -> str:
     for text, number in reversed(at) if UNKNOWN.search(because) else ():
         function = ast.parse(textwrap.dedent(text)).body[0]
         if isinstance(function, ast.FunctionDef) and (names := _without(function, number)):
-            one, which = names[0], " and ".join(names)
-            place = " = ..." if one in _assigned(function) else " in the list of parameters"
-            written = f"{one}: {'gl' if 'gl.' in text else 'tl'}.constexpr{place}"
-            return f"it must know {which}, and without an annotation only the GPU does: write {written}"
+            one, which = names[0], and_list(names)
+            written = f"{one}: {'gl' if 'gl.' in text else 'tl'}.constexpr"
+            said = f"it must know {which}, and without an annotation only the GPU does: write {written}"
+            return f"{said} = ..." if one in _assigned(function) else f"{said} in the list of parameters"
     return because
 
 

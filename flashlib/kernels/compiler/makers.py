@@ -25,20 +25,21 @@ class Maker:
     together: int
     registers: str
     warp: str
+    warps: str
     shared: str
     unit: str
 
 
 NVIDIA = Maker(  # cuda_occupancy.h of the CUDA toolkit
     "NVIDIA", ("ttgir", "ptx", "sass"), lanes=32, max_registers=255, granule=256, together=4,
-    registers="registers", warp="warp", shared="shared memory", unit="multiprocessor",
+    registers="registers", warp="warp", warps="warps", shared="shared memory", unit="multiprocessor",
 )  # fmt: skip
 
 # LLVM, llvm/lib/Target/AMDGPU/Utils/AMDGPUBaseInfo.cpp, of gfx90a and later: 512 registers of each lane, VGPRs and
 # AGPRs together (getTotalNumVGPRs), in multiples of 8 (getVGPRAllocGranule).
 AMD = Maker(
     "AMD", ("ttgir", "amdgcn"), lanes=64, max_registers=512, granule=8 * 64, together=1,
-    registers="VGPRs", warp="wavefront", shared="LDS", unit="compute unit",
+    registers="VGPRs", warp="wavefront", warps="wavefronts", shared="LDS", unit="compute unit",
 )  # fmt: skip
 
 

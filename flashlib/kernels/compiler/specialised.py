@@ -74,8 +74,7 @@ def _operand(text, node, tree, known):
     kept = [one for one in node.values if _value(one, known) is None]
     if kept == node.values:
         return None
-    joined = (" or " if isinstance(node.op, ast.Or) else " and ").join(map(ast.unparse, kept))
-    return _replaced(text, node, joined)
+    return _replaced(text, node, ast.unparse(ast.BoolOp(node.op, kept)))
 
 
 def _choice(text, node, tree, known):

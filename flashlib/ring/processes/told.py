@@ -106,8 +106,8 @@ def failure(outcome: Outcome) -> RankError:
     first = min(own or ended)
     what = ended[first]
     if isinstance(what, Died):
-        why = f": {TOO_MUCH}" if OVERRUN in what.printed else ""
-        return RankError(f"rank {first} ended its process: {containment.death(what.code)}{why}", first)
+        said = f"rank {first} ended its process: {containment.death(what.code)}"
+        return RankError(f"{said}: {TOO_MUCH}" if OVERRUN in what.printed else said, first)
     same = sorted(rank for rank, other in own.items() if isinstance(other, Raised) and other.said == what.said)
     return RankError(
         f"{_who(same or [first])} raised {what.said}\n\nOn rank {first}:\n{what.traceback.rstrip()}", first

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NamedTuple
 
+from flashlib.language.phrases import and_list
+
 OWN = os.path.dirname(os.path.abspath(__file__))
 ANYONE = -1  # a rank receives from
 POINT_TO_POINT = {"send": "dst", "isend": "dst", "recv": "src", "irecv": "src"}
@@ -128,8 +130,8 @@ def sentence(rank: int, places: dict[int, Place], returned: set[int]) -> str:
     where += f": {place.text}" if place.text else ""
     if not _waits(place):
         return f"rank {rank} {'computes' if place.text else 'is'}, at {where}"
-    names = " and ".join(_awaited(rank, places, returned))
-    return f"rank {rank} waits{names and f' for {names}'}, at {where}"
+    names = and_list(_awaited(rank, places, returned))
+    return f"rank {rank} waits for {names}, at {where}" if names else f"rank {rank} waits, at {where}"
 
 
 def is_held(rank: int, places: dict[int, Place], returned: set[int]) -> bool:

@@ -3,13 +3,13 @@
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardStep, Sent, Traits } from "./types.js" */
 import { div, h, headline, setSentence } from "../shared/elements.js";
+import { andList, counted } from "../shared/language.js";
 import { GradientChip } from "./chip.js";
 import { ErrorCurve } from "./errors.js";
 import { BackwardFrames, errorInWords } from "./frames.js";
 import { GradientLegend } from "./legend.js";
 import { GradientMemory } from "./memory.js";
 import { backwardEquations, backwardPurpose, backwardSentence } from "./words.js";
-import { counted } from "../flash_player/frames.js";
 import { Grid } from "../flash_player/grid.js";
 import { Lines } from "../flash_player/lines.js";
 import { Stepped } from "../flash_player/stepped.js";
@@ -125,8 +125,8 @@ class Backward extends Stepped {
   ending() {
     const { T, T_r, T_c, gradients, dtype } = this.frames;
     const tiles =
-      T < T_r * T_c ? `${T} of ${T_r * T_c} tiles were` : `${counted(T, "tile")} ${T === 1 ? "was" : "were"}`;
-    const names = [...gradients].sort().join(" and ");
+      T < T_r * T_c ? `${T} of ${T_r * T_c} tiles were` : `${counted(T, "tile", "tiles")} ${T === 1 ? "was" : "were"}`;
+    const names = andList([...gradients].sort());
     const { whole } = this.frames.error(this.at);
     const error = `largest error ${errorInWords(whole, dtype)}`;
     return `${tiles} recomputed and dropped, none was stored. In HBM: ${names}, ${error}.`;

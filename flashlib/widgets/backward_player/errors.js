@@ -3,9 +3,9 @@
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardFrames } from "./frames.js" */
 /** @import { BackwardStep } from "./types.js" */
-import { div, h, note, panel, setText, svg, symbol } from "../shared/elements.js";
+import { div, h, note, panel, setText, svg, typeset } from "../shared/elements.js";
+import { andList, counted } from "../shared/language.js";
 import { exact, number } from "../shared/numbers.js";
-import { counted } from "../flash_player/frames.js";
 import { errorInWords } from "./frames.js";
 
 const CURVE = { width: 1000, height: 100 }; // units of the picture, which takes the room that there is
@@ -35,9 +35,8 @@ export class ErrorCurve {
       swatch.append(svg("path", { class: `flash-${name}`, d: "M0 4H20" }));
       return h("div", { class: "flash-error" }, swatch, h("span", {}, text), this.values[name]);
     };
-    const symbols = names.map((name) => symbol(`${name}_${pass.index}`));
-    this.indices = symbols.flatMap((element) => [...element.querySelectorAll("sub")]);
-    const block = symbols.flatMap((element, k) => (k ? [" and ", element] : element));
+    const block = h("span", {}, typeset(andList(names.map((name) => `${name}_${pass.index}`))));
+    this.indices = [...block.querySelectorAll("sub")];
     const mark = (place, text) => h("span", { class: `flash-note flash-${place}` }, text);
     this.top = mark("top", "");
     this.right = mark("right", "");
@@ -46,7 +45,7 @@ export class ErrorCurve {
       "Error",
       note("to exact gradients"),
       line("block", block),
-      line("whole", `all of ${names.join(" and ")}`),
+      line("whole", `all of ${andList(names)}`),
       div(
         "flash-chart",
         this.top,
@@ -77,8 +76,8 @@ export class ErrorCurve {
       return points(step.first ? [[k, at("before", k)], end] : [[k, at("after", k - 1)], end]);
     });
     this.paths.whole.setAttribute("d", points(whole));
-    const names = [...gradients].sort().join(" and ");
-    this.picture.setAttribute("aria-label", `error of ${names} over ${counted(T, "step")}`);
+    const names = andList([...gradients].sort());
+    this.picture.setAttribute("aria-label", `error of ${names} over ${counted(T, "step", "steps")}`);
     setText(this.top, number(peaks.error));
     setText(this.right, String(T));
   }

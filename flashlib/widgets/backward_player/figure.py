@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flashlib.language.phrases import and_list
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.chart import Chart
 from flashlib.pictures.inks import INK
@@ -89,6 +90,6 @@ def _draw_curve(chart, start, errors, **style):
 
 def _sentence(found, frames, step, at):
     index = step.j if frames["wrt"] == "kv" else step.i
-    names = " and ".join(f"{name}_{index}" for name in sorted(GRADIENTS[frames["wrt"]]))
+    names = and_list(f"{name}_{index}" for name in sorted(GRADIENTS[frames["wrt"]]))
     block, whole = (in_words(x, frames["dtype"]) for x in (found.after[at], found.whole[at + 1]))
     return f"The tile is added to {names}. Largest error of the block: {block}; of all: {whole}."

@@ -5,6 +5,7 @@
 /** @import { BackwardStep } from "./types.js" */
 import { span } from "../flash_player/frames.js";
 import { Hbm } from "../flash_player/memory.js";
+import { andList } from "../shared/language.js";
 
 /** @extends {Hbm<BackwardFrames>} */
 export class GradientMemory extends Hbm {
@@ -34,8 +35,8 @@ export class GradientMemory extends Hbm {
     const [N, B] = pass.index === "j" ? [N_k, B_c] : [N_q, B_r];
     let final = 0;
     for (let k = 0; k * B < N; k++) if ((lastOf.get(k) ?? -1) <= done) final += Math.min((k + 1) * B, N) - k * B;
-    const names = [...gradients].sort().join(" and ");
-    return `${names}: ${final} of ${N} rows${stored ? `, ${span("row", stored[pass.rows])} now` : ""}`;
+    const rows = `${andList([...gradients].sort())}: ${final} of ${N} rows`;
+    return stored ? `${rows}, ${span("row", stored[pass.rows])} now` : rows;
   }
 
   /**

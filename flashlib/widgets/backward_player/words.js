@@ -15,7 +15,8 @@ export const backwardPurpose = ({ wrt }) =>
     ? "Here dK and dV. A tile of P is computed again and dropped: nothing of size N × N is stored."
     : "Here dQ. A tile of P is computed again and dropped: nothing of size N × N is stored.";
 
-const IN_CODE = "  (in the code Q_i has the scale in it)";
+/** @param {string} equation */
+const inCode = (equation) => `${equation}  (in the code Q_i has the scale in it)`;
 
 /**
  * What each part of a step does, in a word or two, and as an equation.
@@ -29,11 +30,11 @@ export const backwardEquations = ({ wrt }) => ({
       ? "Q_i, dO_i, lse_i, delta_i come; K_j, V_j stay"
       : "K_j, V_j come; Q_i, dO_i, lse_i, delta_i stay",
   ],
-  scores: ["scores", `S_ij = Q_i K_j^T · scale${IN_CODE}`],
+  scores: ["scores", inCode("S_ij = Q_i K_j^T · scale")],
   weights: ["P, recomputed", "P_ij = exp(S_ij − lse_i)"],
   dP: ["gradient of P", "dP_ij = dO_i V_j^T"],
   dS: ["gradient of S", "dS_ij = P_ij ∘ (dP_ij − delta_i)"],
-  add: ["add", wrt === "kv" ? `dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale${IN_CODE}` : "dQ_i += dS_ij K_j"],
+  add: ["add", wrt === "kv" ? inCode("dV_j += P_ij^T dO_i;  dK_j += dS_ij^T Q_i · scale") : "dQ_i += dS_ij K_j"],
   store: ["store", wrt === "kv" ? "dK_j and dV_j go to HBM" : "dQ_i · scale goes to HBM"],
 });
 
@@ -42,17 +43,21 @@ const TOLD = {
   load: ({ i, j, wrt, first }) => {
     const kept = "lse and delta: one number each for a row";
     if (wrt === "kv") {
-      const start = `Block ${j} of K and V comes from HBM and stays; dK_${j} and dV_${j} begin at 0. Then b`;
-      return `${first ? start : "B"}lock ${i} of Q and dO comes${first ? "" : " from HBM"}, with ${kept}.`;
+      if (!first) return `Block ${i} of Q and dO comes from HBM, with ${kept}.`;
+      const start = `Block ${j} of K and V comes from HBM and stays; dK_${j} and dV_${j} begin at 0.`;
+      return `${start} Then block ${i} of Q and dO comes, with ${kept}.`;
     }
-    const start = `Block ${i} of Q and dO comes from HBM and stays, with ${kept}; dQ_${i} begins at 0. Then b`;
-    return `${first ? start : "B"}lock ${j} of K and V comes${first ? "" : " from HBM"}.`;
+    if (!first) return `Block ${j} of K and V comes from HBM.`;
+    const start = `Block ${i} of Q and dO comes from HBM and stays, with ${kept}; dQ_${i} begins at 0.`;
+    return `${start} Then block ${j} of K and V comes.`;
   },
   scores: ({ row, key, S }) =>
     `${row}: the products with the keys, as in the forward pass; ${number(S)} for ${key}.`,
-  weights: ({ row, key, S, P, lse }) =>
-    `${row}: P = exp(${number(S)} − ${inBrackets(lse)}) = ${number(P)} for ${key}, as in the forward pass. ` +
-    "lse is of the whole row: there is no maximum to wait for and nothing to rescale.",
+  weights: ({ row, key, S, P, lse }) => {
+    const weight = `P = exp(${number(S)} − ${inBrackets(lse)}) = ${number(P)}`;
+    const why = "lse is of the whole row: there is no maximum to wait for and nothing to rescale.";
+    return `${row}: ${weight} for ${key}, as in the forward pass. ${why}`;
+  },
   dP: ({ row, key, dP }) =>
     `${row}: its dO times the row of V is ${number(dP)} for ${key}: how fast the loss grows with this weight.`,
   dS: ({ row, key, P, dP, dS, delta }) => {

@@ -114,9 +114,10 @@ export class Listing {
   #showLoop(name, { loop, counted, lines: [count] }) {
     const bold = new Set(Object.values(counted).flat());
     const marked = new Set(counted[this.marked ?? ""]);
-    const hint = bold.size ? "; what is counted above is bold" : "";
-    const found = marked.size ? `; ${lines(marked.size)} of ${this.marked} marked` : hint;
-    setText(this.size, loop ? `${lines(count)} of ${name}${found}` : "");
+    let size = loop && `${lines(count)} of ${name}`;
+    if (loop && marked.size) size = `${size}; ${lines(marked.size)} of ${this.marked} marked`;
+    else if (loop && bold.size) size = `${size}; what is counted above is bold`;
+    setText(this.size, size);
     this.loop.hidden = !loop;
     this.loop.ariaLabel = `the loop in ${name}`;
     const look = (n) => (marked.has(n) ? "mark" : bold.has(n) ? "b" : "span");

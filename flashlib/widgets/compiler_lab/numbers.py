@@ -38,7 +38,7 @@ def takes(report: "Compiled") -> list[dict]:
         _row("bytes of a thread that spill", f"{report.spilled:,}", None, bad=report.spilled > 0),
         _row(f"{maker.shared} of a program", kb, report.shared / sram, exact),
         _row(f"programs on a {maker.unit}", str(report.programs), None, f"room for: {room}", report.programs == 0),
-        _row(f"{maker.warp}s on a {maker.unit}", f"{held} of {limits.warps}", held / limits.warps),
+        _row(f"{maker.warps} on a {maker.unit}", f"{held} of {limits.warps}", held / limits.warps),
     ]
 
 

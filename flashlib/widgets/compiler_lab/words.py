@@ -3,6 +3,8 @@
 import collections
 from typing import TYPE_CHECKING
 
+from flashlib.language.phrases import and_list, counted
+
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.compiled import Compiled
     from flashlib.kernels.compiler.makers import Maker
@@ -25,21 +27,24 @@ def title(report: "Compiled") -> str:
 def summary(report: "Compiled") -> str:
     """Return the title of a report and its key numbers, in a line of ASCII."""
     maker = report.maker
+    shared = f"{counted(report.shared, 'byte', 'bytes', ',')} of {maker.shared}"
     became = (
         f"{report.registers} {maker.registers}",
-        f"{count(report.spilled, 'byte')} spilled",
-        f"{count(report.shared, 'byte')} of {maker.shared}{'' if report.fits else ', too many'}",
-        f"{count(report.programs, 'program')} on a {maker.unit}",
+        f"{counted(report.spilled, 'byte', 'bytes', ',')} spilled",
+        shared if report.fits else f"{shared}, too many",
+        f"{counted(report.programs, 'program', 'programs')} on a {maker.unit}",
     )
     return f"{_described(**_settings(report))}: {', '.join(became)}"
 
 
 def verdicts(report: "Compiled") -> list[dict]:
     """Return what the numbers of a report mean, in sentences: each with its text, and whether that is bad."""
-    spilled = f"{count(report.spilled, 'byte')} of a thread have no register: they move to memory and back."
+    spilled = counted(report.spilled, "byte", "bytes", ",")
     return [
         _programs(report),
-        _verdict(spilled, True) if report.spilled else _verdict("Every value of a thread has a register."),
+        _verdict(f"{spilled} of a thread have no register: they move to memory and back.", True)
+        if report.spilled
+        else _verdict("Every value of a thread has a register."),
         *(_verdict(f"ptxas says: {note.partition(' in the function ')[0]}.") for note in report.notes),
     ]
 
@@ -47,17 +52,16 @@ def verdicts(report: "Compiled") -> list[dict]:
 def roles(report: "Compiled") -> list:
     """Return (words, role) for the roles of a kernel; those with the same numbers are counted as one."""
     alike = collections.Counter(report.roles)
-    named = {role: "the producer" if role.name == "producer" else count(n, role.name) for role, n in alike.items()}
-    return [(f"in {named[role]}", role) for role in sorted(alike, key=lambda role: role.given)]
+    return [(_role(role.name, alike[role]), role) for role in sorted(alike, key=lambda role: role.given)]
 
 
-def count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def _role(name, n):
+    return "in the producer" if name == "producer" else f"in {counted(n, 'consumer', 'consumers')}"
 
 
 def resources(maker: "Maker") -> tuple[str, str, str]:
     """Return what a maker calls that which programs share, in the order of `occupancy.Programs`."""
-    return maker.registers, maker.shared, f"{maker.warp}s"
+    return maker.registers, maker.shared, maker.warps
 
 
 def on_registers(report: "Compiled") -> str:
@@ -83,19 +87,14 @@ def _programs(report):
         words = f"It does not fit: a program takes {held} KB of {maker.shared}; there are {there_are}."
         return _verdict(words, True)
     if not report.programs:
-        return _verdict(f"No program fits on a {maker.unit}: too few {' and '.join(least)}.", True)
+        return _verdict(f"No program fits on a {maker.unit}: too few {and_list(least)}.", True)
     verb = "allows" if least == [maker.shared] else "allow"
-    fit = f"{count(report.programs, 'program')} {'fits' if report.programs == 1 else 'fit'} on a {maker.unit}"
-    return _verdict(f"{fit} at a time: {_listed(least)} {verb} no more.")
+    fit = f"{counted(report.programs, 'program', 'programs')} {'fits' if report.programs == 1 else 'fit'}"
+    return _verdict(f"{fit} on a {maker.unit} at a time: {and_list(least)} {verb} no more.")
 
 
 def _verdict(text, bad=False):
     return {"text": text, "bad": bad}
-
-
-def _listed(names):
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _settings(report):
@@ -109,16 +108,17 @@ def _described(
 ):  # fmt: skip
     from flashlib.kernels.compiler import makers, occupancy
 
-    limits = occupancy.MULTIPROCESSORS.get(capability)
-    gpus = " and ".join(limits.gpus) if limits else makers.target(capability)
+    limits, maker = occupancy.MULTIPROCESSORS.get(capability), makers.maker_of(capability)
+    gpus = and_list(limits.gpus) if limits else makers.target(capability)
     config = [
         f"tile {B_r} x {B_c}" if B_r and B_c else f"B_r = {B_r}" if B_r else f"B_c = {B_c}" if B_c else "",
-        count(num_warps, makers.maker_of(capability).warp) if num_warps else "",
-        f"{count(num_stages, 'stage')}" if num_stages else "",
+        counted(num_warps, maker.warp, maker.warps) if num_warps else "",
+        counted(num_stages, "stage", "stages") if num_stages else "",
         {True: "descriptors", False: "pointers", None: ""}[descriptors],
     ]
     chosen = ", ".join(filter(None, config))
-    whole = f"{kernel}, d = {d}, {dtype}{', causal' if causal else ''}, for {gpus}"
+    call = f"{kernel}, d = {d}, {dtype}"
+    whole = f"{call}, causal, for {gpus}" if causal else f"{call}, for {gpus}"
     return f"{whole}; {chosen}" if chosen else whole
 
 

@@ -1,6 +1,6 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Numbers, Place, Result } from "./types.js" */
-import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
+import { div, h, note, panel, setText, typeset } from "../shared/elements.js";
 import { between, short } from "../shared/numbers.js";
 import { pictureOf } from "../shared/picture.js";
 
@@ -79,9 +79,9 @@ export class Maps {
   constructor(pointed) {
     const ofKeys = (at, pressed) => pointed(at && { row: at[0], key: at[1] }, pressed);
     const ofColumns = (at, pressed) => pointed(at && { row: at[0], column: at[1] }, pressed);
-    this.S = new ErrorMap("S", ["scores ", symbol("S")], ofKeys);
-    this.weights = new ErrorMap("weights", ["weights ", symbol("P"), " / ", symbol("l")], ofKeys);
-    this.O = new ErrorMap("O", ["output ", symbol("O")], ofColumns);
+    this.S = new ErrorMap("S", typeset("scores S"), ofKeys);
+    this.weights = new ErrorMap("weights", typeset("weights P / l"), ofKeys);
+    this.O = new ErrorMap("O", typeset("output O"), ofColumns);
     this.hint = note();
     const [scores, output] = [scale("rows: queries; columns: keys"), scale("rows: queries; columns: channels")];
     const title = "Errors: what came out less what is right";

@@ -38,14 +38,14 @@ export function accountOf({ row, key }, { shown, setting }, numbers) {
   const times = setting.p_times;
   const [weight, weight_now] = [numbers.weights[k], numbers.weights_now[k]];
   const rest = weight_now / weight / Math.exp(by) / (P_q / P); // what m does to P, it does to l
-  const l = Number.isFinite(rest) ? ` Of this l makes a factor of ${number(rest)}.` : "";
-  const scaled = times > 1 ? `, times ${times}: ${number(P)}` : "";
+  const result = `Its weight P / l is ${number(weight)}; now it is ${number(weight_now)}, ${off(weight_now, weight)}.`;
+  const alone = `P = exp(${number(s_now)} − m) = ${number(P / times)}`;
+  const scaled = times > 1 ? `${alone}, times ${times}: ${number(P)}` : alone;
   return [
     `The score is ${number(s)}; from Q and K in ${setting.qk} it is ${number(s_now)}, off by ${number(by)}.`,
     `What a score is off by becomes a factor of its weight: exp(${number(by)}) = ${number(Math.exp(by))}.`,
-    `P = exp(${number(s_now)} − m) = ${number(P / times)}${scaled}. ` +
-      `In ${setting.pv} that is ${number(P_q)}, ${off(P_q, P)}.`,
-    `Its weight P / l is ${number(weight)}; now it is ${number(weight_now)}, ${off(weight_now, weight)}.${l}`,
+    `${scaled}. In ${setting.pv} that is ${number(P_q)}, ${off(P_q, P)}.`,
+    Number.isFinite(rest) ? `${result} Of this l makes a factor of ${number(rest)}.` : result,
   ];
 }
 

@@ -112,7 +112,7 @@ export class EightBitsSettings {
    */
   show(chosen, { stops: values }) {
     for (const [name, { show }] of Object.entries(this.sliders))
-      show(chosen(name), values[name], name === "N" ? "" : " ×");
+      show(chosen(name), values[name], name === "N" ? `${chosen(name)}` : `${chosen(name)} ×`);
     for (const [name, { show }] of Object.entries(this.choices)) show(String(chosen(name)));
     for (const [name, { show }] of Object.entries(this.switches)) show(chosen(name));
   }

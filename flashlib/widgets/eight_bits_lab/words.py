@@ -27,10 +27,11 @@ def inputs(setting: dict) -> str:
     """Return what is attended to."""
     size = setting["outliers"]
     large = f"outliers {size} times as large, one number in {SHARE}" if size > 1 else "no outliers"
-    sharp = f", Q times {setting['sharpness']}" if setting["sharpness"] > 1 else ""
+    numbers = f"{MEANS[setting['mean']]}, {large}"
+    if setting["sharpness"] > 1:
+        numbers = f"{numbers}, Q times {setting['sharpness']}"
     return (
-        f"{ROWS} queries and {setting['N']} keys of {D} channels, {COLS} channels of V: "
-        f"normal numbers {MEANS[setting['mean']]}, {large}{sharp}."
+        f"{ROWS} queries and {setting['N']} keys of {D} channels, {COLS} channels of V: normal numbers {numbers}."
     )
 
 
@@ -59,13 +60,16 @@ def how(setting: dict) -> list[str]:
         setting["scales"]
     ]
     of_V = "one scale" if setting["scales"] == "tensor" else "a scale for each channel"
-    of_QK, of_V = ("" if format == "fp16" else f", {share}" for format, share in ((qk, share), (pv, of_V)))
+    of_QK, of_V = (
+        f"in {format}" if format == "fp16" else f"in {format}, {share}"
+        for format, share in ((qk, share), (pv, of_V))
+    )
     whole = "exact" if qk in ("int8", "fp16") else SUMS["exact" if setting["sums"] == "exact" else "13 bits"]
     return [
-        f"in {qk}{of_QK}{', rotated' if setting['rotate'] else ''}",
+        f"{of_QK}, rotated" if setting["rotate"] else of_QK,
         whole,
-        f"in {pv}{f', times {times}' if times > 1 else ''}",
-        f"in {pv}{of_V}{', without its mean' if setting['v_minus_mean'] else ''}",
+        f"in {pv}, times {times}" if times > 1 else f"in {pv}",
+        f"{of_V}, without its mean" if setting["v_minus_mean"] else of_V,
         "exact" if pv == "fp16" else SUMS[setting["sums"]],
         f"in {setting['o']}",
     ]
@@ -73,15 +77,16 @@ def how(setting: dict) -> list[str]:
 
 def rounding(one: dict) -> str:
     """Return what rounding does to the numbers of a tensor."""
-    gone = f", {percent(one['zeros'])} become 0" if one["zeros"] else ""
-    return f"in {one['format']}: off by {percent(one['error'])}{gone}; the largest is {number(one['largest'])}"
+    off = f"in {one['format']}: off by {percent(one['error'])}"
+    off = f"{off}, {percent(one['zeros'])} become 0" if one["zeros"] else off
+    return f"{off}; the largest is {number(one['largest'])}"
 
 
 def read(bytes_: dict) -> str:
     """Return how many bytes are read of K and V."""
     before, numbers, scales = bytes_["before"], bytes_["now"], bytes_["scales"]
-    of_scales = f": {_size(numbers)}, and {_size(scales)} of scales, in fp32" if scales else ""
-    return f"K and V are {_size(before)} in 16 bits. Now they are {_size(numbers + scales)}{of_scales}."
+    sizes = f"K and V are {_size(before)} in 16 bits. Now they are {_size(numbers + scales)}"
+    return f"{sizes}: {_size(numbers)}, and {_size(scales)} of scales, in fp32." if scales else f"{sizes}."
 
 
 def _size(count):

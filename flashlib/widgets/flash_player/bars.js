@@ -39,8 +39,8 @@ export class RowBars {
     const pairs = this.columns.map((pair) => h("b", {}, pair));
     this.name = h("span", { class: "flash-row-name" });
     this.factor = h("b", { class: "flash-factor" });
-    const few = frames.d > COLUMNS ? `; ${COLUMNS} of ${frames.d} columns` : "";
-    const header = h("span", { class: "flash-note", title: "before this step" }, `dashed: before${few}`);
+    const dashed = frames.d > COLUMNS ? `dashed: before; ${COLUMNS} of ${frames.d} columns` : "dashed: before";
+    const header = h("span", { class: "flash-note", title: "before this step" }, dashed);
     const rows = [
       item("m", bar("before"), bar("kept")),
       item("alpha", bar("kept")),

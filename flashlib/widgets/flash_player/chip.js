@@ -94,7 +94,7 @@ export class Chip {
 function room({ sram: [held, capacity] }) {
   const fits = held <= capacity;
   const bar = h("i", { style: `width:${Math.min(100, (100 * held) / capacity)}%` });
-  const text = `${bytes(held)} of ${bytes(capacity)}${fits ? "" : ": too much"}`;
+  const text = fits ? `${bytes(held)} of ${bytes(capacity)}` : `${bytes(held)} of ${bytes(capacity)}: too much`;
   const element = h(
     "span",
     { class: `flash-room${fits ? "" : " flash-over"}` },

@@ -75,8 +75,9 @@ class Compare extends Stepped {
     this.chart.draw(frame);
   }
 
-  tile() {
-    return ""; // each side has its own
+  /** @param {number} k */
+  placed(k) {
+    return `step ${k + 1} of ${this.frames.T}`; // each side has a tile of its own
   }
 
   words() {

@@ -42,7 +42,8 @@ class ComparePlayers(TiledWidget):
         f = self.frames["fa1"]
         sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "causal"))
         moved = ", ".join(f"{order} moves {self._traffic(order).total} bytes" for order in ORDERS)
-        return f"{sizes}{self._mask_name()}: {moved}, standard attention {sum(f['standard'])}"
+        sizes += self._mask_name()
+        return f"{sizes}: {moved}, standard attention {sum(f['standard'])}"
 
     def _traffic(self, order):
         return Traffic(*self.frames[order]["all"])

@@ -16,6 +16,7 @@ MAX_ROWS = 6  # of the state, in one picture
 MAX_ROWS_TRUE = 4  # with what they should be below them
 COLUMNS = {"row": 512, "m_old": 543, "m": 614, "alpha": 698, "l": 758, "O_acc": 832}  # of the state, in pixels
 LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7}  # more characters are written smaller
+SEVERAL = {"row": "rows", "column": "columns"}
 SIZE = 20  # of the largest l, in pixels
 
 
@@ -89,8 +90,10 @@ def _draw_grid(picture, Q, K, steps, at, changed):
     T_r, T_c = len(ticks_i), len(ticks_j)
     title, size = ("S = f(Q Kᵀ · scale)", 11) if changed else ("S = Q Kᵀ · scale", 13)
     picture.text(234, 18, title, size, face="italic")
-    tile = f"tile ({steps[at].i}, {steps[at].j}) of " if at < len(steps) else ""
-    picture.text(484, 18, f"{tile}{T_r} × {T_c} tiles", 11, align="r")
+    tiles_shown = f"{T_r} × {T_c} tiles"
+    if at < len(steps):
+        tiles_shown = f"tile ({steps[at].i}, {steps[at].j}) of {tiles_shown}"
+    picture.text(484, 18, tiles_shown, 11, align="r")
     width, height = min(27, 218 / max(len(K), 1)), min(27, 214 / max(len(Q), 1))
     left, top = 264, 66
     for rows, cols, k in tiles:
@@ -239,7 +242,7 @@ def _growth(step):
 def _span(name, block):
     """Return "row 4" or "rows 4–7"."""
     last = block.stop - 1
-    return f"{name} {last}" if block.start == last else f"{name}s {block.start}–{last}"
+    return f"{name} {last}" if block.start == last else f"{SEVERAL[name]} {block.start}–{last}"
 
 
 def _peak(*arrays):

@@ -2,6 +2,7 @@
 
 /** @import { At, ForwardStep, Sent, Traits } from "./types.js" */
 import { div, h, note, setSentence } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 import { number } from "../shared/numbers.js";
 import { RowBars } from "./bars.js";
 import { Chip } from "./chip.js";
@@ -153,12 +154,11 @@ class Player extends Stepped {
 
   ending() {
     const { T, T_r, T_c, N_q, numbers, inputs, learner } = this.frames;
-    const skipped = T < T_r * T_c ? ` of ${T_r * T_c}` : "";
-    const tiles = `${T}${skipped} ${T_r * T_c === 1 ? "tile" : "tiles"} of S`;
-    const row = N_q ? ` Row ${this.selected}: lse = ${number(numbers[inputs.lse + this.selected])}.` : "";
-    if (learner) return `${tiles} were computed.${row}`;
-    const dropped = `${T === 1 ? "was" : "were"} computed and dropped, none was stored`;
-    return `${tiles} ${dropped}. O and lse are in HBM.${row}`;
+    let tiles = `${counted(T, "tile", "tiles")} of S`;
+    if (T < T_r * T_c) tiles = `${T} of ${T_r * T_c} tiles of S`;
+    let ended = `${tiles} ${T === 1 ? "was" : "were"} computed and dropped, none was stored. O and lse are in HBM.`;
+    if (learner) ended = `${tiles} were computed.`;
+    return N_q ? `${ended} Row ${this.selected}: lse = ${number(numbers[inputs.lse + this.selected])}.` : ended;
   }
 }
 

@@ -112,16 +112,13 @@ class FlashPlayer(TiledWidget):
         f = self.frames
         sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "order", "causal"))
         sizes += self._mask_name()
-        return f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles{self._parted()}"
-
-    def _parted(self):
-        """Return where a learner's steps first differ from the truth, for repr."""
+        steps = f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles"
         if not self._my_steps:
-            return ""
-        if self.frames["learner"]["first"] is None:
-            return ", right at each"
-        k, name, row = self.frames["learner"]["first"]
-        return f", wrong from step {k + 1} on, in {name} of row {row}"
+            return steps
+        if f["learner"]["first"] is None:
+            return f"{steps}, right at each"
+        k, name, row = f["learner"]["first"]
+        return f"{steps}, wrong from step {k + 1} on, in {name} of row {row}"
 
     def _frames(self, **setting):
         run = {**setting, "scale": self._scale, "mask": self._mask}

@@ -7,12 +7,15 @@ import { float64 } from "../shared/numbers.js";
 /** The parts of a step of the forward pass. Each is a frame of its own; `store` only where a step stores. */
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
 
+const SEVERAL = { row: "rows", column: "columns" };
+
 /**
  * "row 4" or "rows 4–7", from the first and the last + 1.
  * @param {string} name
  * @param {number[]} range
  */
-export const span = (name, [start, stop]) => (stop - start === 1 ? `${name} ${start}` : `${name}s ${start}–${stop - 1}`);
+export const span = (name, [start, stop]) =>
+  stop - start === 1 ? `${name} ${start}` : `${SEVERAL[name]} ${start}–${stop - 1}`;
 
 /**
  * Which rows and columns of S a step computes.
@@ -25,13 +28,6 @@ export const place = ({ rows, cols }) => `${span("row", rows)}, ${span("column",
  * @param {Step[]} steps
  */
 export const longestPlace = (steps) => steps.map(place).reduce((a, b) => (a.length >= b.length ? a : b), "");
-
-/**
- * "1 step" or "5 steps".
- * @param {number} n
- * @param {string} name
- */
-export const counted = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 
 /**
  * A count of bytes, every digit of it: 12 345 B.

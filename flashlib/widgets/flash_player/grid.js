@@ -3,7 +3,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Trace } from "./frames.js" */
 /** @import { At } from "./types.js" */
-import { div, h, note, panel, setText, svg, typeset } from "../shared/elements.js";
+import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 import { mark } from "./legend.js";
 import { Matrix } from "./matrix.js";
@@ -54,17 +54,17 @@ export class Grid {
     });
     this.labels = { j: h("div", {}), i: h("div", {}) };
     this.marks = div("flash-tile-marks flash-note");
-    this.change = h("span", {});
-    const title = h("span", {}, ...typeset("S = Q K^T"), " · scale", this.change);
+    this.title = h("span", {});
     const axes = div("flash-axes", this.field, Object.values(this.labels));
-    this.element = panel("grid", title, this.where, div("flash-map", axes, this.marks));
+    this.element = panel("grid", this.title, this.where, div("flash-map", axes, this.marks));
   }
 
   /** @param {Trace<any>} frames */
   take(frames) {
     this.frames = frames;
     this.drawn = null;
-    setText(this.change, frames.changed ? ", changed by the mask" : "");
+    const scores = "S = Q K^T · scale";
+    setSentence(this.title, frames.changed ? `${scores}, changed by the mask` : scores);
     const { N_q, N_k, B_r, B_c, T_r, T_c, steps, learner } = frames;
     this.width = between(1, this.room / Math.max(N_k, 1), GRID.cell);
     this.height = between(1, this.room / Math.max(N_q, 1), GRID.cell);
@@ -212,7 +212,8 @@ export class Grid {
       this.drawn = k;
     }
     this.here.hidden = !step;
-    setText(this.where, `${step ? `tile (${step.i}, ${step.j}) of ` : ""}${T_r} × ${T_c} tiles`);
+    const tiles = `${T_r} × ${T_c} tiles`;
+    setText(this.where, step ? `tile (${step.i}, ${step.j}) of ${tiles}` : tiles);
     if (!step) return;
     Object.assign(this.here.style, {
       left: `${step.cols[0] * this.width}px`,

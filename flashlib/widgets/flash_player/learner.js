@@ -3,8 +3,8 @@
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep, Learner } from "./types.js" */
 import { setText, svg } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 import { between, number } from "../shared/numbers.js";
-import { counted } from "./frames.js";
 
 /**
  * An error in words; Python, which cannot send infinity or NaN, sends 1e300 for both.
@@ -48,9 +48,13 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
       ? `It parted from the truth at step ${first[0] + 1}.`
       : "m, l and O_acc were right at every step that was played.";
     const [i, j] = missed[0] ?? [];
-    const lost = missed.length ? ` ${counted(missed.length, "tile")} missed, the first is (${i}, ${j}).` : "";
-    const wrong = O ? ` O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : " O is right.";
-    return `${remark ? `${remark}. ` : ""}${parted}${lost}${wrong}`;
+    const sentences = [
+      remark && `${remark}.`,
+      parted,
+      missed.length && `${counted(missed.length, "tile", "tiles")} missed, the first is (${i}, ${j}).`,
+      O ? `O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : "O is right.",
+    ];
+    return sentences.filter(Boolean).join(" ");
   }
   if (!first) return "";
   const [at, name, row] = first;

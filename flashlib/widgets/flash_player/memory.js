@@ -186,8 +186,9 @@ export class Memory extends Hbm {
     let final = 0;
     for (let i = 0; i < T_r; i++)
       if ((lastOf.get(i) ?? -1) <= done) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
-    const how = learner ? " (taken as O_acc / l)" : stored ? `, ${span("row", stored.rows)} written now` : "";
-    return `O: ${final} of ${N_q} rows final${how}`;
+    const rows = `O: ${final} of ${N_q} rows final`;
+    if (learner) return `${rows} (taken as O_acc / l)`;
+    return stored ? `${rows}, ${span("row", stored.rows)} written now` : rows;
   }
 
   /**
@@ -279,7 +280,7 @@ class Meter {
     if (this.keyed) {
       setText(this.read, `${bytes(read)} read`);
       setText(this.written, stored);
-    } else setText(this.text, `${bytes(read)} read${stored && `, ${stored}`}`);
+    } else setText(this.text, stored ? `${bytes(read)} read, ${stored}` : `${bytes(read)} read`);
     const before = this.bar.parts.map((part) => part.style.width);
     this.#fill(this.bar, read, written);
     this.bar.parts.forEach((part, k) => {

@@ -22,8 +22,8 @@ export function product({ numbers, inputs, d, scale, changed }, step, r, c) {
   const few = terms.length > TERMS ? [...terms.slice(0, TERMS - 1), `… (${d} products)`] : terms;
   const value = scale * q.reduce((sum, x, n) => sum + x * k[n], 0);
   const score = numbers[step.S_ij + r * step.n_c + c];
-  const made = changed ? `. The mask makes of it ${number(score)}` : "";
-  const masked = score === -Infinity ? ". The mask cuts it: −∞" : made;
   const written = `(${few.join(" + ")}) · ${inBrackets(scale)} = ${number(value)}`;
-  return `Row ${row} of Q times row ${key} of K: ${written}${masked}.`;
+  const product = `Row ${row} of Q times row ${key} of K: ${written}.`;
+  if (score === -Infinity) return `${product} The mask cuts it: −∞.`;
+  return changed ? `${product} The mask makes of it ${number(score)}.` : product;
 }

@@ -8,12 +8,12 @@
 import { colourScale, paintScale } from "../shared/colours.js";
 import { disclosure, toggle } from "../shared/controls.js";
 import { div, h, setSentence, setText } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 import { HOLD, Motion, storyPace } from "../shared/motion.js";
 import { between } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { TilingControls } from "./controls.js";
-import { counted } from "./frames.js";
 import { Links } from "./links.js";
 import { Views } from "./views.js";
 
@@ -59,7 +59,8 @@ export class Stepped extends Widget {
     const of = (name) => (frame) => this.frames[name](frame);
     const told = { rescales: of("rescales"), lasts: of("lasts"), next: of("next"), flies: true };
     const story = inParts ? storyPace(told) : undefined;
-    this.transport = new Transport({ unit: inParts ? "frame" : "step", moved: () => this.draw(), story });
+    const [unit, units] = inParts ? ["frame", "frames"] : ["step", "steps"];
+    this.transport = new Transport({ unit, units, moved: () => this.draw(), story });
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.title = h("p", { class: "flash-title flash-strong" });
@@ -231,8 +232,7 @@ export class Stepped extends Widget {
    */
   #tell(at) {
     const { k, step } = at;
-    const count = counted(this.frames.T, "step");
-    const where = step ? `step ${k + 1} of ${this.frames.T}${this.tile(step)}` : `${this.ended()}, ${count}`;
+    const where = step ? this.placed(k, step) : `${this.ended()}, ${counted(this.frames.T, "step", "steps")}`;
     const title = this.inParts ? this.titled(at) : "";
     const both = title ? `${where}, ${title}` : where;
     const words = step ? this.words({ ...at, step }) : this.ending();
@@ -262,9 +262,9 @@ export class Stepped extends Widget {
     return "finished";
   }
 
-  /** @param {{ i: number, j: number }} step */
-  tile({ i, j }) {
-    return ` · tile (${i}, ${j})`;
+  /** @param {number} k @param {{ i: number, j: number }} step */
+  placed(k, { i, j }) {
+    return `step ${k + 1} of ${this.frames.T} · tile (${i}, ${j})`;
   }
 
   /** @param {At<S>} at */

@@ -4,6 +4,8 @@
 /** @import { At, ForwardStep } from "./types.js" */
 import { inBrackets, number } from "../shared/numbers.js";
 
+const SCALED = "S_ij = Q_i K_j^T · scale";
+
 /**
  * What each part of a step does, in a word or two, and as an equation.
  * @param {{ order: string, changed: boolean }} sent
@@ -14,7 +16,7 @@ export const forwardEquations = ({ order, changed }) => ({
     "load",
     order === "fa1" ? "Q_i, O_i, m and l come from HBM; K_j, V_j stay" : "K_j, V_j come from HBM; Q_i stays",
   ],
-  scores: ["scores", `S_ij = Q_i K_j^T · scale${changed ? ", changed by the mask" : ""}`],
+  scores: ["scores", changed ? `${SCALED}, changed by the mask` : SCALED],
   maximum: ["new maximum", "m = max(m_old, rowmax S_ij)"],
   rescale: ["rescale", "alpha = exp(m_old − m);  alpha · l_old and alpha · O_acc,old"],
   weights: ["weights", "P_ij = exp(S_ij − m)"],
@@ -44,7 +46,8 @@ const SENTENCES = {
   scores: ({ name, scores, cols, changed }) => {
     const best = scores.reduce((best, s, c) => (s > scores[best] ? c : best), 0);
     const largest = `the largest score in this tile is ${number(scores[best])}, of key ${cols[0] + best}`;
-    return `S_ij: scaled products of queries and keys${changed ? ", changed by the mask" : ""}. ${name}: ${largest}.`;
+    const what = "S_ij: scaled products of queries and keys";
+    return changed ? `${what}, changed by the mask. ${name}: ${largest}.` : `${what}. ${name}: ${largest}.`;
   },
   maximum: ({ name, m_old, m }) => {
     if (m_old === -Infinity) return `${name}: the first scores it sees; their maximum is m = ${number(m)}.`;

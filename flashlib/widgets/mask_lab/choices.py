@@ -57,7 +57,8 @@ def checked(name: str, value: Any) -> Any:
     low, high, optional = COUNTS[name]
     if value is None and optional:
         return None
-    return whole(name, value, low, high, ", or None for no bound" * optional)
+    accepted = f"pass a whole number from {low} to {high}, or None for no bound" if optional else ""
+    return whole(name, value, low, high, accepted)
 
 
 def used(kind: str, also: str) -> list[str]:

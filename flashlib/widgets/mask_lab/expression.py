@@ -73,8 +73,10 @@ def _parse(text):
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         why = getattr(error, "msg", "") or "it cannot be read"
-        hint = "; = does not compare, == does" if re.search(r"(?<![<>=!:])=(?!=)", text) else ""
-        raise ValueError(f"{_quoted(text)} is not a line of Python: {why.rstrip('.')}{hint}") from None
+        said = f"{_quoted(text)} is not a line of Python: {why.rstrip('.')}"
+        if re.search(r"(?<![<>=!:])=(?!=)", text):
+            said = f"{said}; = does not compare, == does"
+        raise ValueError(said) from None
     for node in ast.walk(tree):
         if isinstance(node, ast.expr) and (why := _refusal(node, _quoted(ast.get_source_segment(text, node)))):
             raise ValueError(why)

@@ -1,7 +1,7 @@
 // MaskLab: what a mask leaves to compute. Python computed all numbers and sentences; this draws them.
 
 /** @import { Result, Traits } from "./types.js" */
-import { div, h, note, panel, setSentence, setText, symbol } from "../shared/elements.js";
+import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 import { Widget } from "../shared/widget.js";
 import { Against, Loop, TileCounts } from "./counts.js";
@@ -61,7 +61,7 @@ class MaskLab extends Widget {
       step(-1, "▲", "previous row (up arrow)"),
       step(1, "▼", "next row (down arrow)"),
     );
-    const title = [symbol("S"), ", cut into tiles"];
+    const title = typeset("S, cut into tiles");
     const hint = note("point at a row, or use the arrow keys");
     this.root.append(
       div(

@@ -1,10 +1,10 @@
 """The sentences of MaskLab."""
 
+from flashlib.language.phrases import and_list
 from flashlib.pictures.numbers import number
 from flashlib.widgets.mask_lab.numbers import ENTRY, HIDDEN, ITEM
 
 MOST_NAMED = 6  # runs of keys
-EQUALS = "\u00a0=\u00a0"  # a line does not end at it
 
 
 def summary(result: dict) -> str:
@@ -49,8 +49,10 @@ def rows(result: dict, N_q: int, N_k: int, B_r: int, B_c: int) -> list[str]:
     sentences = []
     for row, runs in enumerate(result["runs"]):
         count = sum([end - start for start, end in runs])
-        at = f", at position {number(row + past)}," if past else ""
-        sees = f"Row {row}{at} sees {count} of {N_k} keys" + (f": {listed(runs)}." if runs else ".")
+        sees = f"Row {row} sees {count} of {N_k} keys"
+        if past:
+            sees = f"Row {row}, at position {number(row + past)}, sees {count} of {N_k} keys"
+        sees = f"{sees}: {listed(runs)}." if runs else f"{sees}."
         sentences.append(f"{sees} {blocks[row // B_r]}")
     return sentences
 
@@ -58,8 +60,8 @@ def rows(result: dict, N_q: int, N_k: int, B_r: int, B_c: int) -> list[str]:
 def _block(i, kinds, T_c):
     """Return what a row block computes, as a sentence."""
     tiles = _runs_of([kind != HIDDEN for kind in kinds])
-    where = f": j{EQUALS}{listed(tiles)}" if tiles else ""
-    return f"Its row block, i{EQUALS}{i}, computes {T_c - kinds.count(HIDDEN)} of {T_c} tiles{where}."
+    sentence = f"Its row block, i\u00a0=\u00a0{i}, computes {T_c - kinds.count(HIDDEN)} of {T_c} tiles"
+    return f"{sentence}: j\u00a0=\u00a0{listed(tiles)}." if tiles else f"{sentence}."
 
 
 def documents(lengths: list[int], N: int) -> str:
@@ -79,7 +81,7 @@ def listed(runs: list[list[int]]) -> str:
     named = [f"{start} to {end - 1}" if end > start + 1 else str(start) for start, end in parts]
     if rest := sum([end - start for start, end in runs]) - sum([end - start for start, end in parts]):
         return f"{', '.join(named)} and {rest} more"
-    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
+    return and_list(named)
 
 
 def _parts(start, end):

@@ -30,7 +30,9 @@ def draw(x: np.ndarray, V: np.ndarray, cuts: list[int], moves: list[list[int]], 
     verdict = _verdict(nodes[-1], whole_row(x, V), V.shape[1], plain_mean)
     picture = Picture(WIDTH, page_height, verdict)
     title = "The State of each part of the row, merged into that of the whole"
-    picture.text(MARGIN, 16, title + (", here from left to right" if rest else ""), 13, face="bold")
+    if rest:
+        title = "The State of each part of the row, merged into that of the whole, here from left to right"
+    picture.text(MARGIN, 16, title, 13, face="bold")
     _draw_row(picture, x, V, cuts)
     for node, place, text in zip(nodes, at, texts, strict=True):
         _draw_edges(picture, node, place, at, (width, height), (row_end, len(x)))
@@ -107,6 +109,9 @@ def _draw_card(picture, node, place, card, text, is_root):
 def _verdict(root, whole, d, plain_mean):
     found = differences(root, whole, d)
     most = max(found[name] for name in "mlO")
-    words = f"differs by {number(most)} at most, rounding" if most else "is equal to the last bit"
-    wrong = f" The plain mean of the outputs is wrong by {number(found['plain'])}." if plain_mean else ""
-    return f"The State of the whole row, computed at once, {words}.{wrong}"
+    sentence = "The State of the whole row, computed at once, is equal to the last bit."
+    if most:
+        sentence = f"The State of the whole row, computed at once, differs by {number(most)} at most, rounding."
+    if not plain_mean:
+        return sentence
+    return f"{sentence} The plain mean of the outputs is wrong by {number(found['plain'])}."

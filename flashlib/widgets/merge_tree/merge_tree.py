@@ -3,6 +3,7 @@
 import numpy as np
 import traitlets
 
+from flashlib.language.phrases import counted
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
 from flashlib.widgets.lab import Lab
@@ -127,7 +128,7 @@ class MergeTree(Lab):
         (N, d), roots = self._V.shape, roots_of(self._nodes)
         state, merges = self._nodes[-1].state, sum(map(len, self.moves)) // 2
         end = f"m = {number(state.m)}, l = {number(state.l)}" if len(roots) == 1 else f"{len(roots)} nodes left"
-        return f"N={N}, d={d}, cuts={self.cuts}: {merges} merge{'s' * (merges != 1)}, {end}"
+        return f"N={N}, d={d}, cuts={self.cuts}: {counted(merges, 'merge', 'merges')}, {end}"
 
 
 def _values(x, N):

@@ -123,6 +123,6 @@ export function legend() {
     key("free", "can be picked"),
     key("newest", "the last move"),
     key("empty", "no scores, or −∞"),
-    key("alpha", "×\u00a0", symbol("alpha"), ", as wide as the edge"),
+    key("alpha", typeset("×\u00a0alpha, as wide as the edge")),
   );
 }

@@ -3,7 +3,7 @@
 
 /** @import { Phase, Scan, Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
-import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
+import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { Motion, storyPace } from "../shared/motion.js";
 import { float64, number } from "../shared/numbers.js";
 import { Transport } from "../shared/transport.js";
@@ -38,7 +38,7 @@ class OnlineLab extends Widget {
   constructor(context) {
     super(context, "online", "online softmax, score by score");
     const story = storyPace({ rescales: (position) => this.#rescales(position) });
-    this.transport = new Transport({ unit: "step", moved: () => this.draw(), story });
+    this.transport = new Transport({ unit: "step", units: "steps", moved: () => this.draw(), story });
     this.typed = h("input", {
       type: "text",
       class: "flash-field flash-online-typed",
@@ -131,8 +131,8 @@ class OnlineLab extends Widget {
     this.title = h("h3");
     this.note = note();
     const cut = this.scores.cut ? "the bars do not begin at 0" : "";
-    const scores = h("h3", {}, "Scores ", symbol("x"), ", and ", symbol("m"), ", the largest so far");
-    const sum = h("h3", {}, symbol("l"), ", the sum of the terms");
+    const scores = h("h3", {}, typeset("Scores x_j, and m, the largest so far"));
+    const sum = h("h3", {}, typeset("l, the sum of the terms"));
     return h(
       "section",
       { class: "flash-panel flash-online-charts" },

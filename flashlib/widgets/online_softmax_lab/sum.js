@@ -27,7 +27,7 @@ export class Sum {
       div("flash-online-field", track, this.tag),
       div("flash-online-margin", value),
     );
-    this.beside = h("span", {}, this.label, this.reference);
+    this.beside = h("span", {}, this.label, " ", this.reference);
   }
 
   /**
@@ -58,7 +58,7 @@ export class Sum {
     this.#drawTag(j, phase, rescale, shrinks);
     setText(this.value, compact(shown));
     this.value.title = exact(shown);
-    setText(this.label, rescale ? "before: " : "it should be: ");
+    setText(this.label, rescale ? "before:" : "it should be:");
     setText(this.reference, number(rescale ? before : right));
     this.reference.title = exact(rescale ? before : right);
   }

@@ -3,7 +3,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Phase, Scan } from "./types.js" */
 import { div, h, setSentence, setText, svg, symbol } from "../shared/elements.js";
-import { say } from "../shared/language.js";
+import { counted, say } from "../shared/language.js";
 import { exact, inBrackets, number, short } from "../shared/numbers.js";
 import { compact, isRescaled, percent, ROOM } from "./charts.js";
 
@@ -131,7 +131,7 @@ class ErrorCurve {
     const box = { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" };
     const axis = div("flash-online-axis", h("span", { style: "bottom:0" }, "0"), top);
     const curve = div("flash-online-curve", axis, svg("svg", box, this.path), this.dot);
-    const line = div("flash-online-line", "Relative error of ", symbol("l"), this.after, this.error);
+    const line = div("flash-online-line", this.after, " ", this.error);
     this.element = div("flash-online-error", line, curve);
   }
 
@@ -150,7 +150,8 @@ class ErrorCurve {
     this.dot.style.setProperty("--across", across);
     this.dot.style.setProperty("--up", height);
     const error = j < 0 ? 0 : errors[j];
-    setText(this.after, j < 0 ? ": " : `, after ${j + 1} ${j ? "scores" : "score"}: `);
+    const after = counted(j + 1, "score", "scores");
+    setSentence(this.after, j < 0 ? "Relative error of l:" : `Relative error of l, after ${after}:`);
     setText(this.error, number(error));
     this.error.title = exact(error);
   }

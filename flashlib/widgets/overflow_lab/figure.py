@@ -32,8 +32,9 @@ def draw(result: dict) -> Picture:
     height = 2 * LINE_HEIGHT * (n + 1) + 152 + LINE_HEIGHT * len(lines)
     picture = Picture(WIDTH, height, " ".join(result["words"]))
     copies = result["asked"]["copies"]
-    times = f" · the row {copies} times over" if copies > 1 else ""
-    picture.text(12, 18, f"{result['name']}, x = {result['x'][1]}{times}", 13, face="bold")
+    title = f"{result['name']}, x = {result['x'][1]}"
+    title = f"{title} · the row {copies} times over" if copies > 1 else title
+    picture.text(12, 18, title, 13, face="bold")
     bottom = _draw_axis(picture, result, columns, rest, 64)
     bottom = _draw_table(picture, result, columns, rest, bottom + 52)
     for k, line in enumerate(lines):

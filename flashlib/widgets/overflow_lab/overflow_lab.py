@@ -59,8 +59,11 @@ class OverflowLab(Lab):
         if name == "dtype":
             format_of(one_of(name, value, NAMES))  # which may not be installed
         if name == "copies":
-            why = f": the row may have {MAX_SCORES} scores, and has {len(self._offsets)} offsets"
-            return whole(name, value, 1, self._most_copies, why)
+            most, n = self._most_copies, len(self._offsets)
+            accepted = (
+                f"pass a whole number from 1 to {most}: the row may have {MAX_SCORES} scores, and has {n} offsets"
+            )
+            return whole(name, value, 1, most, accepted)
         return value
 
     def _computed(self, setting):

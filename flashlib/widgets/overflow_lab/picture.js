@@ -1,5 +1,5 @@
 /** @import { Result } from "./types.js" */
-import { div, h, note, put, setText, symbol } from "../shared/elements.js";
+import { div, h, note, put, setText, symbol, typeset } from "../shared/elements.js";
 import { between, exact, number } from "../shared/numbers.js";
 import { exps } from "./table.js";
 
@@ -33,7 +33,7 @@ export class Axis {
   constructor(n, controls, range) {
     const names = Array.from({ length: n }, (_, j) => `x_${j + 1}`);
     this.bars = names.map((name) => new Bar(exps(symbol(name)), name));
-    this.bars.push(new Bar([note("sum "), symbol("l")], "l"));
+    this.bars.push(new Bar([note("sum"), " ", symbol("l")], "l"));
     const zone = (name) => h("i", { "data-zone": name });
     this.zones = { low: zone("low"), subnormal: zone("subnormal"), normal: zone("normal"), high: zone("high") };
     this.one = h("i", { class: "flash-overflow-one" });
@@ -91,11 +91,10 @@ export class Axis {
 export function marksLegend() {
   const item = (mark, ...text) => h("span", {}, mark, h("span", {}, text));
   const swatch = (name, zone) => h("i", { class: `flash-overflow-swatch ${name}`, "data-zone": zone });
-  const shifted = exps([symbol("x_j"), " − ", symbol("m")]);
   return div(
     "flash-legend flash-note",
-    item(swatch("flash-overflow-bar"), "naive: ", exps(symbol("x_j")), " from 1, log axis"),
-    item(swatch("flash-overflow-diamond"), "safe: ", shifted),
+    item(swatch("flash-overflow-bar"), typeset("naive: exp(x_j) from 1, log axis")),
+    item(swatch("flash-overflow-diamond"), typeset(`safe: ${"exp(x_j − m)"}`)),
     item(swatch("", "high"), "no numbers there"),
     item(swatch("", "subnormal"), "subnormal: digits go missing"),
     item(h("span", { class: "flash-overflow-cross" }, "✕"), "wrong by more than rounding"),

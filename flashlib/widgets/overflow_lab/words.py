@@ -3,6 +3,7 @@
 from decimal import Decimal
 from math import isinf
 
+from flashlib.language.phrases import counted
 from flashlib.widgets.overflow_lab.numbers import EXACT, NAMES, Format, Row, digits, error, is_right, tidy
 
 
@@ -25,11 +26,10 @@ def _explain_naive(f, row):
     wrong = error(row.naive, row.exact)
     if isinf(max(row.e)):
         term, largest = apart(EXACT.exp(Decimal(row.m)), f.largest)
-        others = "" if isinf(min(row.e)) else ", and finite/inf is 0"
-        return (
-            f"exp({m}) = {term} is more than {largest}, the largest {name} number: it is inf, and so is the sum "
-            f"l. inf/inf is NaN{others}."
-        )
+        first = f"exp({m}) = {term} is more than {largest}, the largest {name} number"
+        if isinf(min(row.e)):
+            return f"{first}: it is inf, and so is the sum l. inf/inf is NaN."
+        return f"{first}: it is inf, and so is the sum l. inf/inf is NaN, and finite/inf is 0."
     if isinf(row.l):
         total, largest = apart(sum(map(Decimal, row.e)) * row.copies, f.largest)
         return (
@@ -73,4 +73,4 @@ def _explain_safe(f, row):
 
 
 def _count(digits):
-    return f"{digits} digit{'s' * (digits != 1)}"
+    return counted(digits, "digit", "digits")

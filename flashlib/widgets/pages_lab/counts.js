@@ -39,12 +39,11 @@ export class RowCounts {
   draw({ counts, tables }, motion) {
     const { rows, filled, waste, tokens, reserved, reserved_waste } = counts;
     const living = Object.keys(tables).length;
-    const shared = tokens > filled ? `, ${tokens - filled} shared` : "";
-    const inPages = `In pages: ${rows} rows for ${tokens} tokens${shared}`;
-    const without = reserved > this.all ? ", too many" : "";
-    this.#draw(this.rows[0], inPages, filled, waste, motion);
-    const each = `Reserved: ${living} × ${this.longest} = ${reserved} rows${without}`;
-    this.#draw(this.rows[1], each, tokens, reserved_waste, motion);
+    const inPages = `In pages: ${rows} rows for ${tokens} tokens`;
+    const shared = tokens > filled ? `${inPages}, ${tokens - filled} shared` : inPages;
+    this.#draw(this.rows[0], shared, filled, waste, motion);
+    const each = `Reserved: ${living} × ${this.longest} = ${reserved} rows`;
+    this.#draw(this.rows[1], reserved > this.all ? `${each}, too many` : each, tokens, reserved_waste, motion);
   }
 
   #draw({ label, waste: text, parts }, words, filled, waste, motion) {

@@ -2,9 +2,9 @@
 
 import textwrap
 
+from flashlib.language.phrases import counted
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, WRITTEN, WRONG
-from flashlib.widgets.pages_lab import words
 
 ACROSS, WIDE, HIGH = 8, 66, 44  # pages in a line, and their size with the gap, in pixels
 FILLED = "#a9a9a9"
@@ -36,7 +36,7 @@ def draw(result: dict, at: int | None = None) -> Picture:
     for k, line in enumerate(textwrap.wrap(("✕ " if ink == WRONG else "") + frame["words"], 130)[:2]):
         picture.text(LEFT, 40 + 18 * k, line, 12, ink)
     picture.text(
-        LEFT, TOP, f"{setting['n_pages']} pages of {words.counted(setting['page'], 'row')}", 12, face="bold"
+        LEFT, TOP, f"{setting['n_pages']} pages of {counted(setting['page'], 'row', 'rows')}", 12, face="bold"
     )
     for page in range(setting["n_pages"]):
         place = LEFT + WIDE * (page % ACROSS), TOP + 14 + HIGH * (page // ACROSS)
@@ -77,7 +77,7 @@ def _draw_table(picture, name, frame, y):
         )
         ink = ON_FILL if page in frame["taken"] else INK
         picture.text(RIGHT + 29 + 25 * k, y, "…" if k == 8 and len(pages) > 9 else str(page), 11, ink, "m")
-    picture.text(914, y, words.counted(length, "token"), 12, align="r")
+    picture.text(914, y, counted(length, "token", "tokens"), 12, align="r")
 
 
 def _draw_counts(picture, counts, y):

@@ -22,7 +22,7 @@ class PagesLab extends Widget {
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "paging", "pages of a key/value cache, operation by operation");
-    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
+    this.transport = new Transport({ unit: "step", units: "steps", moved: () => this.draw() });
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.call = h("code", { class: "flash-paging-call" });

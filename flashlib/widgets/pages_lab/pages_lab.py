@@ -5,6 +5,7 @@ import inspect
 import traitlets
 
 from flashlib.cache.pages import Pages
+from flashlib.language.phrases import and_list
 from flashlib.pictures.canvas import Picture
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.pages_lab import figure, scenarios, words
@@ -79,13 +80,13 @@ class PagesLab(Lab):
         r = self.result
         frames, setting = r["frames"], r["setting"]
         own = "" if self._allocator is Pages else f", allocator={r['allocator']}"
-        head = f"{setting['scenario']!r}, page={setting['page']}, n_pages={setting['n_pages']}{own}: "
+        head = f"{setting['scenario']!r}, page={setting['page']}, n_pages={setting['n_pages']}{own}"
         if frames[-1]["kind"] == "fault":
-            return f"{head}wrong at step {len(frames) - 1}, {frames[-1]['call']}: {frames[-1]['words']}"
+            return f"{head}: wrong at step {len(frames) - 1}, {frames[-1]['call']}: {frames[-1]['words']}"
         rows, waste, reserved, reserved_waste = words.totals(frames)
         used = max(frame["counts"]["used"] for frame in frames)
         shares = f"{words.share(waste, rows)} of rows without a token, {words.share(reserved_waste, reserved)}"
-        return f"{head}{len(frames) - 1} steps, at most {used} pages used, {shares} if reserved contiguously"
+        return f"{head}: {len(frames) - 1} steps, at most {used} pages used, {shares} if reserved contiguously"
 
 
 def _checked_allocator(allocator):
@@ -96,7 +97,7 @@ def _checked_allocator(allocator):
     missing = [name for name in NEEDED if not callable(getattr(allocator, name, None))]
     if missing:
         raise TypeError(
-            f"{allocator.__name__} has no {words.joined(missing)}; an allocator needs start, append and free, and "
+            f"{allocator.__name__} has no {and_list(missing)}; an allocator needs start, append and free, and "
             "table and lengths, by which its state is read, as flashlib.cache.pages.Pages has them"
         )
     return allocator
@@ -106,7 +107,7 @@ def _missing(allocator, scenario) -> str:
     """Return why a scenario cannot be played with an allocator, or ""."""
     missing = sorted(name for name in scenarios.needs(scenario) if not callable(getattr(allocator, name, None)))
     if missing:
-        return f"{allocator.__name__} has no {words.joined(missing)}"
+        return f"{allocator.__name__} has no {and_list(missing)}"
     if scenarios.gives_tokens(scenario) and not _takes_tokens(allocator):
         return f"the start of {allocator.__name__} takes no tokens"
     return ""

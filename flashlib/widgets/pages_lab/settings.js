@@ -1,6 +1,7 @@
 /** @import { Result, Setting } from "./types.js" */
 import { choice, stops } from "../shared/controls.js";
 import { div, h } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 
 /** The controls of PagesLab; `ask` is called with what is chosen. */
 export class PageSettings {
@@ -30,7 +31,7 @@ export class PageSettings {
 
   show(chosen) {
     this.scenario.show(chosen("scenario"));
-    this.page.show(chosen("page"), this.values.page, chosen("page") === 1 ? " row" : " rows");
+    this.page.show(chosen("page"), this.values.page, counted(chosen("page"), "row", "rows"));
     this.n_pages.show(chosen("n_pages"), this.values.n_pages);
   }
 }

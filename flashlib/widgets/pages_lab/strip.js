@@ -1,6 +1,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Frame, Result } from "./types.js" */
 import { div, h, note, panel, setText } from "../shared/elements.js";
+import { say } from "../shared/language.js";
 
 const PAGE_STATES = { f: "free", o: "owned", s: "shared", k: "kept" };
 const MOST_MOVING = 64; // rows
@@ -78,8 +79,8 @@ export class Strip {
       row.className = at >= first && at < end ? "flash-paging-written" : at < filled ? "flash-paging-filled" : "";
     });
     const owned = state === "o" || state === "s" ? `${PAGE_STATES[state]}, ${whose}` : whose;
-    const held = state === "f" ? "" : `, ${filled} of ${rows.length} rows hold a token`;
-    element.setAttribute("aria-label", `page ${number}: ${owned}${held}${mark && `, ${mark}`}`);
+    const held = state !== "f" && `${filled} of ${rows.length} rows hold a token`;
+    element.setAttribute("aria-label", `page ${number}: ${[owned, held, mark].filter(Boolean).map(say).join(", ")}`);
   }
 
   /**

@@ -1,5 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setText } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
 
 /** @typedef {{ element: HTMLElement, number: HTMLElement, bar: HTMLElement }} Chip */
@@ -57,10 +58,10 @@ export class Tables {
     for (const { name, chips, length, element } of this.rows) {
       const [own, tokens] = [frame.tables[name], frame.lengths[name]];
       element.dataset.living = String(own !== undefined);
-      const text = own ? `${tokens} ${tokens === 1 ? "token" : "tokens"}` : this.#absent(name, position);
+      const text = own ? counted(tokens, "token", "tokens") : this.#absent(name, position);
       setText(length, text);
-      const pages = own?.length ? ` in pages ${own.join(", ")}` : "";
-      element.setAttribute("aria-label", `${name}: ${text}${pages}`);
+      const spoken = own?.length ? `${name}: ${text} in pages ${own.join(", ")}` : `${name}: ${text}`;
+      element.setAttribute("aria-label", spoken);
       chips.forEach((chip, k) => this.#draw(chip, frame, own?.[k], tokens - k * this.page));
     }
   }

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 
+from flashlib.language.phrases import and_list, counted
 from flashlib.widgets.pages_lab.look import Look
 
 MOST_NAMED = 6  # pages, or runs of them
 
 
 def begun(n_pages: int, page: int) -> str:
-    return f"{counted(n_pages, 'page')} of {counted(page, 'row')}, a row for a token. All are free."
+    return (
+        f"{counted(n_pages, 'page', 'pages')} of {counted(page, 'row', 'rows')}, a row for a token. All are free."
+    )
 
 
 def started(name: str, known: int, tokens: Sequence[int], before: Look, after: Look) -> str:
@@ -20,7 +23,7 @@ def started(name: str, known: int, tokens: Sequence[int], before: Look, after: L
     sentences = [f"The first {known} of its {len(tokens)} tokens are known and need not be computed."]
     owners = sorted({other for page in own for other in after.owners(page) if other != name})
     if shared := [page for page in own if len(after.owners(page)) > 1]:
-        sentences.append(f"{pages(shared)} {are(shared)} shared with {joined(owners)}.")
+        sentences.append(f"{pages(shared)} {are(shared)} shared with {and_list(owners)}.")
     if kept := [page for page in own if page in before.kept and page not in shared]:
         sentences.append(
             f"{pages(kept)}, kept for {'their' if len(kept) > 1 else 'its'} content, {are(kept)} {name}'s."
@@ -51,7 +54,7 @@ def appended(name: str, page: int, copied: list[int], before: Look, after: Look)
 
 def forked(name: str, of: str, after: Look) -> str:
     own = after.pages[name]
-    same = f"{name} has the same {counted(after.lengths[name], 'token')} as {of}"
+    same = f"{name} has the same {counted(after.lengths[name], 'token', 'tokens')} as {of}"
     return f"{same}, in the same {pages(own).lower()}: nothing is copied." if own else f"{same}."
 
 
@@ -73,8 +76,8 @@ def refused(needed: int, before: Look, n_pages: int, raised: str) -> str:
     free = n_pages - len(owned) - len(before.kept)
     room = f"{free or 'none'} {'is' if free < 2 else 'are'} free"
     if before.kept:
-        room += f" and {len(before.kept)} {are(before.kept)} kept"
-    return f"It needs {counted(needed, 'page')}, and {room}: {raised}. Nothing was changed."
+        room = f"{room} and {len(before.kept)} {are(before.kept)} kept"
+    return f"It needs {counted(needed, 'page', 'pages')}, and {room}: {raised}. Nothing was changed."
 
 
 def put_off(name: str, alone: bool) -> str:
@@ -116,20 +119,11 @@ def pages(numbers: list[int]) -> str:
     named = parts[:MOST_NAMED]
     if len(parts) > MOST_NAMED:
         named.append("others")
-    return f"Page{'s' * (len(numbers) > 1)} {joined(named)}"
+    return f"Pages {and_list(named)}" if len(numbers) > 1 else f"Page {and_list(named)}"
 
 
 def _parts(first, last):
     return [str(first)] + [str(last)] * (last > first) if last < first + 2 else [f"{first} to {last}"]
-
-
-def joined(names: list[str]) -> str:
-    """Return names as "A", "A and B", "A, B and C"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def counted(n: int, name: str) -> str:
-    return f"{n} {name}{'s' * (n != 1)}"
 
 
 def are(numbers: Sequence) -> str:
@@ -145,4 +139,4 @@ def stays(numbers: Sequence) -> str:
 
 
 def _owners(numbers, after):
-    return joined(sorted({name for page in numbers for name in after.owners(page)}))
+    return and_list(sorted({name for page in numbers for name in after.owners(page)}))

@@ -33,7 +33,7 @@ class PipelinePlayer extends Widget {
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "pipelining", "a pipeline: what its units and roles do over time");
-    this.transport = new Transport({ unit: "step", moved: (position) => this.#moved(position) });
+    this.transport = new Transport({ unit: "step", units: "steps", moved: (position) => this.#moved(position) });
     this.time = 0; // that is shown: of the position, or of an event between two of them
     /** @type {number | undefined} */
     this.event = undefined;

@@ -104,7 +104,8 @@ def _played(name, program, machine, report, alone) -> dict:
     try:
         timeline = run(program, machine)
     except Fault as fault:
-        found = words.faults(fault, "At these speeds it goes wrong: ")
+        first, *others = words.faults(fault)
+        found = [f"At these speeds it goes wrong: {first}", *others]
         report = check(program, **SEARCH) if alone else None
         if report and report.fault:
             return _wrong(name, program, report, found if report.fault.said != fault.said else [])
@@ -117,8 +118,10 @@ def _played(name, program, machine, report, alone) -> dict:
             "acts": False,
         }
         return {"name": name, "words": "It does not come to its end.", "fault": found, **nothing}
-    right = f" By its report it is {report}." if report else ""
-    return _shown(name, program, timeline, words.moments(timeline), f"{words.total(timeline)}.{right}")
+    total = f"{words.total(timeline)}."
+    if report:
+        total = f"{total} By its report it is {report}."
+    return _shown(name, program, timeline, words.moments(timeline), total)
 
 
 def _wrong(name, program, report, before) -> dict:

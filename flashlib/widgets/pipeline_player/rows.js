@@ -31,11 +31,23 @@ function pipeIsOn([kind, , start, end], time, { axis, end: last }) {
   return begun && (time < end || (time === end && (kind === "act" || kind === "fault" || end === last)));
 }
 
+const PIPE_WIDE = /[\p{Script=Han}\u3000-\u303f\uff01-\uff60]/gu; // Chinese, with its punctuation
+
+/**
+ * How many letters wide a text is: a Chinese one is as wide as two.
+ * @param {string} text
+ */
+const pipeWidth = (text) => text.length + (text.match(PIPE_WIDE)?.length ?? 0);
+
 /**
  * @param {string} text
  * @param {number} most
  */
-const pipeCut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+function pipeCut(text, most) {
+  if (pipeWidth(text) <= most) return text;
+  while (pipeWidth(text) >= most) text = text.slice(0, -1);
+  return `${text}…`;
+}
 
 /**
  * Round numbers from low to high, evenly apart, as many as there are up to `most`.
@@ -135,7 +147,7 @@ export class PipeRows {
     if (at === this.program.end) return `Now: ${said}`;
     if (Math.round(time) <= Math.round(at)) {
       const others = this.state(([kind, , from, to]) => kind !== "product" && from < at && at < to, true); // `said` has it
-      return `Now: ${said}${others && ` Meanwhile ${others[0].toLowerCase()}${others.slice(1)}`}`;
+      return others ? `Now: ${said} Meanwhile ${others[0].toLowerCase() + others.slice(1)}` : `Now: ${said}`;
     }
     return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
   }
@@ -239,10 +251,11 @@ export class PipeRows {
     const wide = this.beside === PIPE_BESIDE.wide;
     const words = wide ? [say(pipeRowName(row)), meaning].filter(Boolean).join(" ") : name;
     const known = name && use !== undefined && this.result.axis === "clocks";
-    const busy = known ? ` ${Math.round(100 * use)}%` : "";
-    const shown = wide ? busy : "";
+    const busy = known ? `${Math.round(100 * use)}%` : "";
+    const shown = wide && busy ? ` ${busy}` : "";
+    const title = meaning ? `${name}: ${meaning}` : name;
     const text = this.#lowered(row, this.#text(0, pipeFoot(row, y), pipeCut(words, this.beside.named - shown.length) + shown));
-    text.append(svg("title", {}, name + (meaning && `: ${meaning}`) + (busy && `, busy for ${busy}`)));
+    text.append(svg("title", {}, busy ? `${title}, busy for ${busy}` : title));
     texts.push(text);
   }
 
@@ -260,8 +273,8 @@ export class PipeRows {
       const wide = Math.max(PIPE.least, this.#x(end) - x);
       add(pipeClass(kind, role), pipePath(kind, x, y, wide, tall));
       if (PIPE_FILLED.has(kind)) add("flash-pipelining-edge", pipeEdge(role, x, y, wide, tall));
-      const words = (kind === "wait" && this.program.meanings[name]) || name;
-      if (PIPE_NAMED.has(kind) && wide > words.length * PIPE_DIGIT + 5)
+      const words = say((kind === "wait" && this.program.meanings[name]) || name);
+      if (PIPE_NAMED.has(kind) && wide > pipeWidth(words) * PIPE_DIGIT + 5)
         texts.push(this.#text(x + wide / 2, pipeFoot(row, y) - 1, words, "middle"));
     }
   }

@@ -1,4 +1,5 @@
 /** @import { Result } from "./types.js" */
+import { andList } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
 
 /**
@@ -56,9 +57,8 @@ export function pipeTitle({ axis, programs }) {
   const how = "Time goes to the right. A bar: it works. A gap: it does nothing.";
   const attends = programs.every(({ rows }) => rows.some(({ spans = [] }) => spans.some(([, name]) => PIPE_OF_ATTENTION.test(name))));
   if (programs.length === 1) return [attends ? "An attention kernel at work on one multiprocessor" : "A kernel at work on one multiprocessor", how];
-  const clocks = programs.map(({ end }) => String(Math.round(end)));
-  const last = clocks.pop();
+  const clocks = andList(programs.map(({ end }) => String(Math.round(end))));
   const whole = programs.every(({ rows }) => rows.length); // none of them stopped on its way
-  const verdict = whole ? `: ${clocks.join(", ")} and ${last} clocks` : "";
-  return [attends ? `Attention in ${programs.length} ways${verdict}` : `The same work in ${programs.length} ways${verdict}`, how];
+  const title = attends ? `Attention in ${programs.length} ways` : `The same work in ${programs.length} ways`;
+  return [whole ? `${title}: ${clocks} clocks` : title, how];
 }

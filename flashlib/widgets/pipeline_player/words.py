@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from flashlib.language.phrases import counted
 from flashlib.pipeline import KINDS, Fault, Kind, Timeline
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.commands import Barrier, Command, Finish, FinishStores, Wait
@@ -131,25 +132,33 @@ def awaited(one: Wait | Finish | FinishStores) -> str:
 
 def action(one: Action, phases: list[Barrier]) -> str:
     """Return what an action does. phases: the barriers that complete one by it."""
-    done = "".join(f"; a phase of {barrier} completes" for barrier in phases)
+    done = _done(one)
+    for barrier in phases:
+        done = f"{done}; a phase of {barrier} completes"
+    return f"{done}."
+
+
+def _done(one):
     made: Any = one.command
     if one.flight and isinstance(made, c.Copy):
-        return f"{made.tile} is in {made.slot}{done}."
+        return f"{made.tile} is in {made.slot}"
     if one.flight and isinstance(made, c.Product):
-        return f"{made.name} of {one.role} is done{done}."
+        return f"{made.name} of {one.role} is done"
     if one.flight:
-        return f"{made.tile} is in global memory{done}."
-    into = f" into {made.slot}" if isinstance(made, c.Copy | c.Write) else ""
-    into = f" and expects {made.n_bytes} bytes" if isinstance(made, c.Expect) else into
-    return f"{one.role} {command(made)}{into}{done}."
+        return f"{made.tile} is in global memory"
+    acts = f"{one.role} {command(made)}"
+    if isinstance(made, c.Copy | c.Write):
+        return f"{acts} into {made.slot}"
+    return f"{acts} and expects {made.n_bytes} bytes" if isinstance(made, c.Expect) else acts
 
 
 def acted(actions: Sequence[str], found: Fault) -> list[list]:
     """Return [action, sentence] of each action, with the fault at the end."""
     sentences = [[0.0, "Nothing has happened yet."]]
     for n, one in enumerate(actions, 1):
-        last = f" Here it goes wrong: {fault(found)}" if n == len(actions) and found.kind != Kind.DEADLOCK else ""
-        sentences.append([float(n), f"Action {n}: {one}{last}"])
+        sentences.append([float(n), f"Action {n}: {one}"])
+    if actions and found.kind != Kind.DEADLOCK:
+        sentences[-1][1] = f"{sentences[-1][1]} Here it goes wrong: {fault(found)}"
     if found.kind == Kind.DEADLOCK:
         sentences.append([len(actions) + 1.0, f"Nobody can go on: {found.said}."])
     return sentences
@@ -159,14 +168,14 @@ def fault(found: Fault) -> str:
     return f"{found.kind}, {KINDS[found.kind]}: {found.said}."
 
 
-def faults(found: Fault, where: str = "") -> list[str]:
+def faults(found: Fault) -> list[str]:
     """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
     if found.kind != Kind.DEADLOCK:
-        return [f"{where}{fault(found)}"]
-    return [f"{where}{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]
+        return [fault(found)]
+    return [f"{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]
 
 
 def schedule(report: Report) -> str:
     how = "the shortest schedule that goes wrong" if report.all else "a schedule that goes wrong"
     n = len(report.actions)
-    return f"{report.fault.kind} after {n} action{'s' * (n != 1)}, {how}"
+    return f"{report.fault.kind} after {counted(n, 'action', 'actions')}, {how}"

@@ -74,9 +74,9 @@ export class RingCircle {
 
   #node(r, x, y, height) {
     const { fault } = this.result;
-    const wrong = fault?.rank === r ? " ×" : "";
+    const label = fault?.rank === r ? `rank ${r} ×` : `rank ${r}`;
     const box = svg("rect", { class: "flash-ring-node", x, y, width: CIRCLE.node, height, rx: 5, style: `fill: var(--flash-ring-${r})` });
-    const name = this.#text(x + CIRCLE.node / 2, y + 13, `rank ${r}${wrong}`);
+    const name = this.#text(x + CIRCLE.node / 2, y + 13, label);
     const chips = svg("g", {});
     return { box, chips, x, y, element: svg("g", {}, box, name, chips) };
   }

@@ -52,6 +52,6 @@ export class RingLayouts {
 /** @param {Compared} one */
 function ringSums({ fault, sums: { total, idle, sent, hidden } }) {
   if (fault) return `at time ${ringTime(total)}`;
-  const under = hidden === null ? "" : `, ${ringPercent(hidden)} of copies hidden`;
-  return `idle ${ringPercent(idle)}, ${sent} B${under}`;
+  const sums = `idle ${ringPercent(idle)}, ${sent} B`;
+  return hidden === null ? sums : `${sums}, ${ringPercent(hidden)} of copies hidden`;
 }

@@ -36,7 +36,7 @@ class RingPlayer extends Widget {
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "ring-player", "attention over ranks in a ring, over time");
-    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
+    this.transport = new Transport({ unit: "step", units: "steps", moved: () => this.draw() });
     this.transport.speed.value = "5"; // about 20 seconds, and what travels still moves between steps
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from flashlib.language.phrases import counted
 from flashlib.pictures.numbers import number
 from flashlib.ring import KINDS, Fault, Kind
 from flashlib.widgets.ring_player.record import Record, moments
@@ -22,6 +23,10 @@ def summary(sums: dict, fault: Fault | None) -> str:
         return f"{fault.kind.capitalize()} at time {time(sums['total'])}, after {copies}."
     rest = f"Ranks are idle for {percent(sums['idle'])} of it and send {sums['sent']} bytes"
     return f"It takes {time(sums['total'])}. {rest}; {hidden(sums)}."
+
+
+def _range(low, high):
+    return low if low == high else f"{low} to {high}"
 
 
 def totals(compare: list[dict]) -> str:
@@ -46,9 +51,9 @@ def why(setting: dict, found: Record) -> str:
     tiles = sorted({one[4] for own in found.computes for one in own})
     if not takes or not tiles:
         return f"A tile is {B} rows by {B} keys."
-    work = " to ".join(dict.fromkeys(time(n * setting["tile"]) for n in (tiles[0], tiles[-1])))
-    copy = " to ".join(dict.fromkeys((takes[0], takes[-1])))
-    sizes = " to ".join(dict.fromkeys(str(n) for n in (tiles[0], tiles[-1])))
+    work = _range(*(time(n * setting["tile"]) for n in (tiles[0], tiles[-1])))
+    copy = _range(takes[0], takes[-1])
+    sizes = _range(*(str(n) for n in (tiles[0], tiles[-1])))
     tiles_of = "tile" if sizes == "1" else "tiles"
     return (
         f"A hop is {sizes} {tiles_of} of {B} rows by {B} keys; at a time of {time(setting['tile'])} a tile, "
@@ -162,10 +167,6 @@ def ranks(some: Iterable[int], P: int) -> str:
         return "all ranks"
     *first, last = map(str, who)
     return f"ranks {', '.join(first)} and {last}" if first else f"rank {last}"
-
-
-def counted(n: int, name: str, many: str) -> str:
-    return f"{n} {name if n == 1 else many}"
 
 
 def percent(share: float) -> str:

@@ -33,7 +33,7 @@ class ServeLab extends Widget {
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "serving", "requests served by a scheduler, step by step");
-    this.transport = new Transport({ unit: "step", moved: () => this.draw() });
+    this.transport = new Transport({ unit: "step", units: "steps", moved: () => this.draw() });
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.equal = h("p", { class: "flash-note" });

@@ -1,6 +1,7 @@
 /** @import { Result, Setting } from "./types.js" */
 import { choice, stops } from "../shared/controls.js";
 import { div } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 
 /** The controls of ServeLab; `ask` is called with what is chosen. */
 export class ServeSettings {
@@ -18,7 +19,11 @@ export class ServeSettings {
       chunk: of("chunk", "chunk", "chunk, how many tokens of prompts a step reads"),
       n_pages: of("n_pages", "pages", `pages of ${page} tokens in the cache`),
     };
-    this.units = { batch: " slots", chunk: " tokens", n_pages: ` of ${page} tokens` };
+    this.shown = {
+      batch: (n) => counted(n, "slot", "slots"),
+      chunk: (n) => counted(n, "token", "tokens"),
+      n_pages: (n) => `${n} of ${page} tokens`,
+    };
     this.elements = [
       this.scenario.element,
       div("flash-serving-counts", Object.values(this.counts).map(({ element }) => element)),
@@ -28,8 +33,8 @@ export class ServeSettings {
   show(chosen) {
     this.scenario.show(chosen("scenario"));
     for (const [name, { show }] of Object.entries(this.counts)) {
-      const unit = chosen(name) === 1 ? this.units[name].replace(/s$/, "") : this.units[name];
-      show(chosen(name), this.values[name], unit);
+      const value = chosen(name);
+      show(value, this.values[name], value === null ? undefined : this.shown[name](value));
     }
   }
 }

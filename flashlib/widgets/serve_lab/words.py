@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flashlib.language.phrases import and_list, counted
 from flashlib.pictures.numbers import number
 
 if TYPE_CHECKING:  # it imports torch
@@ -47,11 +48,16 @@ def step(
 
 def _chunk(k, n, again, read, first, wrote) -> str:
     are = "is" if n == 1 else "are"
-    token = f", and its {'first' if first else 'next'} token is written" if wrote else ""
+    tokens = counted(n, "token", "tokens")
     if again:
-        return f"{counted(n, 'token')} of request {k} {are} computed again{token}."
-    last = "The last " if read else ""
-    return f"{last}{counted(n, 'token')} of request {k}'s prompt {are} read{token}."
+        sentence = f"{tokens} of request {k} {are} computed again"
+    elif read:
+        sentence = f"The last {tokens} of request {k}'s prompt {are} read"
+    else:
+        sentence = f"{tokens} of request {k}'s prompt {are} read"
+    if wrote:
+        return f"{sentence}, and its {'first' if first else 'next'} token is written."
+    return f"{sentence}."
 
 
 def all_taken(batch: int) -> str:
@@ -59,7 +65,7 @@ def all_taken(batch: int) -> str:
 
 
 def not_done(empty: int) -> str:
-    return f"{counted(empty, 'slot')} {'is' if empty == 1 else 'are'} empty, but the batch is not done"
+    return f"{counted(empty, 'slot', 'slots')} {'is' if empty == 1 else 'are'} empty, but the batch is not done"
 
 
 def no_pages(k: int) -> str:
@@ -94,8 +100,11 @@ def run(continuous: bool, sums: Any) -> str:
     name = f"{NAMES[continuous]} batching".capitalize()
     waits = f"a request has its first token after {number(mean(sums.waits))} steps, at most {max(sums.waits)}"
     rate = f"{sums.steps} steps, {number(sums.written / sums.steps)} tokens a step"
-    preempted = f"; {counted(sums.preempted, 'preemption')}" if sums.preempted else ""
-    return f"{name}: {rate}; {waits}; {counted(sums.idle, 'step')} with an empty slot while one waits{preempted}."
+    idle = counted(sums.idle, "step", "steps")
+    sentence = f"{name}: {rate}; {waits}; {idle} with an empty slot while one waits"
+    if sums.preempted:
+        return f"{sentence}; {counted(sums.preempted, 'preemption', 'preemptions')}."
+    return f"{sentence}."
 
 
 def mean(values: list[int]) -> float:
@@ -104,14 +113,9 @@ def mean(values: list[int]) -> float:
 
 def named(numbers: Sequence[int]) -> str:
     """Return requests as "Request 3" or "Requests 0, 2 and 3"."""
-    names = [str(k) for k in numbers]
-    joined = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    return f"Request{'s' * (len(names) > 1)} {joined}"
+    names = and_list(map(str, numbers))
+    return f"Requests {names}" if len(numbers) > 1 else f"Request {names}"
 
 
 def verb(numbers: Sequence[int], one: str, several: str) -> str:
     return one if len(numbers) == 1 else several
-
-
-def counted(n: int, name: str) -> str:
-    return f"{n} {name}{'s' * (n != 1)}"

@@ -61,12 +61,11 @@ export function stops(name, text, label, input) {
   });
   const output = h("output", { "aria-live": "off" });
   const element = h("label", { class: "flash-slider" }, symbol(text), range, output);
-  /** @param {number | null} value @param {(number | null)[]} all */
-  const show = (value, all, unit = "") => {
+  /** @param {number | null} value @param {(number | null)[]} all @param {string} [shown] the value as a text */
+  const show = (value, all, shown = value === null ? "none" : String(value)) => {
     values = all.includes(value) ? all : [...all, value].sort((a, b) => Number(a) - Number(b));
     put(range, "max", String(values.length - 1));
     setValue(range, values.indexOf(value));
-    const shown = value === null ? "none" : value + unit;
     put(range, "aria-valuetext", shown);
     setText(output, shown);
   };

@@ -2,6 +2,7 @@
 
 /** @import { Pace } from "./motion.js" */
 import { div, h, svg } from "./elements.js";
+import { counted } from "./language.js";
 import { motionTime, storyTime } from "./motion.js";
 
 const ICONS = {
@@ -22,8 +23,8 @@ const STORY = 0; // in place of a speed: each position lasts as long as there is
  * the speeds, and the first.
  */
 export class Transport {
-  /** @param {{ unit: string, moved: (position: number) => void, story?: Pace }} of */
-  constructor({ unit, moved, story }) {
+  /** @param {{ unit: string, units: string, moved: (position: number) => void, story?: Pace }} of */
+  constructor({ unit, units, moved, story }) {
     this.moved = moved;
     this.story = story;
     this.position = this.last = this.motion = 0;
@@ -51,10 +52,10 @@ export class Transport {
     });
     this.marks = svg("svg", { class: "flash-marks", "aria-hidden": "true", preserveAspectRatio: "none" });
     this.bar = div("flash-scrubs", this.scrub, this.marks);
-    const steady = SPEEDS.map((speed) => [speed, `${speed} ${unit}${speed === 1 ? "" : "s"}/s`]);
+    const steady = SPEEDS.map((speed) => [speed, `${counted(speed, unit, units)}/s`]);
     this.speed = h(
       "select",
-      { class: "flash-speed", "aria-label": `${story ? "pace, or " : ""}${unit}s per second` },
+      { class: "flash-speed", "aria-label": story ? `pace, or ${units} per second` : `${units} per second` },
       [...(story ? [[STORY, "story pace"]] : []), ...steady].map(([value, text]) =>
         h("option", { value, selected: value === (story ? STORY : 2) }, text),
       ),

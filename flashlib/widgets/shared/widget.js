@@ -102,7 +102,7 @@ export class Widget {
       idle = status === "idle" ? idle + 1 : 0;
       if (status === "gone" || status === "dead" || idle >= PATIENCE) this.#lose();
       else if (status === undefined) setText(this.busy, "Waiting for Python. If it was restarted, run the cell again.");
-      else setText(this.busy, `Waiting for Python${status === "busy" ? ", which is busy" : ""}.`);
+      else setText(this.busy, status === "busy" ? "Waiting for Python, which is busy." : "Waiting for Python.");
     };
     this.waiting = setInterval(look, 1000);
     if (statusOfPython(this.model) === "gone") look();
@@ -138,7 +138,9 @@ export class Widget {
 
   /** Switch off what Python will not answer from the beginning: the page was saved, or the notebook opened again. */
   #begin() {
-    const saved = `A saved page: ${this.transport ? "it plays, but " : ""}to change a setting, run the notebook.`;
+    const saved = this.transport
+      ? "A saved page: it plays, but to change a setting, run the notebook."
+      : "A saved page: to change a setting, run the notebook.";
     const alone = this.el.classList.contains("jupyter-widgets-disconnected");
     this.el.classList.remove("jupyter-widgets-disconnected"); // it would draw a broken chain
     this.#switch(isSaved() && !this.model.answers ? saved : alone ? RESTARTED : "");

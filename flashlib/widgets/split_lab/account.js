@@ -1,5 +1,6 @@
 /** @import { Result, State } from "./types.js" */
 import { div, h, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 import { exact, inBrackets, number } from "../shared/numbers.js";
 
 const vector = (values) => `(${Array.from(values, number).join(", ")})`;
@@ -17,7 +18,7 @@ function ofPart(k, { ranges, tile }, states) {
   const all = states[states.length - 1].m;
   const keys = end - begin === 1 ? `Key ${begin}` : `Keys ${begin} to ${end - 1}`;
   return [
-    `${keys}, ${tiles} tile${tiles === 1 ? "" : "s"}. Its State:`,
+    `${keys}, ${counted(tiles, "tile", "tiles")}. Its State:`,
     `m_${k} = ${number(m)}, the largest of its scores`,
     `l_${k} = ${number(l)}, the sum of exp(score − m_${k})`,
     `O_acc is ${vector(O_acc)}, the sum of exp times V`,

@@ -1,5 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, svg } from "../shared/elements.js";
+import { counted } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
 import { watchRoom } from "./axes.js";
 
@@ -47,11 +48,10 @@ export class Chip {
     this.wave = 0;
     const { chip, setting, n } = sent;
     setText(this.title, `${setting.gpu}: ${chip.sms} multiprocessors`);
-    const part = n === 1 ? "1 part" : `${n} parts`;
-    const product = `${setting.B} sequence${setting.B > 1 ? "s" : ""} × ${setting.H_k} head${setting.H_k > 1 ? "s" : ""} × ${part}`;
-    setText(this.product, `${product} = ${chip.programs} program${chip.programs > 1 ? "s" : ""}`);
-    const some = chip.at_a_time === 1 ? "1 program" : `${chip.at_a_time} programs`;
-    setText(this.holds, `multiprocessor, room for ${some}`);
+    const [sequences, heads] = [counted(setting.B, "sequence", "sequences"), counted(setting.H_k, "head", "heads")];
+    const product = `${sequences} × ${heads} × ${counted(n, "part", "parts")}`;
+    setText(this.product, `${product} = ${counted(chip.programs, "program", "programs")}`);
+    setText(this.holds, `multiprocessor, room for ${counted(chip.at_a_time, "program", "programs")}`);
     setSentence(this.words, sent.words[1]);
     this.#drawWave();
   }

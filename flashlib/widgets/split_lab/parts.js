@@ -217,7 +217,7 @@ export class Parts {
         ? [name("O_acc", 9, typeset("O_acc, sum of")), name("O_acc", 24, typeset("exp times V"))]
         : [name("O_acc", 18, symbol("O_acc"))]),
       ...(n > 1
-        ? [name("end", 6, order === "row" ? "merged in a row," : "merged as a tree,"), name("end", 22, "two at a time")]
+        ? [name("end", 6, order === "row" ? "merged in a row" : "merged as a tree"), name("end", 22, "two at a time")]
         : []),
     );
   }

@@ -126,10 +126,8 @@ class SplitLab extends Widget {
   draw(kept = false) {
     if (!this.result) return;
     const { words, equal, merges, model, n } = this.result;
-    const many =
-      `Per head ${n} programs read a part each. ` +
-      "Then l and O_acc, times alpha_s\u00a0=\u00a0exp(m_s\u00a0−\u00a0m), are added.";
-    setSentence(this.head.now, n > 1 ? many : "One program reads all keys: there is nothing to merge.");
+    const merged = "Then l and O_acc, times alpha_s\u00a0=\u00a0exp(m_s\u00a0−\u00a0m), are added.";
+    setSentence(this.head.now, n > 1 ? `Per head ${n} programs read a part each. ${merged}` : "One program reads all keys: there is nothing to merge.");
     setSentence(this.words, `${words[0]} ${merges}`);
     setSentence(this.model_words, model.join(" "));
     this.picture.node = this.node;

@@ -3,6 +3,7 @@
 import traitlets
 
 from flashlib.gpus import GPUS
+from flashlib.language.phrases import counted
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.numbers import number
 from flashlib.softmax import State
@@ -118,7 +119,7 @@ class SplitLab(Lab):
         setting = ", ".join(f"{name}={value!r}" for name, value in r["setting"].items())
         O, lse = self.merged
         chip = r["chip"]
-        made = f"{r['n']} part{'s' * (r['n'] != 1)}, lse = {number(lse)}, O = ({', '.join(map(number, O))})"
-        waves = f"{chip['waves']} wave{'s' * (chip['waves'] != 1)}"
+        made = f"{counted(r['n'], 'part', 'parts')}, lse = {number(lse)}, O = ({', '.join(map(number, O))})"
+        waves = counted(chip["waves"], "wave", "waves")
         busy = f"{chip['programs']} programs in {waves}, {number(r['times']['now']['total'])} µs by the model"
         return f"{setting}: {made}; {busy}"

@@ -1,6 +1,7 @@
 """The sentences of SplitLab."""
 
 from flashlib.gpus import GPUS
+from flashlib.language.phrases import counted, or_list
 from flashlib.pictures.numbers import brief, number
 from flashlib.widgets.split_lab import model
 from flashlib.widgets.split_lab.model import Call, Time
@@ -13,13 +14,13 @@ def parts(setting: dict, ranges: list[list[int]]) -> str:
     N_k, asked, n = setting["N_k"], setting["parts"], len(ranges)
     tiles = model.tiles_of(N_k)
     sizes = sorted({-(-(end - begin) // model.B_C) for begin, end in ranges})
-    each = f"in {n} parts of {' or '.join(map(str, sizes))}" if n > 1 else "in one part"
+    each = f"in {n} parts of {or_list(map(str, sizes))}" if n > 1 else "in one part"
     are = "are" if N_k > 1 else "is"
-    sentence = f"{counted(N_k, 'key')} {are} {counted(tiles, 'tile')} of {model.B_C}, {each}."
-    if n < asked:
-        most = -(-tiles // asked)
-        sentence += f" Asked were {asked} parts; with at most {counted(most, 'tile')} in each, {n} are enough."
-    return sentence
+    sentence = f"{counted(N_k, 'key', 'keys')} {are} {counted(tiles, 'tile', 'tiles')} of {model.B_C}, {each}."
+    if n >= asked:
+        return sentence
+    most = counted(-(-tiles // asked), "tile", "tiles")
+    return f"{sentence} Asked were {asked} parts; with at most {most} in each, {n} are enough."
 
 
 def merges(setting: dict, call: Call, n: int, depth: int) -> str:
@@ -28,15 +29,17 @@ def merges(setting: dict, call: Call, n: int, depth: int) -> str:
         return "There is one part, and nothing to merge."
     order = ORDERS[setting["order"]].capitalize()
     after = "all one after another" if depth == n - 1 else f"no more than {depth} one after another"
-    kernel = f" So does the kernel, with up to {call.joined} parts at a time."
-    return f"{order}: {counted(n - 1, 'merge')}, {after}.{kernel if setting['order'] == 'row' else ''}"
+    sentence = f"{order}: {counted(n - 1, 'merge', 'merges')}, {after}."
+    if setting["order"] != "row":
+        return sentence
+    return f"{sentence} So does the kernel, with up to {call.joined} parts at a time."
 
 
 def busy(call: Call, n: int) -> str:
     """Return how much of the GPU the call occupies."""
     sms, (waves, last) = GPUS[call.gpu].sms, call.waves(n)
     programs = call.programs(n)
-    sentence = f"{counted(programs, 'program')} on the {sms} multiprocessors of the {call.gpu}"
+    sentence = f"{counted(programs, 'program', 'programs')} on the {sms} multiprocessors of the {call.gpu}"
     if programs < sms:
         idle = sms - programs
         return f"{sentence}: {idle} of these have nothing to do, {brief(100 * idle / sms, 2)}%."
@@ -48,23 +51,23 @@ def busy(call: Call, n: int) -> str:
 def time(call: Call, n: int, curve: list[tuple[int, Time]]) -> str:
     """Return what the model says, against one part, the best number of parts, and as many as decode chooses."""
     now, one, least = (microseconds(x) for x in (call.time(n).total, call.time(1).total, fastest(curve)[1]))
-    sentence = f"By the model {now}{_against(call.time(n).total, call.time(1).total) if now != one else ''}"
+    sentence = f"By the model {now}"
+    if now != one:
+        sentence = _against(sentence, call.time(n).total, call.time(1).total)
     if now == least:
         return f"{sentence}; no other number of parts is faster."
     best, own = marked(call, n, curve), microseconds(dict(curve)[call.default].total)
     if best is None:
-        return f"{sentence}. None is faster than decode's {counted(call.default, 'part')}: {own}."
-    sentence += f". {counted(best, 'part')} {'is' if best == 1 else 'are'} fastest: {least}"
+        return f"{sentence}. None is faster than decode's {counted(call.default, 'part', 'parts')}: {own}."
+    sentence = f"{sentence}. {counted(best, 'part', 'parts')} {'is' if best == 1 else 'are'} fastest: {least}"
     return f"{sentence}." if call.default == n else f"{sentence}; decode's {call.default} take {own}."
 
 
-def _against(now, one):
-    """Return how many times as fast as one part, or as slow."""
-    return (
-        f", {brief(one / now, 2)} times as fast as one part"
-        if now <= one
-        else (f", {brief(now / one, 2)} times as long as one part")
-    )
+def _against(sentence, now, one):
+    """Return the sentence with how many times as fast as one part that is, or as slow."""
+    if now <= one:
+        return f"{sentence}, {brief(one / now, 2)} times as fast as one part"
+    return f"{sentence}, {brief(now / one, 2)} times as long as one part"
 
 
 def marked(call: Call, n: int, curve: list[tuple[int, Time]]) -> int | None:
@@ -92,7 +95,7 @@ def explain(call: Call) -> list[str]:
         "By Little's law, in flight = rate × latency (Volkov, 2016), a program pulls at most "
         f"{number(call.pulls / 1e9)} GB/s.",
         f"The {gpu.name} gives {number(gpu.bandwidth / 1e12)} TB/s; for that "
-        f"{counted(-(-enough // call.in_flight), 'program')} must run at once.",
+        f"{counted(-(-enough // call.in_flight), 'program', 'programs', '.0f')} must run at once.",
         f"A launch takes {microseconds(model.LAUNCH)}; there are two, for the parts and for the merge. m, l and "
         f"O_acc of the parts are written and read, fp32, and merged {call.joined} at a time, a latency each.",
     ]
@@ -108,8 +111,3 @@ def microseconds(seconds: float) -> str:
     """Return seconds as a text: in microseconds, or in milliseconds where they are many."""
     size, unit = (1e3, "ms") if seconds >= 0.01 else (1e6, "µs")
     return f"{brief(seconds * size)}\u00a0{unit}"
-
-
-def counted(n: float, name: str) -> str:
-    """Return a count with its name, in the plural if need be."""
-    return f"{n:.0f} {name}{'s' * (n != 1)}"

@@ -1,5 +1,5 @@
 /** @import { Result } from "./types.js" */
-import { div, h, note, panel, setText, svg, symbol } from "../shared/elements.js";
+import { div, h, note, panel, setText, svg, symbol, typeset } from "../shared/elements.js";
 import { number } from "../shared/numbers.js";
 import { box, key, mark } from "./marks.js";
 
@@ -45,7 +45,7 @@ export class Cut {
     this.part = h("span", { class: "flash-note" }, key("some", "computed in part"));
     const side = div("flash-tiling-side", h("dl", {}, list), this.share, this.squares, this.part);
     this.size = note();
-    const title = [symbol("S"), ", cut into tiles"];
+    const title = typeset("S, cut into tiles");
     this.element = panel("tiling-cut", title, this.size, div("flash-tiling-cutting", this.picture, side));
   }
 

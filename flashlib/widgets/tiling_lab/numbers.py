@@ -169,16 +169,22 @@ def _words(result, N, d, B_r, B_c, capacity, dtype, causal):
         other_name, other = ("B_r", B_r) if own == "B_c" else ("B_c", B_c)
         # Without a mask the other size does not matter; a large one has few blocks to count.
         start = break_even(order, other if causal else LARGEST, N, d, dtype, causal)
-        where = f" ({other_name} = {other})" if causal else ""
+        where = f"({other_name} = {other})" if causal else ""
         words.append(_order_words(order.upper(), own, traffic[order.upper()]["ratio"], start, where))
     return words
 
 
 def _order_words(name, own, ratio, start, where):
     if ratio <= 1:
-        moved = f"{name} moves {number(ratio)} of what standard attention moves; "
-        return moved + (f"from {own} = {start} on it never moves more{where}." if start > 1 else "never more.")
-    moved = f"{name} moves more than standard attention, {number(ratio)} times as much; "
-    if start is None:
-        return moved + f"it moves more at every {own}{where}."
-    return moved + f"from {own} = {start} on it does not{where}."
+        said = f"{name} moves {number(ratio)} of what standard attention moves"
+        if start <= 1:
+            return f"{said}; never more."
+        said = f"{said}; from {own} = {start} on it never moves more"
+    else:
+        said = f"{name} moves more than standard attention, {number(ratio)} times as much"
+        said = (
+            f"{said}; it moves more at every {own}"
+            if start is None
+            else f"{said}; from {own} = {start} on it does not"
+        )
+    return f"{said} {where}." if where else f"{said}."

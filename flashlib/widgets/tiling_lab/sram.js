@@ -64,9 +64,11 @@ export class Sram {
     this.verdict.title = `${held} of ${room} bytes`;
     setText(this.verdict, `${text.held} of ${capacity} KB: ${fits ? "✓ fits" : "✕ does not fit"}`);
     setText(this.excess, fits ? "" : `▲ ${text.excess} KB too much`);
-    const where = gpus ? `${capacity} KB is the most for one thread block on: ${gpus}. ` : "";
-    const empty =
-      Math.max(B_r, B_c) > N ? `A block of more than N = ${N} rows is held whole, in part empty. ` : "";
-    setSentence(this.room, `${where}${empty}1 KB is 1024 bytes here.`);
+    const sentences = [
+      gpus && `${capacity} KB is the most for one thread block on: ${gpus}.`,
+      Math.max(B_r, B_c) > N && `A block of more than N = ${N} rows is held whole, in part empty.`,
+      "1 KB is 1024 bytes here.",
+    ];
+    setSentence(this.room, sentences.filter(Boolean).join(" "));
   }
 }

@@ -84,7 +84,7 @@ class TilingLab extends Widget {
     const chosen = (name) => (this.off ? result[name] : this.model.get(name));
     for (const { name, show } of this.sliders) {
       const value = chosen(name);
-      if (result.stops[name].includes(value)) show(value, result.stops[name], name === "capacity" ? " KB" : "");
+      if (result.stops[name].includes(value)) show(value, result.stops[name], name === "capacity" ? `${value} KB` : `${value}`);
     }
     for (const name of ["dtype", "causal", "order"]) this[name].show(chosen(name));
     if (!this.colour) this.paint();

@@ -54,7 +54,9 @@ class TilingLab(Lab):
             return bool(value)
         if name in CHOICES:
             return one_of(name, value, CHOICES[name])
-        return whole(name, value, *LIMITS[name], f", e.g. {name}={STOPS[name][2]}")
+        low, high = LIMITS[name]
+        accepted = f"pass a whole number from {low} to {high}, e.g. {name}={STOPS[name][2]}"
+        return whole(name, value, low, high, accepted)
 
     def _computed(self, setting):
         stops = {name: sorted({*STOPS[name], self._first[name], setting[name]}) for name in STOPS}

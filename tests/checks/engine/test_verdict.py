@@ -1,5 +1,6 @@
 """How a verdict is shown."""
 
+from flashlib.checks.engine import verdict
 from flashlib.checks.engine.verdict import MIME, STYLES, Outcome, Verdict
 
 WRONG = Verdict("merge", "wrong", "l < 0", (("input", "a = 1\nb = 2"), ("given", "<nan>")), printed="here\n")
@@ -16,6 +17,13 @@ def test_text():
         "  it printed:",
         "    here",
     ]
+
+
+def test_labels_are_aligned_by_their_width(monkeypatch):
+    texts = {"input": "输入", "given": "你的", "wrong": "错误", "{0}:": "{0}：", "{0}: {1}": "{0}：{1}"}
+    monkeypatch.setattr(verdict, "say", lambda text: texts.get(text, text))
+    assert repr(WRONG).splitlines()[:4] == ["错误：l < 0", "  输入： a = 1", "         b = 2", "  你的： <nan>"]
+    assert "<b>错误：</b>" in WRONG._repr_mimebundle_()["text/html"]
 
 
 def test_page_and_data():

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { BackwardFrames } from "../../../flashlib/widgets/backward_player/frames.js";
-import { bytes, counted, Frames, span } from "../../../flashlib/widgets/flash_player/frames.js";
+import { bytes, Frames, span } from "../../../flashlib/widgets/flash_player/frames.js";
+import { andList, counted } from "../../../flashlib/widgets/shared/language.js";
 import { drawn } from "./helpers.js";
 
 const SIZES = [
@@ -212,9 +213,10 @@ test("the errors of a frame are of before it adds, then of after", () => {
   assert.deepEqual(frames.error(frames.at(frames.last)), { block: undefined, whole: numbers[errors.whole + T], tiles: T });
 });
 
-test("spans, counts and bytes in words", () => {
+test("spans, counts, lists and bytes in words", () => {
   assert.deepEqual([span("row", [4, 5]), span("row", [4, 8])], ["row 4", "rows 4–7"]);
-  assert.deepEqual([counted(1, "step"), counted(0, "step")], ["1 step", "0 steps"]);
+  assert.deepEqual([0, 1].map((n) => counted(n, "step", "steps")), ["0 steps", "1 step"]);
+  assert.deepEqual([[], ["dK"], ["dK", "dV"], ["a", "b", "c"]].map(andList), ["", "dK", "dK and dV", "a, b and c"]);
   assert.deepEqual([7, 999, 1000, 1234567].map(bytes), ["7 B", "999 B", "1\u202f000 B", "1\u202f234\u202f567 B"]);
 });
 

@@ -146,14 +146,16 @@ export class Cell {
 
   /** A cell above, which this one needs, did not come to its end. */
   #fail({ cell, raised }) {
-    const link = Object.assign(document.createElement("a"), { href: `#cell-${cell}`, textContent: "a cell above" });
+    const link = Object.assign(document.createElement("a"), { href: `#cell-${cell}` });
+    link.textContent = "This cell needs a cell above, which did not come to its end:";
     const words = document.createElement("p");
-    words.append("This cell needs ", link, ", which did not come to its end:");
+    words.append(link);
     this.outputs.replaceChildren(words, printed(raised, "raises"));
   }
 
   #words({ first, count }, ms) {
-    const above = first.length ? `after ${first.length} ${first.length === 1 ? "cell" : "cells"} above, ` : "";
-    return `Ran here${above ? `, ${above}` : ", "}${took(ms)}. In [${count}]`;
+    if (!first.length) return `Ran here, ${took(ms)}. In [${count}]`;
+    const cells = first.length === 1 ? "1 cell" : `${first.length} cells`;
+    return `Ran here, after ${cells} above, ${took(ms)}. In [${count}]`;
   }
 }

@@ -5,6 +5,7 @@ from functools import partial
 
 from flashlib.checks.engine import Finding, Known, Verdict, exercise, solutions
 from flashlib.checks.harness import roles
+from flashlib.language.phrases import and_list
 from flashlib.pipeline import (
     Arrive,
     Compute,
@@ -143,8 +144,8 @@ def _check_product(product, wanted):
         raise Finding("product_unknown", name=product.name)
     tiles = [tile for _, tile in product.reads]
     if sorted(tiles) != sorted(wanted[product.name]):
-        right = " and ".join(wanted[product.name])
-        raise Finding("product_reads", name=product.name, given=" and ".join(tiles) or "nothing", right=right)
+        given, right = and_list(tiles) or "nothing", and_list(wanted[product.name])
+        raise Finding("product_reads", name=product.name, given=given, right=right)
     if product.flops != SIZES.flops:
         raise Finding("product_amount", name=product.name, given=product.flops)
 

@@ -10,6 +10,7 @@ from numbers import Integral
 
 from flashlib.checks.engine import Finding
 from flashlib.checks.engine.values import describe_value
+from flashlib.language.phrases import and_list
 
 AGAIN = {  # {how a page was given up before it was free and taken: the mistake if another gets it too}
     "freed_while_owned": "freed_twice", "freed_twice": "freed_twice", "left_while_owned": "left_while_owned",
@@ -201,7 +202,7 @@ class _Player:
                 raise Finding("page_anew", op=op, old=table[-1])
             return
         old, new = table[-1], slots[0][0]
-        fields = {"op": op, "old": old, "new": new, "owners": " and ".join(sorted(self.owners[old]))}
+        fields = {"op": op, "old": old, "new": new, "owners": and_list(sorted(self.owners[old]))}
         if new == old:
             raise Finding("shared_written", **fields)
         if copied is None:
@@ -220,7 +221,7 @@ class _Player:
             if row and table and table[-1] == i:
                 continue
             if self.owners[i]:
-                owners = " and ".join(sorted(self.owners[i]))
+                owners = and_list(sorted(self.owners[i]))
                 raise Finding("owned", op=op, page=i, owners=owners, log=self.log[i])
             self.log[i] = {AGAIN[how] for how in self.log[i] & AGAIN.keys()}
             table.append(i)

@@ -119,8 +119,9 @@ def _table(q_length, kv_length, q_offset, sliding_window, present=None):
         first = 0 if sliding_window is None else max(0, last - sliding_window + 1)
         for c in range(first, min(last + 1, kv_length)):
             right[r, c] = there[c]
-    padding = "" if present is None else f", present = {present}"
-    words = f"{q_length} queries from {q_offset} on, {kv_length} keys, a window of {sliding_window}{padding}"
+    words = f"{q_length} queries from {q_offset} on, {kv_length} keys, a window of {sliding_window}"
+    if present is not None:
+        words = f"{words}, present = {present}"
     arguments = q_length, kv_length, q_offset, sliding_window, np.array(there)
     return Case(words, arguments, right, tolerance=0)
 

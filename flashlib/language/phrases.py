@@ -1,0 +1,22 @@
+"""The names of a list in one text: "rows 0, 2 and 3"."""
+
+from collections.abc import Iterable
+
+from flashlib.language.texts import say
+
+
+def and_list(names: Iterable[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"; "" for no names."""
+    *others, last = [say(name) for name in names] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def or_list(names: Iterable[str]) -> str:
+    """Return "a", "a or b" or "a, b or c"; "" for no names."""
+    *others, last = [say(name) for name in names] or [""]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def counted(n: float, one: str, several: str, form: str = "") -> str:
+    """Return "1 row" or "2 rows"; form: of the number, as in an f-string."""
+    return f"{n:{form}} {one if n == 1 else several}"
