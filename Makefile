@@ -65,7 +65,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab models fresh test test-all notebooks site check fix test-gpu test-dao bench vllm deepspeed measure \
+.PHONY: help setup lab models fresh for-tests test test-all notebooks site check fix test-gpu test-dao bench vllm deepspeed measure \
         film lock clean moved
 
 help:
@@ -88,10 +88,12 @@ fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh
 # As many processes as conftest.py says, with one thread in each; all that start Python need its bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
 
-test: $(TESTS) $(NODE) $(LIVE) models ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
+for-tests: $(TESTS) $(NODE) $(LIVE) models
+
+test: for-tests ## run the short tests and every chapter (ARGS="-k tiled" or ARGS="tests/test_tiled.py" for some)
 	@$(PYTEST) -m "not long" $(ARGS)
 
-test-all: $(TESTS) $(NODE) $(LIVE) models ## run everything, in reverse order, and each file alone
+test-all: for-tests ## run everything, in reverse order, and each file alone
 	@$(PYTEST) --backwards $(ARGS)
 
 notebooks: setup ## execute all notebooks and store their outputs (CHAPTER=05: one; REFRESH=1: all outputs)
