@@ -319,9 +319,8 @@ def test_ci_installs_what_is_missing_and_runs_the_tests_with_all_tools(tmp_path)
         folder.program("sudo")
     for given, target in (((), "test"), (("test-all",), "test-all")):
         code, calls, said = folder.run("bash", ".ci/run", *given)
-        assert code == 0 and calls[-2:] == ["make for-tests [,,]", f"python3 tools/cpu.py make {target} [,,1]"], (
-            said
-        )
+        assert code == 0, said
+        assert calls[-2:] == ["make for-tests [,,]", f"python3 tools/cpu.py make {target} [,,1]"]
         assert not with_words(calls, *NEEDED.values())
     for program, package in NEEDED.items():
         os.rename(folder.bin / program, tmp_path / "away")
