@@ -17,6 +17,11 @@ def or_list(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def by_number(n: int, one: str, several: str) -> str:
+    """Return the sentence on one thing or that on several: its verb depends on how many there are."""
+    return one if n == 1 else several
+
+
 def counted(n: float, one: str, several: str, form: str = "") -> str:
     """Return "1 row" or "2 rows"; form: of the number, as in an f-string."""
     return f"{n:{form}} {one if n == 1 else several}"

@@ -129,7 +129,7 @@ def sentence(rank: int, places: dict[int, Place], returned: set[int]) -> str:
     where = f"line {place.line} of {place.function}" if place.line else "no line"
     where += f": {place.text}" if place.text else ""
     if not _waits(place):
-        return f"rank {rank} {'computes' if place.text else 'is'}, at {where}"
+        return f"rank {rank} computes, at {where}" if place.text else f"rank {rank} is at {where}"
     names = and_list(_awaited(rank, places, returned))
     return f"rank {rank} waits for {names}, at {where}" if names else f"rank {rank} waits, at {where}"
 
