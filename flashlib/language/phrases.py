@@ -1,4 +1,4 @@
-"""The names of a list in one text: "rows 0, 2 and 3"."""
+"""Lists, counts, and sentences that depend on a count: "rows 0, 2 and 3", "1 row", "2 rows"."""
 
 from collections.abc import Iterable
 
