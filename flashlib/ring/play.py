@@ -250,8 +250,9 @@ class Play:
             for one, kind, other in self._unmatched(r):
                 raise Fault(*_alone(r, one, kind, other))
             for one in self.open[r]:
-                how = f"the copy of {one.block} from" if one.arrays else "what it receives into"
-                said = f"rank {r} ends, and never waited for {how} {one.buffer}"
+                said = f"rank {r} ends, and never waited for what it receives into {one.buffer}"
+                if one.arrays:
+                    said = f"rank {r} ends, and never waited for the copy of {one.block} from {one.buffer}"
                 raise Fault(Kind.LEFT_BEHIND, r, said)
 
     def _unmatched(self, r):
