@@ -9,7 +9,7 @@ file stays English.
     reading        which strings are texts, and how values stand in them: "row {0} of {1}"
     python         the texts of a Python module, and the module with them translated
     script         the same of JavaScript
-    phrases        lists, "a, b and c", and counts, "1 row", "2 rows"
+    phrases        lists, "a, b and c", counts, "1 row", "2 rows", and sentences that depend on a count
     loading        modules of flashlib are translated as they are imported
 
 A sentence with values is looked up before they are filled in: where a module is loaded, or a widget's script is

@@ -1,4 +1,4 @@
-"""The names of a list in one text: "rows 0, 2 and 3"."""
+"""Lists, counts, and sentences that depend on a count: "rows 0, 2 and 3", "1 row", "2 rows"."""
 
 from collections.abc import Iterable
 
@@ -15,6 +15,11 @@ def or_list(names: Iterable[str]) -> str:
     """Return "a", "a or b" or "a, b or c"; "" for no names."""
     *others, last = [say(name) for name in names] or [""]
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def by_number(n: int, one: str, several: str) -> str:
+    """Return the sentence on one thing or that on several: its verb depends on how many there are."""
+    return one if n == 1 else several
 
 
 def counted(n: float, one: str, several: str, form: str = "") -> str:

@@ -10,36 +10,39 @@ READS = {  # what takes strings of files or of code
     *("startswith", "endswith", "removeprefix", "removesuffix", "split", "rsplit", "partition", "rpartition"),
     *("edited", "replace", "strip", "lstrip", "rstrip", "index", "find", "count"),
 }
+BARE = (ast.Name, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias)
 SAY = "__say__"  # what looks a value up, in a module that is translated
 IMPORT = f"from flashlib.language.texts import say_value as {SAY}"
 
 
 def found(tree: ast.AST) -> Iterator[tuple[str, Text]]:
     """Yield each string of a module with its template, but for those that no reader sees."""
-    if isinstance(tree, ast.JoinedStr):
-        yield _template(tree), tree
-        children: list[ast.AST] = [part.value for part in tree.values if isinstance(part, ast.FormattedValue)]
-    elif isinstance(tree, ast.Constant):
-        if isinstance(tree.value, str):
-            yield tree.value, tree
-        return
-    else:
-        children = _seen(tree)
-    for child in children:
-        yield from found(child)
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.JoinedStr):
+            yield _template(node), node
+            left += [part.value for part in reversed(node.values) if isinstance(part, ast.FormattedValue)]
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                yield node.value, node
+        else:
+            left += reversed(_seen(node))
 
 
 def _seen(node):
     """Return the children of a node in which texts may stand."""
     match node:
-        case ast.Expr(value=ast.Constant()):  # a docstring
-            return []
-        case ast.ClassDef(bases=[*_, ast.Name(id=name)]) if name.endswith("Enum"):
-            return []  # what a program knows them by; they are looked up where they are shown
         case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
             return [part for part in node.args if not isinstance(part, Text)]
         case ast.Call(func=ast.Attribute(attr=name)) if name in READS:
             return [node.func, *(part for part in node.args if not isinstance(part, Text))]
+        case ast.Call() | ast.Attribute():  # the most frequent
+            return _children(node)
+        case ast.Expr(value=ast.Constant()):  # a docstring
+            return []
+        case ast.ClassDef(bases=[*_, ast.Name(id=name)]) if name.endswith("Enum"):
+            return []  # what a program knows them by; they are looked up where they are shown
         case ast.Compare():
             return [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
         case ast.Assign(targets=[ast.Tuple()], value=ast.Constant()):
@@ -50,7 +53,18 @@ def _seen(node):
             return [*node.decorator_list, node.args, *node.body]
         case ast.arg():
             return []
-    return list(ast.iter_child_nodes(node))
+    return _children(node)
+
+
+def _children(node):
+    """Return the children of a node, but for names and signs, which are half of a tree."""
+    children = []
+    for name in node._fields:
+        value = getattr(node, name)
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST) and not isinstance(child, BARE):
+                children.append(child)
+    return children
 
 
 def _template(joined):

@@ -66,8 +66,8 @@ class Buffer:
     n_bytes: the most that it ever held.
     """
 
-    def __init__(self, name, arrays=(), block=None):
-        self.name, self.block, self.n_bytes = str(name), block, 0
+    def __init__(self, rank, name, arrays=(), block=None):
+        self.rank, self.name, self.block, self.n_bytes = rank, str(name), block, 0
         self.sending, self.receiving = 0, 0  # copies that the rank has not waited for
         self._arrays = ()
         self.fill(arrays, block)
@@ -79,17 +79,21 @@ class Buffer:
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What is in the buffer: not to be changed; `put` other arrays in their place."""
         if self.receiving:
-            raise Fault(Kind.READ_TOO_EARLY, None, f"reads {self} while it is being received: wait for it first")
+            said = f"rank {self.rank} reads {self} while it is being received: wait for it first"
+            raise Fault(Kind.READ_TOO_EARLY, self.rank, said)
         if not self._arrays:
-            raise Fault(Kind.EMPTY, None, f"reads {self}, in which there is nothing")
+            raise Fault(Kind.EMPTY, self.rank, f"rank {self.rank} reads {self}, in which there is nothing")
         return self._arrays
 
     def put(self, arrays: tuple[np.ndarray, ...], block: Block | None = None) -> None:
         """Fill the buffer by the rank itself, with copies of arrays."""
-        if self.sending or self.receiving:
-            how = "sent" if self.sending else "received"
-            said = f"puts {block or 'arrays'} into {self} while it is being {how}: wait for it first"
-            raise Fault(Kind.OVERWRITTEN, None, said)
+        what = block or "arrays"
+        if self.sending:
+            said = f"rank {self.rank} puts {what} into {self} while it is being sent: wait for it first"
+            raise Fault(Kind.OVERWRITTEN, self.rank, said)
+        if self.receiving:
+            said = f"rank {self.rank} puts {what} into {self} while it is being received: wait for it first"
+            raise Fault(Kind.OVERWRITTEN, self.rank, said)
         self.fill(arrays, block)
 
     def fill(self, arrays: tuple[np.ndarray, ...], block: Block | None) -> None:

@@ -147,8 +147,6 @@ class Play:
             self.now[r], self.results[r] = None, stop.value
             self.events.append(Event("end", r, self.clock[r], self.clock[r]))
             return
-        except Fault as fault:
-            raise Fault(fault.kind, r, f"rank {r} {fault.said}") from None
         except ValueError as error:
             if "read-only" not in str(error):
                 raise
@@ -165,17 +163,22 @@ class Play:
         try:
             arrays = buffer.arrays
         except Fault as fault:
-            raise Fault(fault.kind, r, f"rank {r} sends to {to}, and {fault.said}") from None
+            raise Fault(fault.kind, r, f"rank {r} sends to {to}: {fault.said}") from None
         buffer.sending += 1
         self._ask(r, "send", to, Asked(r, buffer, self.clock[r], arrays, buffer.block))
 
     def _receive(self, r, command):
         buffer, source = command.buffer, int(command.source)
-        if buffer.sending or buffer.receiving:
-            still = (
-                f"from which it still sends {buffer.block}" if buffer.sending else "into which it still receives"
+        if buffer.sending:
+            said = (
+                f"rank {r} receives from {source} into {buffer}, from which it still sends {buffer.block}: "
+                "wait for it first"
             )
-            said = f"rank {r} receives from {source} into {buffer}, {still}: wait for it first"
+            raise Fault(Kind.OVERWRITTEN, r, said)
+        if buffer.receiving:
+            said = (
+                f"rank {r} receives from {source} into {buffer}, into which it still receives: wait for it first"
+            )
             raise Fault(Kind.OVERWRITTEN, r, said)
         buffer.receiving = 1
         buffer.spoil()
@@ -247,8 +250,9 @@ class Play:
             for one, kind, other in self._unmatched(r):
                 raise Fault(*_alone(r, one, kind, other))
             for one in self.open[r]:
-                how = f"the copy of {one.block} from" if one.arrays else "what it receives into"
-                said = f"rank {r} ends, and never waited for {how} {one.buffer}"
+                said = f"rank {r} ends, and never waited for what it receives into {one.buffer}"
+                if one.arrays:
+                    said = f"rank {r} ends, and never waited for the copy of {one.block} from {one.buffer}"
                 raise Fault(Kind.LEFT_BEHIND, r, said)
 
     def _unmatched(self, r):

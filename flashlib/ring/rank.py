@@ -71,7 +71,7 @@ class Rank:
 
     def buffer(self, name: str, arrays: tuple = (), block: Block | None = None) -> Buffer:
         """Return a new buffer in this rank's memory."""
-        self.buffers.append(Buffer(name, arrays, block))
+        self.buffers.append(Buffer(self.r, name, arrays, block))
         return self.buffers[-1]
 
     def nothing(self) -> State:

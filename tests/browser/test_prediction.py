@@ -94,13 +94,13 @@ def test_what_is_missing_or_no_number_is_said_and_costs_no_reason(lab):
     parts = card(lab, CHOICE)
     parts.get_by_label("limit").fill("4.3")
     lab.page.keyboard.press("Enter")
-    assert "limit: not 4.3 (near: less than 10 % too large); left: weights." in parts.inner_text()
+    assert "limit: not 4.3 (near: less than 10 % too large). Left: weights." in parts.inner_text()
     parts.get_by_text("nan", exact=True).click()
     parts.get_by_label("limit").fill("4.16")
     lab.page.keyboard.press("Enter")
     assert outcome(parts) == "wrong" and "no term is inf, so there is no inf / inf" in parts.inner_text()
     parts.get_by_role("button", name="Show the answer").click()
-    assert "weights: not nan, but 0" in parts.inner_text()
+    assert "weights: not “nan”, but “0”" in parts.inner_text()
 
 
 def wait_until_kept(lab, folder, text):

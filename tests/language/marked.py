@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from flashlib.language import reading
+
 NAME = "marked.json"
 MARKED = re.compile("⟦[^⟦⟧]*⟧")
 NAMES = re.compile(  # what has the same name in every language: of numbers, GPUs, dtypes, code
@@ -25,6 +27,38 @@ def mark(text):
     """Return a text with marks around what stands between its values."""
     parts = VALUE.split(text)
     return "".join(part if n % 2 else part and f"⟦{part}⟧" for n, part in enumerate(parts))
+
+
+def wrap(text):
+    """Return a text with marks around all of it, and others around each of its values."""
+    return "⟦" + VALUE.sub(r"⟨\1⟩", text) + "⟧"
+
+
+class Wrapped:
+    """In place of {English: translated}: every text and every word, as `wrap` writes it, in the course or not."""
+
+    def __contains__(self, text):
+        return "⟦" not in text and (reading.is_text(text) or reading.is_word(text))
+
+    def __getitem__(self, text):
+        return wrap(text)
+
+    def get(self, text, default):
+        return wrap(text) if text in self else default
+
+
+def beside(shown):
+    """Return the wrapped texts that stand beside each other, and the signs between them."""
+    found, depth = [""], 0
+    for sign in shown:
+        if sign == "⟦":
+            found += [] if depth else [""]
+            depth += 1
+        found[-1] += sign
+        if sign == "⟧":
+            depth -= 1
+            found += [] if depth else [""]
+    return [one for one in found if one.strip()]
 
 
 def write(folder):

@@ -176,7 +176,7 @@ def test_states_by_hand():
     """Send and Wait, Receive and Wait: both ask, in either order; then the copy; both wait, in either order."""
 
     def make():
-        out, into = ring.Buffer("out", (np.ones(1),)), ring.Buffer("into")
+        out, into = ring.Buffer(0, "out", (np.ones(1),)), ring.Buffer(1, "into")
         return [iter([Send(1, out), Wait()]), iter([Receive(0, into), Wait(into)])]
 
     assert schedules.tried(make).states == 4 + 4

@@ -60,15 +60,18 @@ def _is_number(x):
 def _number(x, field):
     if _is_number(x):
         return x
-    unit = f"; it is in {field['unit']}" if field["unit"] else ""
-    raise WrongType(f"{_given(x)} is not a number: write one such as 12, 0.5 or 1e-3, without quotes{unit}")
+    if unit := field["unit"]:
+        raise WrongType(
+            f"{_given(x)} is not a number: write one such as 12, 0.5 or 1e-3, without quotes; it is in {unit}."
+        )
+    raise WrongType(f"{_given(x)} is not a number: write one such as 12, 0.5 or 1e-3, without quotes.")
 
 
 def _tuple(x, field):
     if isinstance(x, tuple | list) and len(x) == field["length"] and all(map(_is_number, x)):
         return list(x)
     example = ", ".join(map(str, range(1, field["length"] + 1)))
-    raise WrongType(f"{_given(x)} is not {field['length']} numbers: write them as a tuple, such as ({example})")
+    raise WrongType(f"{_given(x)} is not {field['length']} numbers: write them as a tuple, such as ({example}).")
 
 
 def _set(x, field):
@@ -78,20 +81,20 @@ def _set(x, field):
         if all(type(item) in (int, float, tuple) and item in choices.values() for item in items):
             return [text for text, choice in choices.items() if choice in items]
     among, example = ", ".join(choices), field["choices"][0]
-    raise WrongType(f"{_given(x)} is not a set of some of {among}: write them in braces, such as {{{example}}}")
+    raise WrongType(f"{_given(x)} is not a set of some of {among}: write them in braces, such as {{{example}}}.")
 
 
 def _bool(x, field):
     if isinstance(x, bool):
         return x
-    raise WrongType(f"{_given(x)} is neither True nor False: write one of the two, without quotes")
+    raise WrongType(f"{_given(x)} is neither True nor False: write one of the two, without quotes.")
 
 
 def _choice(x, field):
     if isinstance(x, str) and x in field["choices"]:
         return x
     choices = ", ".join(map(repr, field["choices"]))
-    raise WrongType(f"{_given(x)} is none of {choices}: write one of them, in quotes")
+    raise WrongType(f"{_given(x)} is none of {choices}: write one of them, in quotes.")
 
 
 ACCEPTED = {"number": _number, "tuple": _tuple, "set": _set, "bool": _bool, "choice": _choice}

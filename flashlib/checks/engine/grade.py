@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from flashlib.checks.engine.answer_types import written
+from flashlib.language.texts import say
 
 EXACT = 1e-9  # relative: a rounding in the last digits
 NEAR = 0.1
@@ -21,20 +22,25 @@ def grade(card: dict, answers: dict[str, Any], shows: bool = False) -> dict[str,
     if not answered:
         return {"outcome": "open", "sentence": ""}
     problems = [(field, _problem(field, answers[field["part"]], shows)) for field in answered]
-    problem = "; ".join(labelled(fields, field, problem) for field, problem in problems if problem)
+    problem = " ".join(labelled(fields, field, problem) for field, problem in problems if problem)
     left = ", ".join(field["label"] for field in fields if field not in answered)
     more = {}
     if problem:
         more = {"reason": card["reason"]} if shows and not left else {"hint": card["hint"]}
     if left:
-        return {"outcome": "open", "sentence": f"{problem or 'right so far'}; left: {left}."} | more
-    outcome, sentence = ("wrong", f"{problem}.") if problem else ("right", card["reason"])
-    return {"outcome": outcome, "sentence": sentence} | more
+        sentence = " ".join([problem, f"Left: {left}."]) if problem else f"right so far; left: {left}."
+        return {"outcome": "open", "sentence": sentence} | more
+    return {"outcome": "wrong" if problem else "right", "sentence": problem or card["reason"]} | more
 
 
 def labelled(fields: list[dict], field: dict, sentence: str) -> str:
     """Return a sentence on a field with its label, if there are several."""
     return f"{field['label']}: {sentence}" if len(fields) > 1 else sentence
+
+
+def quoted(field: dict, text: str) -> str:
+    """Return an answer as a sentence has it: a choice, which may be words, in quotation marks."""
+    return f"“{say(text)}”" if field["kind"] == "choice" else text
 
 
 def equal(given: Any, right: Any, tolerance: float) -> bool:
@@ -47,15 +53,17 @@ def equal(given: Any, right: Any, tolerance: float) -> bool:
 
 
 def _problem(field, value, shows):
-    """Return what is wrong with the value of one part, or ""."""
+    """Return a sentence on the value of one part if it is wrong, else ""."""
     right, tolerance = field["right"], field["tolerance"]
     if equal(value, right, tolerance):
         return ""
     known = (why for wrong, why in field["wrong"] if equal(value, wrong, tolerance))
     why = next(known, None) or (_nearly(value, right, field) if field["kind"] == "number" else "")
     why = "" if not shows and tells(field, why) else why
-    text = written(value)
-    return f"not {text}{', but ' + field['shown'] if shows else ''}{why and f' ({why})'}"
+    text, right = quoted(field, written(value) or "set()"), quoted(field, field["shown"])
+    if shows:
+        return f"not {text}, but {right} ({why})." if why else f"not {text}, but {right}."
+    return f"not {text} ({why})." if why else f"not {text}."
 
 
 def tells(field: dict, sentence: str) -> bool:
@@ -68,7 +76,7 @@ def _nearly(given, right, field):
     if not (math.isfinite(given) and given and right):
         return ""
     if field["tolerance"] and abs(given / right - 1) <= NEAR:
-        return f"near: less than 10 % too {'large' if given > right else 'small'}"
+        return "near: less than 10 % too large" if given > right else "near: less than 10 % too small"
     factors = [*FACTORS, *(1 / factor for factor in FACTORS)] if field["unit"] else []
     if any(equal(given, right * factor, field["tolerance"]) for factor in factors):
         return f"right but for the unit: the answer is in {field['unit']}"

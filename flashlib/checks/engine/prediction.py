@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashlib.checks.engine import answer_types, folders, progress_file
 from flashlib.checks.engine.answer_types import WrongType
-from flashlib.checks.engine.grade import grade, labelled
+from flashlib.checks.engine.grade import grade, labelled, quoted
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.language.texts import say
 
@@ -67,17 +67,17 @@ def predict(name: str, *answer: object, show: bool = False, **parts: object) -> 
     """
     if name not in questions():
         near = difflib.get_close_matches(str(name), questions(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        return Verdict(str(name), Outcome.NOT_CHECKED, f"there is no question {name!r}{hint}")
+        unknown = f"there is no question {name!r}"
+        if near:
+            unknown = f"there is no question {name!r}; did you mean {near[0]!r}?"
+        return Verdict(str(name), Outcome.NOT_CHECKED, unknown)
     question = questions()[name]
     if not answer and not parts and not show:
         return _card(question)
     fields = [{**one, "label": one["part"]} for one in _fields(question)]
     given = {part: x for part, x in {**_only(answer), **parts}.items() if x is not ...}
     if unknown := sorted(given.keys() - {one["part"] for one in fields}):
-        accepted = ", ".join(f"{one['part']}=..." if one["part"] else "..." for one in fields)
-        what = f"there is no part {unknown[0]!r}" if unknown[0] else "it has several parts"
-        return Verdict(name, Outcome.NOT_CHECKED, f"{what}: checks.predict({name!r}, {accepted})")
+        return Verdict(name, Outcome.NOT_CHECKED, _unknown_part(name, unknown[0], fields))
     answers, problem = _accepted(fields, given)
     if problem:
         return Verdict(name, Outcome.NOT_ANSWERED, problem)
@@ -87,8 +87,15 @@ def predict(name: str, *answer: object, show: bool = False, **parts: object) -> 
     return Verdict(name, OUTCOMES[found["outcome"]], found["sentence"], tuple(_details(name, found)))
 
 
+def _unknown_part(name, part, fields):
+    """Return what to say of an answer to a part that the question does not have, or to none of several parts."""
+    accepted = ", ".join(f"{one['part']}=..." if one["part"] else "..." for one in fields)
+    call = f"checks.predict({name!r}, {accepted})"
+    return f"there is no part {part!r}: {call}" if part else f"it has several parts: {call}"
+
+
 def _accepted(fields, given):
-    """Return the answers of those given, {part: value}, and a sentence on those of a wrong type, or ""."""
+    """Return the answers of those given, {part: value}, and sentences on those of a wrong type, or ""."""
     answers, problems = {}, []
     for one in fields:
         if one["part"] in given:
@@ -96,14 +103,14 @@ def _accepted(fields, given):
                 answers[one["part"]] = answer_types.accepted(given[one["part"]], one)
             except WrongType as problem:
                 problems.append(labelled(fields, one, str(problem)))
-    return answers, f"{'; '.join(problems)}." if problems else ""
+    return answers, " ".join(problems)
 
 
 def _unanswered(question, fields, show):
     if not show:
         sentence = "put what you expect in place of the dots, then run this cell"
         return Verdict(question.name, Outcome.NOT_ANSWERED, sentence)
-    right = "; ".join(f"{one['part']}: {one['shown']}" if one["part"] else one["shown"] for one in fields)
+    right = "; ".join(labelled(fields, one, quoted(one, one["shown"])) for one in fields)
     return Verdict(question.name, Outcome.NOT_ANSWERED, f"the answer is {right}", (("why", question.reason),))
 
 

@@ -55,8 +55,10 @@ def _read():
     except OSError as error:
         return nothing, f"{file.name} cannot be read ({error.strerror}), so progress is not kept."
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        problem = "is not a progress file any more, and is left as it is: delete it to start anew."
-        return nothing, f"{file.name} {problem}"
+        return (
+            nothing,
+            f"{file.name} is not a progress file any more, and is left as it is: delete it to start anew.",
+        )
 
 
 def _write(found):

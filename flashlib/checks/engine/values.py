@@ -192,4 +192,4 @@ def _text(x):
 
 def _type(x):
     name = cut(type(x).__name__, 100)
-    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
+    return f"an {name}" if name[:1] in "aeiouAEIOU" else f"a {name}"

@@ -289,13 +289,14 @@ def _last_events(run):
 
 
 def told(event: ring.Event) -> str:
-    """Return an event in a few words."""
-    what = {
-        "send": f"asks to send {event.buffer} to {event.other}",
-        "receive": f"asks to receive from {event.other} into {event.buffer}",
-        "copy": f"has sent {event.n_bytes} bytes to {event.other}",
-        "wait": f"has waited for {event.buffer or 'all copies'}",
-        "compute": f"has computed {event.tiles} tiles with the keys of {event.block.rank if event.block else '?'}",
-        "end": "ends",
+    """Return when an event ended, and a sentence on it."""
+    r, source = event.rank, event.block.rank if event.block else "?"
+    sentence = {
+        "send": f"rank {r} asks to send {event.buffer} to {event.other}",
+        "receive": f"rank {r} asks to receive from {event.other} into {event.buffer}",
+        "copy": f"rank {r} has sent {event.n_bytes} bytes to {event.other}",
+        "wait": f"rank {r} has waited for {event.buffer or 'all copies'}",
+        "compute": f"rank {r} has computed {event.tiles} tiles with the keys of {source}",
+        "end": f"rank {r} ends",
     }[event.kind]
-    return f"{event.stop:6.2f} rank {event.rank} {what}"
+    return f"{event.stop:6.2f} {sentence}"

@@ -129,7 +129,7 @@ def sentence(rank: int, places: dict[int, Place], returned: set[int]) -> str:
     where = f"line {place.line} of {place.function}" if place.line else "no line"
     where += f": {place.text}" if place.text else ""
     if not _waits(place):
-        return f"rank {rank} {'computes' if place.text else 'is'}, at {where}"
+        return f"rank {rank} computes, at {where}" if place.text else f"rank {rank} is at {where}"
     names = and_list(_awaited(rank, places, returned))
     return f"rank {rank} waits for {names}, at {where}" if names else f"rank {rank} waits, at {where}"
 
@@ -148,7 +148,7 @@ def _awaited(rank, places, returned):
     call, group = places[rank].call, places[rank].group
     if call not in ("", "wait", "batch_isend_irecv", *POINT_TO_POINT):
         absent = [r for r in group if r != rank and (r in returned or r not in places or places[r].call != call)]
-        return [f"rank {r} ({_has_returned(r, returned) or f'not in {call}'})" for r in absent]
+        return [f"rank {r} (returned)" if r in returned else f"rank {r} (not in {call})" for r in absent]
     begun = {r: Counter({(kind, peer): n for kind, peer, n in place.begun}) for r, place in places.items()}
     found = []
     for (kind, peer), count in sorted(begun[rank].items()):
@@ -160,15 +160,13 @@ def _awaited(rank, places, returned):
             ):
                 found.append("whoever sends to it")
         elif peer in begun and count > _answers(begun[peer], kind, rank):
-            missing = "has not sent to it" if kind == "recv" else "does not receive from it"
-            found.append(f"rank {peer} ({_has_returned(peer, returned) or missing})")
+            missing = f"rank {peer} (does not receive from it)"
+            if kind == "recv":
+                missing = f"rank {peer} (has not sent to it)"
+            found.append(f"rank {peer} (returned)" if peer in returned else missing)
     return found
 
 
 def _answers(begun, kind, rank):
     """Return how many of a rank's messages, or of its calls to receive, another one has answered, at most."""
     return begun["recv", rank] + begun["recv", ANYONE] if kind == "send" else begun["send", rank]
-
-
-def _has_returned(peer, returned):
-    return "returned" if peer in returned else ""

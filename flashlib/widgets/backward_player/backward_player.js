@@ -124,12 +124,13 @@ class Backward extends Stepped {
 
   ending() {
     const { T, T_r, T_c, gradients, dtype } = this.frames;
-    const tiles =
-      T < T_r * T_c ? `${T} of ${T_r * T_c} tiles were` : `${counted(T, "tile", "tiles")} ${T === 1 ? "was" : "were"}`;
+    const tiles = T < T_r * T_c ? `${T} of ${T_r * T_c} tiles` : counted(T, "tile", "tiles");
     const names = andList([...gradients].sort());
     const { whole } = this.frames.error(this.at);
     const error = `largest error ${errorInWords(whole, dtype)}`;
-    return `${tiles} recomputed and dropped, none was stored. In HBM: ${names}, ${error}.`;
+    return T === 1
+      ? `${tiles} was recomputed and dropped, none was stored. In HBM: ${names}, ${error}.`
+      : `${tiles} were recomputed and dropped, none was stored. In HBM: ${names}, ${error}.`;
   }
 }
 

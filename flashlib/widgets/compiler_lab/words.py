@@ -3,7 +3,7 @@
 import collections
 from typing import TYPE_CHECKING
 
-from flashlib.language.phrases import and_list, counted
+from flashlib.language.phrases import and_list, by_number, counted
 
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.compiled import Compiled
@@ -88,9 +88,11 @@ def _programs(report):
         return _verdict(words, True)
     if not report.programs:
         return _verdict(f"No program fits on a {maker.unit}: too few {and_list(least)}.", True)
-    verb = "allows" if least == [maker.shared] else "allow"
-    fit = f"{counted(report.programs, 'program', 'programs')} {'fits' if report.programs == 1 else 'fit'}"
-    return _verdict(f"{fit} on a {maker.unit} at a time: {and_list(least)} {verb} no more.")
+    n, unit = report.programs, maker.unit
+    fit = by_number(n, f"1 program fits on a {unit} at a time", f"{n} programs fit on a {unit} at a time")
+    if least == [maker.shared]:  # registers and warps are several
+        return _verdict(f"{fit}: {maker.shared} allows no more.")
+    return _verdict(f"{fit}: {and_list(least)} allow no more.")
 
 
 def _verdict(text, bad=False):

@@ -21,8 +21,8 @@ function off(now, exact) {
   if (now === exact) return "exact";
   if (now === 0) return "lost";
   if (now * exact <= 0) return "of another sign";
-  const share = now / exact - 1;
-  return `${percent(Math.abs(share))} too ${share > 0 ? "large" : "small"}`;
+  const share = percent(Math.abs(now / exact - 1));
+  return now / exact > 1 ? `${share} too large` : `${share} too small`;
 }
 
 /**

@@ -156,8 +156,9 @@ class Player extends Stepped {
     const { T, T_r, T_c, N_q, numbers, inputs, learner } = this.frames;
     let tiles = `${counted(T, "tile", "tiles")} of S`;
     if (T < T_r * T_c) tiles = `${T} of ${T_r * T_c} tiles of S`;
-    let ended = `${tiles} ${T === 1 ? "was" : "were"} computed and dropped, none was stored. O and lse are in HBM.`;
-    if (learner) ended = `${tiles} were computed.`;
+    let ended = `${tiles} were computed and dropped, none was stored. O and lse are in HBM.`;
+    if (T === 1) ended = `${tiles} was computed and dropped, none was stored. O and lse are in HBM.`;
+    if (learner) ended = T === 1 ? `${tiles} was computed.` : `${tiles} were computed.`;
     return N_q ? `${ended} Row ${this.selected}: lse = ${number(numbers[inputs.lse + this.selected])}.` : ended;
   }
 }

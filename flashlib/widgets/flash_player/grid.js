@@ -3,7 +3,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Trace } from "./frames.js" */
 /** @import { At } from "./types.js" */
-import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
+import { div, h, note, panel, setSentence, setText, svg } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 import { mark } from "./legend.js";
 import { Matrix } from "./matrix.js";

@@ -55,14 +55,15 @@ const SENTENCES = {
     return `${name}: the maximum m did not grow, it stays ${number(m)}.`;
   },
   rescale: ({ name, m_old, m, alpha, l_old, l_rescaled, l_true }) => {
-    const is = l_true === undefined ? "is" : "should be"; // whether a learner's code does so is another matter
     if (m_old === -Infinity)
       return `${name} has summed nothing yet, so there is nothing to rescale: alpha = exp(−∞) = 0.`;
     if (m === m_old) return `${name}: the maximum m did not grow; alpha = ${number(alpha)}, nothing is rescaled.`;
     const grew = `the maximum m grew from ${number(m_old)} to ${number(m)}`;
     const factor = `alpha = exp(${number(m_old)} − ${inBrackets(m)}) = ${number(alpha)}`;
     const l = `l from ${number(l_old)} to ${number(l_rescaled)}`;
-    return `${name}: ${grew}, so everything summed so far ${is} multiplied by ${factor}: ${l}, and O_acc too.`;
+    return l_true === undefined
+      ? `${name}: ${grew}, so everything summed so far is multiplied by ${factor}: ${l}, and O_acc too.`
+      : `${name}: ${grew}, so everything summed so far should be multiplied by ${factor}: ${l}, and O_acc too.`;
   },
   weights: ({ name, weights }) =>
     `${name} of P_ij: exp(score − m), at most 1 each, together ${number(weights.reduce((sum, p) => sum + p, 0))}.`,

@@ -1,6 +1,6 @@
 """The sentences of MaskLab."""
 
-from flashlib.language.phrases import and_list
+from flashlib.language.phrases import and_list, by_number
 from flashlib.pictures.numbers import number
 from flashlib.widgets.mask_lab.numbers import ENTRY, HIDDEN, ITEM
 
@@ -12,18 +12,19 @@ def summary(result: dict) -> str:
     tiles, scores = result["tiles"], result["scores"]
     if not tiles["computed"]:
         return "Every tile is hidden: nothing is computed, and O is 0."
-    hidden = tiles["hidden"]
-    others = "the other one is" if hidden == 1 else f"the other {hidden} are"
-    skipped = f"{others} hidden and skipped" if hidden else "none is hidden"
-    share = number(100 * scores["seen"] / scores["computed"])
-    return (
-        f"{tiles['computed']} of {tiles['all']} tiles {_are(tiles['computed'])} computed; {skipped}. "
-        f"Of the {scores['computed']} scores computed {scores['seen']} {_are(scores['seen'])} seen, {share}%."
+    hidden, total, n = tiles["hidden"], tiles["all"], tiles["computed"]
+    rest = "none is hidden"
+    if hidden:
+        one = "the other one is hidden and skipped"
+        rest = by_number(hidden, one, f"the other {hidden} are hidden and skipped")
+    on_tiles = by_number(
+        n, f"1 of {total} tiles is computed; {rest}.", f"{n} of {total} tiles are computed; {rest}."
     )
-
-
-def _are(count):
-    return "is" if count == 1 else "are"
+    computed, seen = scores["computed"], scores["seen"]
+    share = number(100 * seen / computed)
+    one = f"Of the {computed} scores computed 1 is seen, {share}%."
+    several = f"Of the {computed} scores computed {seen} are seen, {share}%."
+    return f"{on_tiles} {by_number(seen, one, several)}"
 
 
 def loop(result: dict) -> str:

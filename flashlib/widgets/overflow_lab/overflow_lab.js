@@ -143,8 +143,8 @@ class OverflowLab extends Widget {
     for (const [k, button] of this.neighbours.entries()) {
       const [value, text] = neighbours[k];
       setText(button, k ? `${text} ${signs[k]}` : `${signs[k]} ${text}`);
-      put(button, "aria-label", `${k ? "next" : "previous"} ${name} number, ${text}`);
-      put(button, "title", `${k ? "next" : "previous"} ${name} number (${k ? "right" : "left"} arrow)`);
+      put(button, "aria-label", k ? `next ${name} number, ${text}` : `previous ${name} number, ${text}`);
+      put(button, "title", k ? `next ${name} number (right arrow)` : `previous ${name} number (left arrow)`);
       button.disabled = value < range[0] || value > range[1];
     }
     for (const { name: threshold, title, button, value } of this.thresholds) {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.language.phrases import counted
+from flashlib.language.phrases import by_number, counted
 from flashlib.widgets.pages_lab.look import Fault, Look, ask, shown
 from flashlib.widgets.settings import is_whole
 
@@ -130,10 +130,9 @@ def check_refusal(needed: int, before: Look, after: Look, n_pages: int) -> None:
     """Raise Fault if no page was given where there were enough, or if the refusal changed something."""
     room = n_pages - len({page for own in before.pages.values() for page in own})
     if needed <= room:
-        pages, has = counted(needed, "page", "pages"), "has" if room == 1 else "have"
-        raise Fault(
-            f"append says that no pages are left. It needs {pages}, and {room} {has} no owner: some are lost."
-        )
+        pages = counted(needed, "page", "pages")
+        left = by_number(room, "1 has no owner", f"{room} have no owner")
+        raise Fault(f"append says that no pages are left. It needs {pages}, and {left}: some are lost.")
     if (after.pages, after.lengths) != (before.pages, before.lengths):
         raise Fault(
             "append found no pages, and yet it changed a block table: after an error all must be as before."

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from flashlib.language.phrases import by_number
+
 SYSTEM = tuple(range(100, 118))  # a prompt that several requests begin with
 GUESSES = 5  # of one step of speculation
 
@@ -127,11 +129,16 @@ def _speculation(n_pages, page):
         for name, counts in rejected.items():
             ops.append(Op("append", name, GUESSES, why=f"{GUESSES} guesses of a small model are tried at once."))
             if n := counts[step]:
-                right = (
-                    f"{GUESSES - n} of them {'was' if GUESSES - n == 1 else 'were'} right" if n < GUESSES else ""
-                )
-                ops.append(Op("drop", name, n, why=f"{right or 'None was right'}; the others are dropped."))
+                ops.append(Op("drop", name, n, why=_dropped(GUESSES - n)))
     return [*ops, *_end("A", "B")]
+
+
+def _dropped(right):
+    """Return the sentence on guesses of which so many were right."""
+    if not right:
+        return "None was right; the others are dropped."
+    several = f"{right} of them were right; the others are dropped."
+    return by_number(right, "1 of them was right; the others are dropped.", several)
 
 
 SCENARIOS = {

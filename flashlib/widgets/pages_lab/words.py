@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flashlib.language.phrases import and_list, counted
+from flashlib.language.phrases import and_list, by_number, counted
 from flashlib.widgets.pages_lab.look import Look
 
 MOST_NAMED = 6  # pages, or runs of them
@@ -23,11 +23,13 @@ def started(name: str, known: int, tokens: Sequence[int], before: Look, after: L
     sentences = [f"The first {known} of its {len(tokens)} tokens are known and need not be computed."]
     owners = sorted({other for page in own for other in after.owners(page) if other != name})
     if shared := [page for page in own if len(after.owners(page)) > 1]:
-        sentences.append(f"{pages(shared)} {are(shared)} shared with {and_list(owners)}.")
-    if kept := [page for page in own if page in before.kept and page not in shared]:
+        which, names = pages(shared), and_list(owners)
         sentences.append(
-            f"{pages(kept)}, kept for {'their' if len(kept) > 1 else 'its'} content, {are(kept)} {name}'s."
+            by_number(len(shared), f"{which} is shared with {names}.", f"{which} are shared with {names}.")
         )
+    if kept := [page for page in own if page in before.kept and page not in shared]:
+        one = f"{pages(kept)}, kept for its content, is {name}'s."
+        sentences.append(by_number(len(kept), one, f"{pages(kept)}, kept for their content, are {name}'s."))
     return " ".join(sentences)
 
 
@@ -36,26 +38,34 @@ def appended(name: str, page: int, copied: list[int], before: Look, after: Look)
     taken = [one for one in after.pages[name] if one not in old]
     sentences = []
     if copied:
-        why = "was shared, so it" if len(before.owners(copied[0])) > 1 else f"is {name}'s alone, and yet it"
-        sentences.append(f"Page {copied[0]} {why} was copied to page {copied[1]}.")
-        taken.remove(copied[1])
+        shared, copy = copied
+        if len(before.owners(shared)) > 1:
+            sentences.append(f"Page {shared} was shared, so it was copied to page {copy}.")
+        else:
+            sentences.append(f"Page {shared} is {name}'s alone, and yet it was copied to page {copy}.")
+        taken.remove(copy)
     elif not taken:
         sentences.append(f"Page {old[-1]} is {name}'s alone and has room: no page is taken.")
     elif before.lengths[name] % page:
         sentences.append(f"Page {old[-1]} had room for {page - before.lengths[name] % page}.")
     kept = [one for one in taken if one in before.kept]
     if free := [one for one in taken if one not in kept]:
-        sentences.append(f"{pages(free)} {were(free)} free and {are(free)} taken.")
+        which = pages(free)
+        sentences.append(
+            by_number(len(free), f"{which} was free and is taken.", f"{which} were free and are taken.")
+        )
     if kept:
-        its, content, is_ = ("their", "contents", "are") if len(kept) > 1 else ("its", "content", "is")
-        sentences.append(f"{pages(kept)}, kept for {its} {content}, {is_} taken: the {content} {is_} lost.")
+        one = f"{pages(kept)}, kept for its content, is taken: the content is lost."
+        several = f"{pages(kept)}, kept for their contents, are taken: the contents are lost."
+        sentences.append(by_number(len(kept), one, several))
     return " ".join(sentences)
 
 
 def forked(name: str, of: str, after: Look) -> str:
-    own = after.pages[name]
-    same = f"{name} has the same {counted(after.lengths[name], 'token', 'tokens')} as {of}"
-    return f"{same}, in the same {pages(own).lower()}: nothing is copied." if own else f"{same}."
+    tokens = counted(after.lengths[name], "token", "tokens")
+    if own := after.pages[name]:
+        return f"{name} has the same {tokens} as {of}, in the same {pages(own).lower()}: nothing is copied."
+    return f"{name} has the same {tokens} as {of}."
 
 
 def released(name: str, before: Look, after: Look) -> str:
@@ -64,19 +74,25 @@ def released(name: str, before: Look, after: Look) -> str:
     stay = [page for page in gone if after.owners(page)]
     kept = [page for page in gone if page in after.kept]
     free = [page for page in gone if page not in stay and page not in kept]
-    sentences = [f"{pages(stay)} {stays(stay)} with {_owners(stay, after)}."] if stay else []
-    its = "their" if len(kept) > 1 else "its"
-    sentences += [f"{pages(kept)} {are(kept)} kept for {its} content."] if kept else []
-    sentences += [f"{pages(free)} {are(free)} free."] if free else []
+    sentences = []
+    if stay:
+        which, names = pages(stay), _owners(stay, after)
+        sentences.append(by_number(len(stay), f"{which} stays with {names}.", f"{which} stay with {names}."))
+    if kept:
+        one = f"{pages(kept)} is kept for its content."
+        sentences.append(by_number(len(kept), one, f"{pages(kept)} are kept for their content."))
+    if free:
+        sentences.append(by_number(len(free), f"{pages(free)} is free.", f"{pages(free)} are free."))
     return " ".join(sentences) or "No page becomes free."
 
 
 def refused(needed: int, before: Look, n_pages: int, raised: str) -> str:
     owned = {page for own in before.pages.values() for page in own}
     free = n_pages - len(owned) - len(before.kept)
-    room = f"{free or 'none'} {'is' if free < 2 else 'are'} free"
+    room = by_number(free, "1 is free", f"{free} are free") if free else "none is free"
     if before.kept:
-        room = f"{room} and {len(before.kept)} {are(before.kept)} kept"
+        kept = len(before.kept)
+        room = by_number(kept, f"{room} and 1 is kept", f"{room} and {kept} are kept")
     return f"It needs {counted(needed, 'page', 'pages')}, and {room}: {raised}. Nothing was changed."
 
 
@@ -124,18 +140,6 @@ def pages(numbers: list[int]) -> str:
 
 def _parts(first, last):
     return [str(first)] + [str(last)] * (last > first) if last < first + 2 else [f"{first} to {last}"]
-
-
-def are(numbers: Sequence) -> str:
-    return "are" if len(numbers) > 1 else "is"
-
-
-def were(numbers: Sequence) -> str:
-    return "were" if len(numbers) > 1 else "was"
-
-
-def stays(numbers: Sequence) -> str:
-    return "stay" if len(numbers) > 1 else "stays"
 
 
 def _owners(numbers, after):

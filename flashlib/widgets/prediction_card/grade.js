@@ -1,6 +1,7 @@
 // Whether an answer is right, and what there is to say of it: as flashlib/checks/engine/grade.py does for a call.
 
 /** @import { Answer, Asked, Field, Value } from "./types.js" */
+import { say } from "../shared/language.js";
 
 const EXACT = 1e-9; // relative: a rounding in the last digits
 const NEAR = 0.1;
@@ -41,7 +42,7 @@ export const labelled = (fields, field, sentence) => (fields.length > 1 ? `${fie
 function nearly(given, right, { tolerance, unit }) {
   if (given === 0 || right === 0) return "";
   if (tolerance && Math.abs(given / right - 1) <= NEAR)
-    return `near: less than 10 % too ${given > right ? "large" : "small"}`;
+    return given > right ? "near: less than 10 % too large" : "near: less than 10 % too small";
   const factors = unit ? [...FACTORS, ...FACTORS.map((factor) => 1 / factor)] : [];
   if (factors.some((factor) => isEqual(given, right * factor, tolerance)))
     return `right but for the unit: the answer is in ${unit}`;
@@ -59,18 +60,27 @@ function tells({ shown }, sentence) {
 }
 
 /**
- * What is wrong with the answer to one part, or "".
+ * An answer as a sentence has it: a choice, which may be words, in quotation marks.
+ * @param {Field} field
+ * @param {string} text
+ */
+const quoted = ({ kind }, text) => (kind === "choice" ? `“${say(text)}”` : text);
+
+/**
+ * A sentence on the answer to one part if it is wrong, else "".
  * @param {Field} field
  * @param {Answer} answer
  * @param {boolean} shows
  */
 function problemOf(field, { text, value }, shows) {
-  const { right, shown, wrong, tolerance } = field;
+  const { right, wrong, tolerance } = field;
   if (isEqual(value, right, tolerance)) return "";
   const known = wrong.find(([one]) => isEqual(value, one, tolerance));
   let why = known ? known[1] : typeof value === "number" && typeof right === "number" ? nearly(value, right, field) : "";
   if (!shows && tells(field, why)) why = "";
-  return `not ${short(text)}${shows ? `, but ${shown}` : ""}${why && ` (${why})`}`;
+  const [said, shown] = [quoted(field, short(text)), quoted(field, field.shown)];
+  if (shows) return why ? `not ${said}, but ${shown} (${why}).` : `not ${said}, but ${shown}.`;
+  return why ? `not ${said} (${why}).` : `not ${said}.`;
 }
 
 /**
@@ -86,13 +96,13 @@ export function grade({ fields, reason, hint }, answers, shows = false) {
   const wrong = answered
     .map((field) => ({ field, problem: problemOf(field, answers[field.part], shows) }))
     .filter(({ problem }) => problem);
-  const problem = wrong.map((one) => labelled(fields, one.field, one.problem)).join("; ");
+  const problem = wrong.map((one) => labelled(fields, one.field, one.problem)).join(" ");
   const left = fields.filter((field) => !answered.includes(field));
   const more = problem ? (shows && !left.length ? { reason } : { hint }) : {};
   if (left.length) {
-    const sentence = `${problem || "right so far"}; left: ${left.map(({ label }) => label).join(", ")}.`;
+    const labels = left.map(({ label }) => label).join(", ");
+    const sentence = problem ? [problem, `Left: ${labels}.`].join(" ") : `right so far; left: ${labels}.`;
     return { outcome: "open", sentence, again: left.map(({ part }) => part), ...more };
   }
-  const outcome = problem ? "wrong" : "right";
-  return { outcome, sentence: problem ? `${problem}.` : reason, again: wrong.map(({ field }) => field.part), ...more };
+  return { outcome: problem ? "wrong" : "right", sentence: problem || reason, again: wrong.map(({ field }) => field.part), ...more };
 }

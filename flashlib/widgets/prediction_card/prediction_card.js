@@ -48,7 +48,7 @@ class Card extends Widget {
     const { slips } = readAll(this.card.fields, texts);
     if (slips.length) {
       const again = slips.map(({ part }) => part);
-      const sentence = `${slips.map((slip) => slip.sentence).join("; ")}.`;
+      const sentence = slips.map((slip) => slip.sentence).join(" ");
       this.#tell({ outcome: "open", sentence, again }, () => true);
       this.#retry();
       return;
@@ -92,8 +92,8 @@ class Card extends Widget {
     const [sign, word] = SAID[outcome];
     const isForm = outcome === "open" && hint === undefined; // how to write an answer: as it is typed
     const said = [h("p", {}, `${sign} `, h("b", {}, word), " ", isForm ? sentence : typeset(sentence))];
-    if (hint) said.push(h("p", {}, h("b", {}, "Hint: "), typeset(hint)));
-    if (reason) said.push(h("p", {}, "Why: ", typeset(reason)));
+    if (hint) said.push(h("p", {}, h("b", {}, "Hint:"), " ", typeset(hint)));
+    if (reason) said.push(h("p", {}, "Why:", " ", typeset(reason)));
     this.verdict.replaceChildren(...(sentence ? said : []));
   }
 

@@ -35,4 +35,4 @@ class PredictionCard(Widget):
 
     def __repr__(self):
         labels = ", ".join(field["label"] for field in self.card["fields"])
-        return f"A card asks for your prediction{labels and f' of {labels}'}."
+        return f"A card asks for your prediction of {labels}." if labels else "A card asks for your prediction."

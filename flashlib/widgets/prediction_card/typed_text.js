@@ -5,7 +5,6 @@ import { isEqual, labelled, short } from "./grade.js";
 
 const NUMBER = /^[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?$/i;
 const THOUSANDS = /^[+-]?[1-9]\d{0,2}([.,'’_\s]\d{3})+$/;
-const HOW = "write one such as 12, 0.5 or 1e-3";
 
 /** A text that is not understood, and how to write it. */
 class Unclear extends Error {}
@@ -47,18 +46,19 @@ export const itemsOf = (text) => text.split(/, (?![^(]*\))/);
  */
 function numberOf(typed, right, { tolerance, unit }) {
   const text = typed.trim().replace(/[−–]/g, "-");
-  const said = `“${short(typed)}”`;
+  const said = short(typed);
   const value = Number(text.replace(",", "."));
   const digits = text.replace(/[^\d-]/g, "");
   const isGrouped = THOUSANDS.test(text);
   if (!NUMBER.test(text)) {
-    if (isGrouped) throw new Unclear(`${said} has signs between its digits: write ${digits}`);
-    throw new Unclear(`${said} is not a number: ${unit ? `write the number alone, in ${unit}` : HOW}`);
+    if (isGrouped) throw new Unclear(`“${said}” has signs between its digits: write ${digits}.`);
+    if (unit) throw new Unclear(`“${said}” is not a number: write the number alone, in ${unit}.`);
+    throw new Unclear(`“${said}” is not a number: write one such as 12, 0.5 or 1e-3.`);
   }
-  if (isGrouped && text.includes(",")) throw new Unclear(`${said} may be ${digits} or ${value}: write one of these`);
+  if (isGrouped && text.includes(",")) throw new Unclear(`“${said}” may be ${digits} or ${value}: write one of these.`);
   if (isGrouped && !isEqual(value, right, tolerance) && isEqual(Number(digits), right, tolerance))
-    throw new Unclear(`${said} has a decimal point: write ${digits} if you mean that`);
-  if (!Number.isFinite(value)) throw new Unclear(`${said} is too large to be read: ${HOW}`);
+    throw new Unclear(`“${said}” has a decimal point: write ${digits} if you mean that.`);
+  if (!Number.isFinite(value)) throw new Unclear(`“${said}” is too large to be read: write one such as 12, 0.5 or 1e-3.`);
   return value;
 }
 
@@ -69,7 +69,7 @@ function numberOf(typed, right, { tolerance, unit }) {
 function numbersOf(text, field) {
   const texts = itemsOf(text);
   const right = /** @type {Value[]} */ (field.right);
-  if (texts.length !== field.length || texts.includes("")) throw new Unclear(`write all ${field.length} numbers`);
+  if (texts.length !== field.length || texts.includes("")) throw new Unclear(`write all ${field.length} numbers.`);
   return texts.map((one, k) => numberOf(one, right[k], field));
 }
 
@@ -78,7 +78,7 @@ function numbersOf(text, field) {
  * @param {string[]} choices
  */
 function chosen(text, choices) {
-  if (!choices.includes(text)) throw new Unclear(`“${short(text)}” is none of ${choices.join(", ")}: choose one of them`);
+  if (!choices.includes(text)) throw new Unclear(`“${short(text)}” is none of ${choices.join(", ")}: choose one of them.`);
   return text;
 }
 

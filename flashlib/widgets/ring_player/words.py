@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from flashlib.language.phrases import counted
+from flashlib.language.phrases import by_number, counted
 from flashlib.pictures.numbers import number
 from flashlib.ring import KINDS, Fault, Kind
 from flashlib.widgets.ring_player.record import Record, moments
@@ -115,13 +115,19 @@ def _begins(found, at, P):
             if start == at and tiles:
                 hops.setdefault(hop, []).append(r)
     for hop, who in sorted(hops.items()):
-        yield f"{ranks(who, P)} {'begins' if len(who) == 1 else 'begin'} hop {hop}, {_keys(hop)}"
+        names, keys = ranks(who, P), _keys(hop)
+        yield by_number(len(who), f"{names} begins hop {hop}, {keys}", f"{names} begin hop {hop}, {keys}")
     going = [to for _, to, _, start, stop, _ in found.copies if start == at < stop]
     if going:
         yield f"copies to {ranks(going, P)} begin"
     idle = [r for r, own in enumerate(found.idle) if any(start == at for start, _, _ in own)]
     if idle and at < found.total:
-        yield f"{ranks(idle, P)} {'has' if len(set(idle)) == 1 else 'have'} nothing to compute"
+        yield _idle(idle, P)
+
+
+def _idle(idle, P):
+    names = ranks(idle, P)
+    return by_number(len(idle), f"{names} has nothing to compute", f"{names} have nothing to compute")
 
 
 def _keys(hop):
@@ -143,13 +149,14 @@ def _on(found, at):
             if start <= at < stop and tiles:
                 hops.setdefault(hop, []).append(r)
     for hop, who in sorted(hops.items()):
-        yield f"{ranks(who, P)} {'computes' if len(who) == 1 else 'compute'} hop {hop}, {_keys(hop)}"
+        names, keys = ranks(who, P), _keys(hop)
+        yield by_number(len(who), f"{names} computes hop {hop}, {keys}", f"{names} compute hop {hop}, {keys}")
     coming = [to for _, to, _, start, stop, _ in found.copies if start <= at < stop]
     if coming:
         yield f"K and V come to {ranks(coming, P)}"
     idle = [r for r, own in enumerate(found.idle) if any(start <= at < stop for start, stop, _ in own)]
     if idle:
-        yield f"{ranks(idle, P)} {'has' if len(idle) == 1 else 'have'} nothing to compute"
+        yield _idle(idle, P)
 
 
 def fault(found: Fault) -> list[str]:

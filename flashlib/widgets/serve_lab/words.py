@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flashlib.language.phrases import and_list, counted
+from flashlib.language.phrases import and_list, by_number, counted
 from flashlib.pictures.numbers import number
 
 if TYPE_CHECKING:  # it imports torch
@@ -30,34 +30,41 @@ def step(
     """
     sentences = []
     if arrived:
-        sentences.append(f"{named(arrived)} {verb(arrived, 'arrives', 'arrive')}.")
+        who = named(arrived)
+        sentences.append(by_number(len(arrived), f"{who} arrives.", f"{who} arrive."))
     if record.preempted:
-        who = f"{named(sorted(record.preempted))} {verb(record.preempted, 'is', 'are')} preempted"
-        sentences.append(f"{who}: too few pages were free.")
+        who = named(sorted(record.preempted))
+        one = f"{who} is preempted: too few pages were free."
+        sentences.append(by_number(len(record.preempted), one, f"{who} are preempted: too few pages were free."))
     sentences += [f"{n} tokens of {named([k]).lower()} are in the cache already." for k, n in known]
     if record.decoded:
-        sentences.append(f"{named(record.decoded)} {verb(record.decoded, 'decodes', 'decode')}.")
+        who = named(record.decoded)
+        sentences.append(by_number(len(record.decoded), f"{who} decodes.", f"{who} decode."))
     wrote = dict(record.wrote)
     sentences += [_chunk(k, n, again[k], k in read, k in firsts, k in wrote) for k, n in record.chunks]
     if record.finished:
-        sentences.append(f"{named(sorted(record.finished))} {verb(record.finished, 'is', 'are')} finished.")
+        who = named(sorted(record.finished))
+        sentences.append(by_number(len(record.finished), f"{who} is finished.", f"{who} are finished."))
     if record.waiting:
-        sentences.append(f"{named(record.waiting)} {verb(record.waiting, 'waits', 'wait')}: {why}.")
+        who = named(record.waiting)
+        sentences.append(by_number(len(record.waiting), f"{who} waits: {why}.", f"{who} wait: {why}."))
     return " ".join(sentences) or "There is nothing to do."
 
 
 def _chunk(k, n, again, read, first, wrote) -> str:
-    are = "is" if n == 1 else "are"
-    tokens = counted(n, "token", "tokens")
     if again:
-        sentence = f"{tokens} of request {k} {are} computed again"
+        one, several = f"1 token of request {k} is computed again", f"{n} tokens of request {k} are computed again"
     elif read:
-        sentence = f"The last {tokens} of request {k}'s prompt {are} read"
+        one = f"The last token of request {k}'s prompt is read"
+        several = f"The last {n} tokens of request {k}'s prompt are read"
     else:
-        sentence = f"{tokens} of request {k}'s prompt {are} read"
-    if wrote:
-        return f"{sentence}, and its {'first' if first else 'next'} token is written."
-    return f"{sentence}."
+        one, several = f"1 token of request {k}'s prompt is read", f"{n} tokens of request {k}'s prompt are read"
+    sentence = by_number(n, one, several)
+    if not wrote:
+        return f"{sentence}."
+    if first:
+        return f"{sentence}, and its first token is written."
+    return f"{sentence}, and its next token is written."
 
 
 def all_taken(batch: int) -> str:
@@ -65,7 +72,8 @@ def all_taken(batch: int) -> str:
 
 
 def not_done(empty: int) -> str:
-    return f"{counted(empty, 'slot', 'slots')} {'is' if empty == 1 else 'are'} empty, but the batch is not done"
+    several = f"{empty} slots are empty, but the batch is not done"
+    return by_number(empty, "1 slot is empty, but the batch is not done", several)
 
 
 def no_pages(k: int) -> str:
@@ -115,7 +123,3 @@ def named(numbers: Sequence[int]) -> str:
     """Return requests as "Request 3" or "Requests 0, 2 and 3"."""
     names = and_list(map(str, numbers))
     return f"Requests {names}" if len(numbers) > 1 else f"Request {names}"
-
-
-def verb(numbers: Sequence[int], one: str, several: str) -> str:
-    return one if len(numbers) == 1 else several

@@ -1,7 +1,7 @@
 """The sentences of SplitLab."""
 
 from flashlib.gpus import GPUS
-from flashlib.language.phrases import counted, or_list
+from flashlib.language.phrases import by_number, counted, or_list
 from flashlib.pictures.numbers import brief, number
 from flashlib.widgets.split_lab import model
 from flashlib.widgets.split_lab.model import Call, Time
@@ -14,9 +14,11 @@ def parts(setting: dict, ranges: list[list[int]]) -> str:
     N_k, asked, n = setting["N_k"], setting["parts"], len(ranges)
     tiles = model.tiles_of(N_k)
     sizes = sorted({-(-(end - begin) // model.B_C) for begin, end in ranges})
-    each = f"in {n} parts of {or_list(map(str, sizes))}" if n > 1 else "in one part"
-    are = "are" if N_k > 1 else "is"
-    sentence = f"{counted(N_k, 'key', 'keys')} {are} {counted(tiles, 'tile', 'tiles')} of {model.B_C}, {each}."
+    cut = f"{counted(tiles, 'tile', 'tiles')} of {model.B_C}"
+    if n > 1:
+        sentence = f"{N_k} keys are {cut}, in {n} parts of {or_list(map(str, sizes))}."
+    else:
+        sentence = by_number(N_k, f"1 key is {cut}, in one part.", f"{N_k} keys are {cut}, in one part.")
     if n >= asked:
         return sentence
     most = counted(-(-tiles // asked), "tile", "tiles")
@@ -59,8 +61,10 @@ def time(call: Call, n: int, curve: list[tuple[int, Time]]) -> str:
     best, own = marked(call, n, curve), microseconds(dict(curve)[call.default].total)
     if best is None:
         return f"{sentence}. None is faster than decode's {counted(call.default, 'part', 'parts')}: {own}."
-    sentence = f"{sentence}. {counted(best, 'part', 'parts')} {'is' if best == 1 else 'are'} fastest: {least}"
-    return f"{sentence}." if call.default == n else f"{sentence}; decode's {call.default} take {own}."
+    fastest_is = by_number(best, f"1 part is fastest: {least}", f"{best} parts are fastest: {least}")
+    if call.default == n:
+        return f"{sentence}. {fastest_is}."
+    return f"{sentence}. {fastest_is}; decode's {call.default} take {own}."
 
 
 def _against(sentence, now, one):

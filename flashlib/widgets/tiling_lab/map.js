@@ -133,7 +133,8 @@ export class TileMap {
     if (drawn.ratio === ratio && drawn.fits === fits) return;
     Object.assign(drawn, { ratio, fits });
     setText(text, short(ratio));
-    const words = `${number(ratio)} of standard attention, ${fits ? "fits" : "does not fit"}`;
+    const share = number(ratio);
+    const words = fits ? `${share} of standard attention, fits` : `${share} of standard attention, does not fit`;
     cell.setAttribute("aria-label", words);
     cell.title = `${cell.dataset.cell.replace(",", " × ")}: ${words}`;
     cell.dataset.fits = String(fits);

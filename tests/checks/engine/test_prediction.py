@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 from flashlib.checks.engine import folders, prediction  # noqa: E402
 from flashlib.checks.engine.answer_types import written  # noqa: E402
-from flashlib.checks.engine.grade import equal, tells  # noqa: E402
+from flashlib.checks.engine.grade import equal, quoted, tells  # noqa: E402
 from flashlib.checks.engine.prediction import Question, predict, questions  # noqa: E402
 from tests.checks.engine import guesses  # noqa: E402
 
@@ -67,7 +67,7 @@ def test_a_wrong_guess_does_not_get_the_answer_before_it_is_asked_for(question):
         for value, _ in field["wrong"]:
             given = {part: typed(question, x) for part, x in {**parts, field["part"]: value}.items()}
             verdict = answered(question, given)
-            said = verdict.sentence.replace(f"not {written(value)}", "")
+            said = verdict.sentence.replace(f"not {quoted(field, written(value))}", "")
             assert verdict.outcome == "right" or not tells(field, said), f"{field['shown']} is in: {said}"
 
 
@@ -120,7 +120,7 @@ def test_values(some, name, right, wrong):
         (
             "length",
             "2.5 GB",
-            "'2.5 GB' is not a number: write one such as 12, 0.5 or 1e-3, without quotes; it is in GB",
+            "'2.5 GB' is not a number: write one such as 12, 0.5 or 1e-3, without quotes; it is in GB.",
         ),
         ("shape", 6, "6 is not 2 numbers: write them as a tuple, such as (1, 2)"),
         ("shape", {2, 3}, "{2, 3} is not 2 numbers"),
@@ -162,6 +162,13 @@ def test_what_is_overlooked(some):
     assert predict("tiles", 6).sentence == "not 6 (those are the skipped ones)."
     assert predict("tiles", 7).sentence == "not 7."
     assert predict("tiles", 6, show=True).sentence == "not 6, but 10 (those are the skipped ones)."
+
+
+def test_a_choice_may_be_words_so_it_is_quoted(some):
+    assert predict("which", "m").sentence == "not “m”."
+    assert predict("which", "m", show=True).sentence == "not “m”, but “l”."
+    assert predict("which", show=True).sentence == "the answer is “l”"
+    assert predict("rows", set()).sentence == "not set()."
 
 
 def test_a_wrong_guess_gets_its_hint_and_the_way_to_the_answer(some):
@@ -216,7 +223,7 @@ def test_parts(some):
 
 def test_the_reason_waits_for_all_parts(some):
     verdict = predict("two", fp16=11, fp32=...)
-    assert verdict.outcome == "not answered yet" and verdict.sentence == "fp16: not 11; left: fp32."
+    assert verdict.outcome == "not answered yet" and verdict.sentence == "fp16: not 11. Left: fp32."
     assert "because" not in repr(verdict) and "because" not in repr(predict("two", fp16=11, fp32=..., show=True))
     assert "because" in repr(predict("two", fp16=11, fp32=88, show=True))
 

@@ -27,7 +27,7 @@ test("what is missing costs no reason", () => {
   };
   assert.equal(open({}), "");
   assert.equal(open({ a: "2" }), "right so far; left: b.");
-  assert.equal(open({ a: "3" }), "the first: not 3; left: b.");
+  assert.equal(open({ a: "3" }), "the first: not 3. Left: b.");
   assert.equal(graded(two, { a: "2,0", b: "True" }).outcome, "right");
   assert.equal(graded(two, { a: "2", b: "False" }).sentence, "b: not False.");
 });
@@ -37,8 +37,8 @@ test("each text that is not understood is named, and costs none of the others", 
   const { answers, slips } = readAll(two.fields, { a: "two", b: "2", c: "1,500", d: "of another form of the question" });
   assert.deepEqual(answers, { b: { text: "2", value: 2 } });
   assert.deepEqual(slips.map(({ part }) => part), ["a", "c"]);
-  assert.equal(slips[0].sentence, "the first: “two” is not a number: write one such as 12, 0.5 or 1e-3");
-  assert.equal(slips[1].sentence, "c: “1,500” may be 1500 or 1.5: write one of these");
+  assert.equal(slips[0].sentence, "the first: “two” is not a number: write one such as 12, 0.5 or 1e-3.");
+  assert.equal(slips[1].sentence, "c: “1,500” may be 1500 or 1.5: write one of these.");
 });
 
 test("a wrong answer gets the hint, and the right one when it is shown", () => {

@@ -130,7 +130,7 @@ export class Python {
 
   /** It could not be fetched or started, or has died: all who wait are told, and the next who asks tries again. */
   #lose(why) {
-    const words = `Python ${this.ready ? "has ended" : "could not be started"}: ${why}.`;
+    const words = this.ready ? `Python has ended: ${why}.` : `Python could not be started: ${why}.`;
     const waiting = [...this.waiting.values()];
     this.waiting.clear();
     this.#stop();
