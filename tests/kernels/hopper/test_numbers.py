@@ -45,16 +45,16 @@ BACKWARD = [
     Sizes((1, 2, 2), 150, 300, 64, True),
     Sizes((1, 4, 2), 77, 53, 64, True),
     Sizes((1, 1, 1), 200, 333, 64, False),
-    Sizes((1, 3, 1), 131, 257, 128, True),
-    Sizes((2, 2, 1), 300, 133, 128, True),
+    Sizes((1, 2, 1), 131, 197, 128, True),
+    Sizes((2, 2, 1), 140, 69, 128, True),  # a whole tile of rows sees nothing
     Sizes((1, 1, 1), 64, 128, 128, False),
     Sizes((1, 1, 1), 5, 1, 128, True),
 ]
 BACKWARD_256 = [
     Sizes((1, 2, 2), 150, 70, 256, True),
     Sizes((1, 4, 2), 77, 53, 256, True),
-    Sizes((1, 3, 1), 131, 257, 256, True),
-    Sizes((2, 2, 1), 200, 133, 256, False),
+    Sizes((1, 3, 1), 67, 131, 256, True),
+    Sizes((2, 2, 1), 131, 70, 256, False),
     Sizes((1, 1, 1), 67, 321, 256, False),
     Sizes((1, 1, 1), 5, 1, 256, True),
 ]
@@ -73,7 +73,7 @@ def test_gradients_are_as_exact_as_those_of_standard_attention(name, sizes, dtyp
     gradients.hold(grads, Q, K, V, dO, dlse, causal=sizes.causal)
 
 
-@pytest.mark.parametrize("lag, ring", [(1, 2), (1, 3), (2, 3), (2, 4), (3, 7), (9, 18)])
+@pytest.mark.parametrize("lag, ring", [(1, 2), (2, 3), (3, 7), (9, 18)])
 @pytest.mark.parametrize("d", [64, 128])
 def test_buffers_of_sums_are_used_again(d, lag, ring, poisoned):
     sizes = Sizes((3, 4, 2), 75, 131, d, True)
