@@ -14,7 +14,7 @@ from tests.kernels import drawn, gradients
 from tests.kernels.masking.test_masks import LOADING, SMALL, WAYS, check, one_of, tensors
 from tests.masks.test_parts import draw_runs, listed
 
-N_Q, N_K = 61, 83
+N_Q, N_K = 45, 61
 WAYS_TO_STAND = [  # layouts of the rows and of the keys
     ("zigzag", "zigzag"),
     ("striped", "contiguous"),
