@@ -262,6 +262,19 @@ def test_the_constants_of_a_kernel_are_those_of_the_call(what, monkeypatch):
     assert not [name for name in asked if not alike(now[name], fresh[name])], "these go by the constant before"
 
 
+def test_each_number_that_a_function_has_is_looked_up():
+    def made(default=30, keyword=1):
+        def f(r, c, width=default, *, more=keyword):
+            return abs(r - c) < width + more
+
+        return f
+
+    functions = [made(), made(5), made(keyword=2)]
+    functions += [functools.partial(made(), **given) for given in ({"width": 3}, {"width": 4}, {"more": 4})]
+    found = [looked_up(f) for f in functions]
+    assert None not in found and len(set(found)) == len(found) and looked_up(made()) == found[0]
+
+
 def test_a_function_of_numbers_is_asked_once_and_one_of_objects_in_each_call():
     ids, width = BEFORE.copy(), 7
     of_numbers = lambda r, c: (c <= r) & (abs(r - c) < width)  # noqa: E731
