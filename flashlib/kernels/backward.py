@@ -219,9 +219,11 @@ def plan(
         )
     if hidden:
         return Plan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
-    problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])._replace(tokens_first=tokens_first)
+    problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])
     of_tiles = problem.dims.widest, q.dtype, descriptors, q.device, biased, drops
     configs = tile_sizes.backward(*of_tiles, **asked)
+    rows = max(ROWS, *(config.B_R for config in configs))
+    problem = problem._replace(N_padded=-(-problem.N_q // rows) * rows, tokens_first=tokens_first)
     dbias = None
     if wanted:
         mask_args, code = problem.mask(q, configs.dq, transposed=False)
@@ -242,9 +244,10 @@ def plan(
 
 
 class Problem(NamedTuple):
-    """A problem as the kernels take it; N_padded: N_q rounded up to a multiple of every B_r.
+    """A problem as the kernels take it.
 
-    tokens_first: how gradients lie in memory, as in `planning.laid_out`.
+    N_padded: N_q rounded up to a multiple of B_r, or of the largest that there is. tokens_first: how gradients lie
+    in memory, as in `planning.laid_out`.
     """
 
     H_k: int

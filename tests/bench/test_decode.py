@@ -134,7 +134,8 @@ def test_a_sweep_has_what_is_chosen_and_says_why(no_clock, monkeypatch):
         assert str(row["chosen"]) in row["us"] and len(row["us"]) > 1
 
 
-def test_a_prompt_is_shared_by_all(no_clock):
+def test_a_prompt_is_shared_by_all(no_clock, monkeypatch):
+    monkeypatch.setattr(decode, "GQA", (4, 2))
     torch.manual_seed(0)
     row = decode.with_a_prompt(B=3, prompt=64, own=20, page=16, device="cpu", cold=0)
     assert set(row["us"]) == {"pages of their own", "read by each", "read once"}

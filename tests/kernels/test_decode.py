@@ -67,7 +67,7 @@ def test_every_head_dimension(d, d_v, device, poisoned):
         check(cached.problem(device, lengths, d=d, d_v=d_v, page=page), lengths)
 
 
-@pytest.mark.parametrize("lengths", [[700], [0, 900, 0, 129, 300]])
+@pytest.mark.parametrize("lengths", [[333], [0, 500, 0, 129, 70]])
 def test_the_result_does_not_depend_on_how_keys_are_split(lengths, device, poisoned):
     problem = cached.problem(device, lengths, N_q=2)
     for parts in (1, 2, 7, 40, None):
@@ -78,7 +78,7 @@ def test_pages_change_nothing_to_the_bit(device, poisoned):
     lengths = [300, 5, 0, 128]
     Q, cache, *_ = cached.problem(device, lengths, N_q=3, N=384)
     expected = decode.attention(Q, **cache, causal=True, parts=3)
-    for page in (16, 32, 128):
+    for page in (16, 128):
         given = decode.attention(Q, **cached.in_pages(cache, page), causal=True, parts=3)
         assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
 
@@ -94,19 +94,18 @@ def test_a_row_is_merged_by_several_programs(d_v, device, poisoned, monkeypatch)
     assert [plan.merge.grid[0] for plan in plans] == [2 * n for n in blocks] and (d_v < 33) == (blocks == [1])
 
 
-@pytest.mark.parametrize("heads", [(17, 1), (40, 1), (150, 2)])
+@pytest.mark.parametrize("heads", [(17, 1), (40, 1), (130, 2)])
 def test_a_group_of_many_heads(heads, device, poisoned):
-    lengths = [130, 0, 61]
-    for dtype in HALF:
-        check(cached.problem(device, lengths, heads=heads, dtype=dtype, d=32), lengths)
-    check(cached.problem(device, lengths, heads=heads, page=16, dtype=dtype), lengths, mask=masks.softcap(2.0))
+    lengths = [70, 0, 31]
+    check(cached.problem(device, lengths, heads=heads, dtype=HALF[0], d=32), lengths)
+    check(cached.problem(device, lengths, heads=heads, page=16, dtype=HALF[1]), lengths, mask=masks.softcap(2.0))
 
 
 @pytest.mark.parametrize("page", [0, 16])
 def test_the_last_program_merges_to_the_same(page, device, poisoned):
-    lengths = [700, 0, 33, 200]
+    lengths = [300, 0, 33, 100]
     problem = cached.problem(device, lengths, N_q=3, page=page)
-    for parts in (1, 9):
+    for parts in (1, 4):
         expected = decode.attention(problem.Q, **problem.cache, causal=True, parts=parts)
         for _ in range(2):  # counts are 0 again
             given = ablated.attention(problem.Q, **problem.cache, causal=True, parts=parts)
@@ -132,7 +131,7 @@ MASKS = {
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name, device, poisoned):
     """The masks of chapter 14, whose rows stand at different positions in each sequence."""
-    lengths, heads, N_q = [5, 397, 64], (4, 2), 5
+    lengths, heads, N_q = [5, 300, 64], (4, 2), 5  # in a window of 40 key 255 is seen, the last of its tile
     mask, problem = MASKS[name](heads[0]), cached.problem(device, lengths, heads=heads, N_q=N_q, page=16)
     given = decode.attention(problem.Q, **problem.cache, mask=mask, parts=3)
     for b, n in enumerate(lengths):
@@ -426,8 +425,8 @@ def test_what_is_appended_to_a_cache_is_attended_to(dtype, device):
             store.append(sequence, 3)
         lengths, table, new = store.lengths(sequences), store.table(sequences, width=3), slice(at, at + 3)
         append.append(K[:, :, new], V[:, :, new], *cache.values(), lengths, table, rotary=rotary_pair, **scales)
-        q = append.rotate(Q[:, :, new], lengths, rotary_pair)
-        given = decode.attention(q, **cache, lengths=lengths, table=table, causal=True, **scales)
+    q = append.rotate(Q[:, :, new], lengths, rotary_pair)
+    given = decode.attention(q, **cache, lengths=lengths, table=table, causal=True, **scales)
     exact = [rotary.rotate(X[:, :, :39].double(), *(Y[:39].double() for Y in rotary_pair)) for X in (Q, K)]
     exact = torch_ref.attention(
         exact[0], *(X.repeat_interleave(2, 1) for X in (exact[1], V[:, :, :39].double())), causal=True

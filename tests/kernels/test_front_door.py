@@ -16,6 +16,7 @@ def python(code):
     return done.stdout
 
 
+@pytest.mark.process
 def test_importing_the_package_imports_no_kernel():
     found = python(
         "import sys, flashlib.kernels\n"
@@ -24,6 +25,7 @@ def test_importing_the_package_imports_no_kernel():
     assert {name.rpartition(".")[2] for name in found.split()} <= {"interpreter", "interpreter_operators"}
 
 
+@pytest.mark.process
 def test_each_name_is_there_after_one_import():
     names = "append", "decode", "varlen", "attention"
     told = python(

@@ -93,10 +93,13 @@ def _theirs(semantic, name, x, y):
     return getattr(semantic, BINARY[name])(x, y)
 
 
+@pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("name", BINARY)
-def test_an_operator_gives_what_tritons_own_gives(name, as_it_comes):
-    differ = []
-    for type, (shape, order) in product(TYPES, LAID):
+def test_an_operator_gives_what_tritons_own_gives(name, amount, as_it_comes):
+    differ, cases = [], list(product(TYPES, LAID))
+    if amount == "few":  # each type, and each shape and order
+        cases = [case for n, case in enumerate(cases) if n % 4 == list(BINARY).index(name) % 4]
+    for type, (shape, order) in cases:
         x = _tensor(type, shape, order)
         for y in _others(type, shape):
             if isinstance(y, tl.tensor) and name.startswith("__r"):

@@ -16,7 +16,7 @@ from tests.lm.small import CONFIG, one_thread, small, some, way  # noqa: F401, a
 MODEL = small(dtype=torch.float64)
 
 
-def trace(seed=0, n=20, most=16, arrives=30):
+def trace(seed=0, n=14, most=16, arrives=30):
     """Return requests of random lengths; a third of the prompts begin like another one."""
     rng = np.random.default_rng(seed)
     beginnings = [some(9, seed=i) for i in range(2)]
@@ -104,7 +104,7 @@ def test_text_is_that_of_each_request_alone(n_pages, page, options, continuous):
 
 @pytest.mark.parametrize("over", ["gathered", "kernels"])
 def test_in_float32_both_ways_write_the_same(over):
-    model, requests = small(layers=1), trace(n=4, most=5, arrives=3)
+    model, requests = small(layers=1), trace(n=3, most=5, arrives=3)
     server, records = served(requests, 3, 4, model=model, chunk=3, over=way(over))
     check_text(server, records, requests, model)
 
@@ -112,12 +112,12 @@ def test_in_float32_both_ways_write_the_same(over):
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_lost_under_random_traces(seed):
     rng = np.random.default_rng(seed)
-    requests = trace(seed=seed, n=40, most=12, arrives=int(rng.integers(1, 100)))
+    requests = trace(seed=seed, n=25, most=12, arrives=int(rng.integers(1, 100)))
     page = int(rng.choice([1, 2, 4, 8]))
     n_pages = -(-24 // page) + int(rng.integers(8))
     options = {name: int(rng.integers(1, 9)) for name in ("chunk", "batch", "queue")}
     server, records = served(requests, n_pages, page, **options)
-    assert len(server.written) == 40
+    assert len(server.written) == 25
     for number, request in enumerate(sorted(requests, key=lambda request: request.arrives)):
         assert len(server.written[number]) == request.most_new
         if number % 5 == 0:

@@ -1,6 +1,7 @@
 """Masks do what their definitions say, for every tile, and attention under them equals the oracle."""
 
 import functools
+import re
 import sys
 import types
 import warnings
@@ -268,10 +269,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("make, error, words", REFUSED, ids=[words for *_, words in REFUSED])
-def test_bad_masks_are_refused_with_a_sentence(make, error, words):
-    with pytest.raises(error, match=words):
-        make()
+def test_bad_masks_are_refused_with_a_sentence():
+    others = []
+    for make, error, words in REFUSED:
+        try:
+            others.append((words, make()))
+        except error as refused:
+            if not re.search(words, str(refused)):
+                others.append((words, refused))
+    assert not others, "these were not refused, or in other words"
 
 
 def test_what_has_a_default_is_the_functions_own():
@@ -411,12 +417,11 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("text", READ)
-def test_a_mask_reads_as_python_where_it_can(text):
-    assert repr(READ[text]) == text
-    if "<" not in text:
-        names = {name: getattr(masks, name) for name in masks.__all__} | {"G": G}
-        assert repr(eval(text, names)) == text
+def test_a_mask_reads_as_python_where_it_can():
+    names = {name: getattr(masks, name) for name in masks.__all__} | {"G": G}
+    assert [repr(mask) for mask in READ.values()] == list(READ)
+    written = [text for text in READ if "<" not in text]
+    assert written and [repr(eval(text, names)) for text in written] == written
 
 
 def test_a_function_may_ignore_what_it_is_given():

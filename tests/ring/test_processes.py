@@ -1,6 +1,7 @@
 """A learner's function on four processes: what it returns, raises and prints comes back, and nothing is left."""
 
 import _thread
+import inspect
 import linecache
 import multiprocessing
 import os
@@ -197,7 +198,8 @@ def test_not_too_much_is_shown(capsys):
 
 @LINUX
 def test_ranks_listen_on_the_loopback_alone_and_the_launcher_not_at_all():
-    ours = learner("def f():\n    dist.barrier()\n    return listening('self')", listening=listening)
+    text = inspect.getsource(listening)  # sent as it is, this module would be imported in each rank
+    ours = learner(f"{text}\ndef f():\n    dist.barrier()\n    return listening('self')")
     for found in processes.run(ours, seconds=100):
         assert found and {address for _, address in found} <= {"0100007F", "0" * 24 + "01000000"}
     assert not listening(launcher := ways._way.process.pid)

@@ -1,6 +1,4 @@
-"""Compile decoding for a GPU that need not be there: python -m tests.kernels.compiler.compiled_decode 90 all
-
-few: one case of each kernel.
+"""Compile decoding for a GPU that need not be there: python -m tests.kernels.compiler.compiled_decode 90
 
 Prints a line of JSON: case, kernel, what `no_device.compiled` returns, and how many instructions copy keys ahead.
 """
@@ -43,10 +41,9 @@ def call(attention, group, N_q, d, page, dtype, options):
     attention(Q, K, V, lengths, table, **options, **scales)
 
 
-def compiled(launches, capability, amount):
+def compiled(launches, capability):
     """Yield what the compiler says of each kernel."""
-    cases = [(case, kernel) for case, of in KERNELS[capability].items() for kernel in of]
-    for case, kernel in {of[1]: of for of in cases[::-1]}.values() if amount == "few" else cases:
+    for case, kernel in ((case, kernel) for case, of in KERNELS[capability].items() for kernel in of):
         module = ablated if kernel == "_partial_and_merge" else decode
         found = no_device.compiled(launches, kernel, functools.partial(call, module.attention, *CASES[case]))
         if kernel == "_partial" and capability != "gfx942":
@@ -60,4 +57,4 @@ if __name__ == "__main__":
     from flashlib.kernels import decode
     from flashlib.kernels.ablations import decode as ablated
 
-    print(json.dumps(list(compiled(launches, capability, sys.argv[2]))))
+    print(json.dumps(list(compiled(launches, capability))))

@@ -1,6 +1,4 @@
-"""Compile masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90 all
-
-few: one case.
+"""Compile masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90
 
 Prints a line of JSON: mask, d, kernel, and what `no_device.compiled` returns, in bfloat16.
 """
@@ -76,10 +74,10 @@ def part(mask):
     return masks.placed(mask, 4 * N, 4 * N, rows, keys)
 
 
-def compiled(launches, capability, amount):
+def compiled(launches, capability):
     """Yield what the compiler says of each kernel."""
     lse, descriptors = torch.empty(1, 16, N), capability == 90
-    for name, d, kernel in KERNELS[capability][: 1 if amount == "few" else None]:
+    for name, d, kernel in KERNELS[capability]:
         mask = MASKS[name]()
         Q, K, V, O, dO = (torch.empty(1, 16, N, d, dtype=torch.bfloat16) for _ in range(5))
 
@@ -101,4 +99,4 @@ if __name__ == "__main__":
     from flashlib.kernels import backward, forward
     from tests.kernels import drawn
 
-    print(json.dumps(list(compiled(launches, capability, sys.argv[2]))))
+    print(json.dumps(list(compiled(launches, capability))))

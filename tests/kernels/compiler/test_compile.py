@@ -104,12 +104,12 @@ def test_every_kernel_is_compiled_for_both_generations():
     assert sizes > SPILLED.keys()
 
 
-@pytest.mark.parametrize("amount", ["few", "all"])
+@pytest.mark.process
 @pytest.mark.parametrize("module", ["compiled_variants", "compiled_decode", "compiled_sequences"])
-def test_masks_and_caches_compile_without_spills(module, amount):
-    others = (80, "gfx942") if amount == "all" and module != "compiled_sequences" else ()
+def test_masks_and_caches_compile_without_spills(module):
+    others = (80, "gfx942") if module != "compiled_sequences" else ()
     for capability in (90, *others):
-        command = [sys.executable, "-m", f"tests.kernels.compiler.{module}", str(capability), amount]
+        command = [sys.executable, "-m", f"tests.kernels.compiler.{module}", str(capability)]
         environment = os.environ | {"TRITON_INTERPRET": "0"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stderr

@@ -27,7 +27,7 @@ PROBLEMS = [
     (1, 200, 333, False, 3, 3, 1),
     (3, 77, 448, False, 2, 2, 2),
 ]
-SQUARE = (3, 300, 300, False, 2, 2, 2)
+SQUARE = (2, 300, 300, False, 2, 2, 2)
 WIDE = 64  # keys of a tile
 
 

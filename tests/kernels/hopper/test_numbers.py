@@ -1,5 +1,7 @@
 """Every kernel in Gluon on a CPU, launched by its public function: exact in three orders of events."""
 
+import functools
+
 import pytest
 import torch
 
@@ -26,15 +28,21 @@ FORWARD = [("forward", *case) for case in (*RAGGED, *THREE, WIDE)]
 FORWARD += [(name, *case) for name in FORWARD_RUNGS for case in RAGGED]
 
 
+@functools.cache
+def known(sizes, dtype):
+    """Return attention in fp64, and O of the portable kernels."""
+    Q, K, V, *_ = on_a_cpu.inputs(sizes, dtype)
+    return on_a_cpu.exact(Q, K, V, causal=sizes.causal), portable.attention(Q, K, V, causal=sizes.causal).O
+
+
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name, sizes, tiles", FORWARD, ids=str)
 def test_attention_is_as_exact_as_the_portable_kernels(name, sizes, tiles, dtype, order, poisoned):
     Q, K, V, *_ = on_a_cpu.inputs(sizes, dtype)
     (O, lse), _ = on_a_cpu.attended(name, Q, K, V, tiles, order, causal=sizes.causal)
-    exact = on_a_cpu.exact(Q, K, V, causal=sizes.causal)
-    plain = portable.attention(Q, K, V, causal=sizes.causal)
-    allowed = max((plain.O - exact.O).abs().max(), (exact.O - exact.O.to(dtype)).abs().max())
+    exact, plain = known(sizes, dtype)
+    allowed = max((plain - exact.O).abs().max(), (exact.O - exact.O.to(dtype)).abs().max())
     assert (O - exact.O).abs().max() <= 2 * allowed  # nan is not
     unseen = exact.lse.isneginf()
     assert torch.equal(lse.isneginf(), unseen) and not O[unseen].any()
@@ -45,16 +53,16 @@ BACKWARD = [
     Sizes((1, 2, 2), 150, 300, 64, True),
     Sizes((1, 4, 2), 77, 53, 64, True),
     Sizes((1, 1, 1), 200, 333, 64, False),
-    Sizes((1, 3, 1), 131, 257, 128, True),
-    Sizes((2, 2, 1), 300, 133, 128, True),
+    Sizes((1, 2, 1), 131, 197, 128, True),
+    Sizes((2, 2, 1), 140, 69, 128, True),  # a whole tile of rows sees nothing
     Sizes((1, 1, 1), 64, 128, 128, False),
     Sizes((1, 1, 1), 5, 1, 128, True),
 ]
 BACKWARD_256 = [
     Sizes((1, 2, 2), 150, 70, 256, True),
     Sizes((1, 4, 2), 77, 53, 256, True),
-    Sizes((1, 3, 1), 131, 257, 256, True),
-    Sizes((2, 2, 1), 200, 133, 256, False),
+    Sizes((1, 3, 1), 67, 131, 256, True),
+    Sizes((2, 2, 1), 131, 70, 256, False),
     Sizes((1, 1, 1), 67, 321, 256, False),
     Sizes((1, 1, 1), 5, 1, 256, True),
 ]
@@ -73,7 +81,7 @@ def test_gradients_are_as_exact_as_those_of_standard_attention(name, sizes, dtyp
     gradients.hold(grads, Q, K, V, dO, dlse, causal=sizes.causal)
 
 
-@pytest.mark.parametrize("lag, ring", [(1, 2), (1, 3), (2, 3), (2, 4), (3, 7), (9, 18)])
+@pytest.mark.parametrize("lag, ring", [(1, 2), (2, 3), (3, 7), (9, 18)])
 @pytest.mark.parametrize("d", [64, 128])
 def test_buffers_of_sums_are_used_again(d, lag, ring, poisoned):
     sizes = Sizes((3, 4, 2), 75, 131, d, True)

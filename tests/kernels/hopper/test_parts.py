@@ -95,7 +95,7 @@ def test_delta_found_once_gives_the_same_bits(d, with_dlse, way, poisoned):
     assert (given.dQ - exact.dQ).abs().max() <= 1e-6 * exact.dQ.abs().max()
 
 
-@pytest.mark.parametrize("sizes", [*BACKWARD, *BACKWARD_256], ids=str)
+@pytest.mark.parametrize("sizes", [BACKWARD[1], BACKWARD[3], BACKWARD[4], *BACKWARD_256[1:3]], ids=str)
 def test_the_gradients_are_as_exact_as_those_of_standard_attention(sizes, poisoned):
     Q, K, V, O, lse, dO, dlse = on_a_cpu.inputs(sizes)
     options = {"causal": sizes.causal, "out_dtype": FP32}
@@ -177,7 +177,7 @@ def test_parts_of_the_keys_add_up_to_the_whole(poisoned):
 
 def test_a_call_by_the_plan_of_another_has_the_same_bits(poisoned):
     """At d = 256, which is launched otherwise; delta found before gives them too."""
-    *tensors, dlse = on_a_cpu.inputs(on_a_cpu.Sizes((2, 4, 2), 70, 131, 256, True))
+    *tensors, dlse = on_a_cpu.inputs(on_a_cpu.Sizes((2, 2, 1), 67, 70, 256, True))
     Q, K, V, O, lse, dO = tensors
     options = {"dlse": dlse, "causal": True}
     with on_a_cpu.tiled(on_a_cpu.Tiles()), gluon.on_cpu(seed=1):

@@ -192,15 +192,17 @@ def alike(one, other):
     return all(np.array_equal(X, Y) for X, Y in zip(one, other, strict=True))
 
 
+@pytest.mark.parametrize("launched", ["forward", "backward", "autograd"])
 @pytest.mark.parametrize("joined", JOINED)
 @pytest.mark.parametrize("case", CASES)
-def test_the_next_call_sees_what_was_changed(case, joined):
+def test_the_next_call_sees_what_was_changed(case, joined, launched):
     (f, change), join = CASES[case](), JOINED[joined]
     mask = join(masks.from_function(f))
-    before = {name: numbers(ask(mask)) for name, ask in ASKED.items()}
+    asked = {name: ASKED[name] for name in ("naive", "tiled", "torch_ref", "cost", "MaskLab", launched)}
+    before = {name: numbers(ask(mask)) for name, ask in asked.items()}
     change()
     wrong = []
-    for name, ask in ASKED.items():
+    for name, ask in asked.items():
         now, expected = numbers(ask(mask)), numbers(ask(join(masks.from_function(f))))
         assert name == "cost" or not alike(before[name], expected), "this case changes nothing"
         if not alike(now, expected):
@@ -258,6 +260,19 @@ def test_the_constants_of_a_kernel_are_those_of_the_call(what, monkeypatch):
     fresh = {name: numbers(ask(KERNELS[what]())) for name, ask in asked.items()}
     assert not [name for name in asked if alike(before[name], fresh[name])], "these do not see the constant at all"
     assert not [name for name in asked if not alike(now[name], fresh[name])], "these go by the constant before"
+
+
+def test_each_number_that_a_function_has_is_looked_up():
+    def made(default=30, keyword=1):
+        def f(r, c, width=default, *, more=keyword):
+            return abs(r - c) < width + more
+
+        return f
+
+    functions = [made(), made(5), made(keyword=2)]
+    functions += [functools.partial(made(), **given) for given in ({"width": 3}, {"width": 4}, {"more": 4})]
+    found = [looked_up(f) for f in functions]
+    assert None not in found and len(set(found)) == len(found) and looked_up(made()) == found[0]
 
 
 def test_a_function_of_numbers_is_asked_once_and_one_of_objects_in_each_call():

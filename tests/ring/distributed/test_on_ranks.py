@@ -240,8 +240,8 @@ class Live(TorchDispatchMode):
 
 TILES = 2**18  # bytes that the tiles of a CPU may take
 ROWS = {
-    ("zigzag", None, 1): (256, 512), ("contiguous", 170, 1): (256, 512), ("contiguous", 0, 1): (512, 1024),
-    ("zigzag", None, 3): (256, 512),
+    ("zigzag", None, 1): (128, 384), ("contiguous", 170, 1): (256, 384), ("contiguous", 0, 1): (512, 1024),
+    ("zigzag", None, 3): (256, 384),
 }  # fmt: skip
 """{a layout, the left of a window, H_k: rows of each rank}. Third: nothing travels; last: heads take turns."""
 
@@ -280,7 +280,7 @@ def peaks_seen(n, layout, mask, H_k):
 
 def all_gather_peak():
     """Return the peak of all-gather going backward, over the bytes of dK and dV of the whole sequence."""
-    n = 512
+    n = 256
     Q, K, V = (torch.randn(1, 1, n, 32).requires_grad_() for _ in range(3))
     with Live() as live:
         O = all_gather.attention(Q, K, V, layout="contiguous").O
