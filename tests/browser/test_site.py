@@ -340,8 +340,11 @@ LONGER = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width, height", [(360, 640), (390, 844), (700, 500), (820, 1180)])
-def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, width, height):
+WINDOWS = [("few", 360, 640), ("few", 700, 500), ("all", 390, 844), ("all", 820, 1180)]
+
+
+@pytest.mark.parametrize("amount, width, height", WINDOWS)
+def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, amount, width, height):  # noqa: ARG001
     with visit(browser, f"{course('few').address}{FEW[-1]}", "phone") as page:
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate(LONGER)  # as if the site had all chapters, and some more
