@@ -89,8 +89,8 @@ STEPPED = """root => {
     return moved;
 }"""
 
-# What looks different without the style sheets of the other widgets: what their rules match and set. With them, all
-# of them come after the widget's own, so that they win wherever a rule of each would do.
+# What looks different without the style sheets of the other widgets, of all that their rules match and set. With
+# them, all of them come after the widget's own, so that they win wherever a rule of each would do.
 DISTURBED = """(root, name) => {
     const styles = [...document.querySelectorAll('style[id^="flashlib."]')];
     const own = styles.find((style) => style.id.endsWith(`.${name}`));
@@ -106,8 +106,9 @@ DISTURBED = """(root, name) => {
     const elements = new Set([root, ...root.querySelectorAll("*")]);
     const places = [...ofSelector].flatMap(([selector, properties]) => {
         const parts = [null, "::before", "::after"].filter((part) => !part || selector.includes(part));
-        const reached = [...document.querySelectorAll(selector.replaceAll(/::(before|after)/g, ""))];
-        return reached.filter((e) => elements.has(e)).flatMap((e) => parts.map((part) => [e, part, [...properties]]));
+        const matched = [...document.querySelectorAll(selector.replaceAll(/::(before|after)/g, ""))];
+        const reached = matched.filter((e) => elements.has(e));
+        return reached.flatMap((e) => parts.map((part) => [e, part, [...properties]]));
     });
     const look = () => places.map(([e, part, properties]) => {
         const style = getComputedStyle(e, part);

@@ -135,10 +135,16 @@ def course(tmp_path_factory):
 
 
 @contextmanager
-def visit(browser, address, size="desk", theme="light", errors=0):
-    """Yield the page at an address, once it is ready; it asks for nothing elsewhere, and logs so many errors."""
+def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
+    """Yield the page at an address, once it is ready; it asks for nothing elsewhere, and logs so many errors.
+
+    keeps: whether the browser may keep pages for times without a network, which takes as long as to show one.
+    """
     width, height = WIDTHS[size]
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    workers = "allow" if keeps else "block"
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme, service_workers=workers
+    )
     page = context.new_page()
     complaints, page.loaded = [], []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)

@@ -35,11 +35,18 @@ def course(tmp_path_factory):
     made.stop()
 
 
-@pytest.fixture
-def start(browser, course):
-    """A page without widgets, which is there at once."""
+@pytest.fixture(scope="module")
+def page(browser, course):
     with visit(browser, course.address + ABOUT) as page:
         yield page
+
+
+@pytest.fixture
+def start(page, course):
+    """A page without widgets, which is there at once."""
+    page.goto(course.address + ABOUT)
+    page.wait_for_selector(test_site.READY, state="attached")
+    return page
 
 
 def options(page):
