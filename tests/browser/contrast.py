@@ -3,7 +3,9 @@
 # Everything on the page that has text in it, with the colours it is really drawn in.
 CONTRASTS = """root => {
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-    const rgba = (colour) => {
+    const known = new Map();
+    const rgba = (colour) => known.get(colour) ?? known.set(colour, drawn(colour)).get(colour);
+    const drawn = (colour) => {
         canvas.clearRect(0, 0, 1, 1);
         canvas.fillStyle = colour;
         canvas.fillRect(0, 0, 1, 1);

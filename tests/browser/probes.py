@@ -7,9 +7,9 @@ import axe_playwright_python
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 CONTROLS = r"button|checkbox|combobox|grid|link|listbox|radio|searchbox|slider|spinbutton|switch|tab|textbox"
 
-# What axe finds in one widget; the rest of the page belongs to JupyterLab.
-VIOLATIONS = """async (root) => {
-    const { violations, passes } = await axe.run(root);
+# What axe finds in one widget or a list of them; the rest of the page belongs to JupyterLab.
+VIOLATIONS = """async (widgets) => {
+    const { violations, passes } = await axe.run(widgets);
     if (!passes.length) return ["axe has looked at nothing"];
     return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }"""
@@ -101,10 +101,11 @@ MOVING = """root => [
     })),
 ]"""
 
-# Rules of the widgets' style sheets that could reach what is not theirs. What they say of the body is the theme.
+# Rules of the widgets' style sheets that could reach what is not theirs. They may say where a widget is: in what
+# theme, or below what text.
 FAR_REACHING = """() => {
     const found = [];
-    const ours = (selector) => /^([.]flash-|body:not[(][^()]*[)] [.]flash-)/.test(selector);
+    const ours = (selector) => /^[.]flash-|[)] [.]flash-/.test(selector);
     const look = (rule) => {
         if (rule instanceof CSSStyleRule) {
             const selectors = rule.selectorText.split(/,(?![^(]*[)])/).map((selector) => selector.trim());

@@ -205,7 +205,7 @@ def test_pictures_follow_the_width(lab, width):
                     Math.abs(svg.viewBox.baseVal.width - svg.clientWidth) <= 1)""",
                 arg=lab.element_handle(),
             )
-            assert sizes.misplaced(lab) == [] and too_low(lab) == []
+            assert lab.evaluate(sizes.OUT_OF_PLACE) == [] and too_low(lab) == []
         check_shown(lab)
 
 

@@ -103,7 +103,7 @@ class Reader:
 @contextmanager
 def reading(browser, site, number, **options):
     (chapter,) = [one for one in LIVE if one.number == number]
-    with test_site.visit(browser, f"{site.address}{chapter.slug}.html", **options) as page:
+    with test_site.visit(browser, f"{site.address}{chapter.slug}.html", **options, keeps=True) as page:
         yield Reader(page)
 
 

@@ -135,10 +135,16 @@ def course(tmp_path_factory):
 
 
 @contextmanager
-def visit(browser, address, size="desk", theme="light", errors=0):
-    """Yield the page at an address, once it is ready; it asks for nothing elsewhere, and logs so many errors."""
+def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
+    """Yield the page at an address, once it is ready; it asks for nothing elsewhere, and logs so many errors.
+
+    keeps: whether the browser may keep pages for times without a network, which takes as long as to show one.
+    """
     width, height = WIDTHS[size]
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    workers = "allow" if keeps else "block"
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme, service_workers=workers
+    )
     page = context.new_page()
     complaints, page.loaded = [], []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
@@ -340,8 +346,11 @@ LONGER = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width, height", [(360, 640), (390, 844), (700, 500), (820, 1180)])
-def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, width, height):
+WINDOWS = [("few", 360, 640), ("few", 700, 500), ("all", 390, 844), ("all", 820, 1180)]
+
+
+@pytest.mark.parametrize("amount, width, height", WINDOWS)
+def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, amount, width, height):  # noqa: ARG001
     with visit(browser, f"{course('few').address}{FEW[-1]}", "phone") as page:
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate(LONGER)  # as if the site had all chapters, and some more

@@ -13,7 +13,7 @@ from tests.browser.test_site import visit
 
 pytestmark = pytest.mark.browser
 
-START, SOFTMAX = "00_start_here.html", "03_online_softmax.html"
+ABOUT, START, SOFTMAX = "about.html", "00_start_here.html", "03_online_softmax.html"
 VIOLATIONS = """async () => {
     const { violations, passes } = await axe.run("#search");
     if (!passes.length) return ["axe has looked at nothing"];
@@ -35,11 +35,18 @@ def course(tmp_path_factory):
     made.stop()
 
 
-@pytest.fixture
-def start(browser, course):
-    """Chapter 00."""
-    with visit(browser, course.address + START) as page:
+@pytest.fixture(scope="module")
+def page(browser, course):
+    with visit(browser, course.address + ABOUT) as page:
         yield page
+
+
+@pytest.fixture
+def start(page, course):
+    """A page without widgets, which is there at once."""
+    page.goto(course.address + ABOUT)
+    page.wait_for_selector(test_site.READY, state="attached")
+    return page
 
 
 def options(page):
@@ -99,7 +106,7 @@ def test_enter_without_a_result_opens_nothing(start, words):
     start.keyboard.press("Enter")
     if words:
         start.get_by_text("Nothing has all of these words.").wait_for()
-    assert start.url.endswith(START) and start.locator("#search").is_visible()
+    assert start.url.endswith(ABOUT) and start.locator("#search").is_visible()
     assert options(start).count() == 0
     assert start.locator("#search input").get_attribute("aria-expanded") == "false"
     start.get_by_role("button", name="Close").click()
@@ -113,8 +120,12 @@ def test_a_slip_finds_what_was_meant(start):
     start.wait_for_url(f"**/{SOFTMAX}")
 
 
-@pytest.mark.parametrize("by", ["keyboard", "touch"])
-def test_a_term_of_the_glossary_is_opened_on_its_row(start, by):
+@pytest.mark.parametrize("by, name", [("keyboard", ABOUT), ("touch", START)])
+def test_a_term_of_the_glossary_is_opened_on_its_row(start, course, by, name):
+    """From elsewhere, and from the page that it is on."""
+    if name != ABOUT:
+        start.goto(course.address + name)
+        start.wait_for_selector(test_site.READY, state="attached")
     search(start, "paged attention")
     first = options(start).first
     assert first.locator(".title").inner_text() == "Glossary · page, paged attention"
@@ -134,7 +145,7 @@ def test_a_result_keeps_its_formulas(start):
 @pytest.mark.parametrize("size", test_site.WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_all_can_read_the_results(browser, course, theme, size):
-    with visit(browser, course.address + START, size, theme) as page:
+    with visit(browser, course.address + ABOUT, size, theme) as page:
         page.locator("#search-open").click()
         page.keyboard.type("softmax")
         options(page).nth(20).wait_for()
