@@ -73,7 +73,7 @@ def no_draws(monkeypatch):
         monkeypatch.setattr(module, "diagnose", lambda *_: None)
 
 
-@pytest.mark.usefixtures("no_draws")
+@pytest.mark.usefixtures("no_draws", "searches", "rings")
 @pytest.mark.parametrize("name", EXERCISES)
 def test_fixed_cases_refuse_what_only_some_seeds_would_show(name):
     exercise, line = EXERCISES[name], tables().get(name, {}).get("seed", "")
