@@ -106,12 +106,12 @@ def taken(
     """Return a context in which launches of Gluon kernels run here, each program in two orders of events.
 
     see: called before each launch. ran: gets all Ran, faults in them. both: without it each program runs in the
-    first of the two orders alone.
+    second order alone, whose numbers are what two orders leave.
     """
 
     def run(kernel, arguments, grid, options):
         see(kernel, arguments, options)
-        orders = first_and_last if both else lambda: first_and_last()[:1]
+        orders = first_and_last if both else lambda: first_and_last()[1:]
         ran.extend(launch(kernel, arguments, grid, options, orders))
 
     return of_gluon.gluon_launches_taken(run)

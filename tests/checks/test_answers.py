@@ -39,24 +39,47 @@ def kernels():
         import flashlib.kernels  # noqa: F401
 
 
-FOUND, EXPLAINED, RIGHT = 6, 3, 3  # of a kernel, or a program that is played, in the short tests
+SHARED, EXPLAINED, RIGHT = 2, 3, 3  # of a kernel, or a program that is played, in the short tests
 
 
 @functools.cache
 def wrong(name, amount) -> list:
     """Return wrong answers to an exercise: "few" are the first of each mistake, "all" the rest of them.
 
-    If answers are interpreted or played, "few" are at most FOUND of the mistakes that only this kind of exercise
-    has a way to find, and EXPLAINED of the others: to explain one, many known mistakes are run.
+    If answers are interpreted or played, "few" are those of mistakes that the harness itself finds, if no exercise
+    before this one has them, SHARED of those that others have too, and EXPLAINED of mistakes that are edits, or
+    that any check finds: to explain one, many known mistakes are run.
     """
     of_it = [answer for answer in answers.wrong() if answer.exercise == name]
-    few = list({answer.mistake: answer for answer in reversed(of_it)}.values())
+    few = _first_of_each(name)
     if is_run(checks.EXERCISES[name]):
-        anywhere = mistake_tables.tables()["any"]
-        edits = {one.id for one in checks.EXERCISES[name].known.mistakes() if one.ways or one.id in anywhere}
-        found = [answer for answer in few if answer.mistake not in edits]
-        few = _spread(found, FOUND) + _spread([answer for answer in few if answer not in found], EXPLAINED)
+        found = [answer for answer in few if answer.mistake in _found(name)]
+        new = [answer for answer in found if _where_found()[answer.mistake] == name]
+        shared, explained = ([x for x in these if x not in those] for these, those in ((found, new), (few, found)))
+        few = new + _spread(shared, SHARED) + _spread(explained, EXPLAINED)
     return few if amount == "few" else [answer for answer in of_it if answer not in few]
+
+
+def _first_of_each(name):
+    of_it = [answer for answer in reversed(answers.wrong()) if answer.exercise == name]
+    return list({answer.mistake: answer for answer in of_it}.values())
+
+
+def _found(name):
+    """Return the mistakes that the harness of an exercise finds."""
+    anywhere = mistake_tables.tables()["any"]
+    return {one.id for one in checks.EXERCISES[name].known.mistakes() if not (one.ways or one.id in anywhere)}
+
+
+@functools.cache
+def _where_found():
+    """Return {mistake that a harness finds: the first exercise that has a wrong answer with it}."""
+    first = {}
+    for exercise in filter(is_run, EXERCISES):
+        for answer in _first_of_each(exercise.name):
+            if answer.mistake in _found(exercise.name):
+                first.setdefault(answer.mistake, exercise.name)
+    return first
 
 
 def _spread(answers, most):
@@ -71,7 +94,8 @@ def right(name) -> list:
 
 def is_run(exercise):
     """Return whether answers are interpreted or played."""
-    return exercise.triton or inspect.isgeneratorfunction(solutions.solution(exercise.name))
+    is_kernel = "jit" in solutions.program(exercise.name).source
+    return is_kernel or inspect.isgeneratorfunction(solutions.solution(exercise.name))
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
