@@ -53,8 +53,9 @@ def wrong(name, amount) -> list:
     of_it = [answer for answer in answers.wrong() if answer.exercise == name]
     few = _first_of_each(name)
     if is_run(checks.EXERCISES[name]):
-        found = [answer for answer in few if answer.mistake in _found(name)]
-        new = [answer for answer in found if _where_found()[answer.mistake] == name]
+        sentences = _found(name)
+        found = [answer for answer in few if answer.mistake in sentences]
+        new = [answer for answer in found if _where_found()[answer.mistake, sentences[answer.mistake]] == name]
         shared, explained = ([x for x in these if x not in those] for these, those in ((found, new), (few, found)))
         few = new + _spread(shared, SHARED) + _spread(explained, EXPLAINED)
     return few if amount == "few" else [answer for answer in of_it if answer not in few]
@@ -66,19 +67,21 @@ def _first_of_each(name):
 
 
 def _found(name):
-    """Return the mistakes that the harness of an exercise finds."""
+    """Return {mistake that the harness of an exercise finds: its sentence}."""
     anywhere = mistake_tables.tables()["any"]
-    return {one.id for one in checks.EXERCISES[name].known.mistakes() if not (one.ways or one.id in anywhere)}
+    mistakes = checks.EXERCISES[name].known.mistakes()
+    return {one.id: one.sentence for one in mistakes if not (one.ways or one.id in anywhere)}
 
 
 @functools.cache
 def _where_found():
-    """Return {mistake that a harness finds: the first exercise that has a wrong answer with it}."""
+    """Return {(mistake that a harness finds, its sentence): the first exercise that has a wrong answer of it}."""
     first = {}
     for exercise in filter(is_run, EXERCISES):
+        found = _found(exercise.name)
         for answer in _first_of_each(exercise.name):
-            if answer.mistake in _found(exercise.name):
-                first.setdefault(answer.mistake, exercise.name)
+            if answer.mistake in found:
+                first.setdefault((answer.mistake, found[answer.mistake]), exercise.name)
     return first
 
 
