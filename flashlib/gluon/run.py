@@ -100,15 +100,19 @@ def _orders(seed, order):
     return lambda: (Order(last_first=order == "last"),)
 
 
-def taken(see: Callable[[JITFunction, tuple, dict], object], ran: list[Ran]) -> contextlib.AbstractContextManager:
-    """Return a context in which launches of Gluon kernels run here, each program in two orders.
+def taken(
+    see: Callable[[JITFunction, tuple, dict], object], ran: list[Ran], *, both: bool = True
+) -> contextlib.AbstractContextManager:
+    """Return a context in which launches of Gluon kernels run here, each program in two orders of events.
 
-    see: called before each launch. ran: gets all Ran, faults in them.
+    see: called before each launch. ran: gets all Ran, faults in them. both: without it each program runs in the
+    second order alone, whose numbers are what two orders leave.
     """
 
     def run(kernel, arguments, grid, options):
         see(kernel, arguments, options)
-        ran.extend(launch(kernel, arguments, grid, options, first_and_last))
+        orders = first_and_last if both else lambda: first_and_last()[1:]
+        ran.extend(launch(kernel, arguments, grid, options, orders))
 
     return of_gluon.gluon_launches_taken(run)
 

@@ -53,12 +53,12 @@ def _check_product(a, b, acc):
         raise Wrong("accumulator", layout=told(layout))
     if isinstance(acc, Tile) and acc.dtype != (torch.int32 if b.dtype == torch.int8 else torch.float32):
         raise Wrong("sum_dtype", given=acc.dtype)
+    if a.dtype != b.dtype:  # before the layout, which depends on it
+        raise Wrong("operand_dtypes", one=a.dtype, other=b.dtype)
     if isinstance(a, Tile):
         wanted = real.DotOperandLayout(operand_index=0, parent=layout, k_width=4 // a.dtype.itemsize)
         if a.layout != wanted:
             raise Wrong("operand", layout=told(a.layout), wanted=told(wanted))
-    if a.dtype != b.dtype:
-        raise Wrong("operand_dtypes", one=a.dtype, other=b.dtype)
     for one in (a, b):
         if len(one.shape) != 2:
             raise Wrong("no_matrix", name=_sign(one), shape=one.shape, n=len(one.shape))

@@ -179,9 +179,10 @@ def _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program
     check_group(ranks, heads)
     arrays = [X[None] if Q.ndim == 2 else X for X in (Q, K, V, *(after or ()))]
     program = program or _program(after is not None, heads)
+    found = plan(masks.combined(mask, causal), Q.shape[-2], K.shape[-2], ranks // heads, layout)
 
     def make():
-        made, found = _ranks(*arrays[:3], ranks, layout, causal, mask, scale, B_r, B_c, tuple(arrays[3:]), heads)
+        made = _ranks(*arrays[:3], ranks, found, scale, B_r, B_c, tuple(arrays[3:]), heads)
         return made, found, [program(rank) for rank in made]
 
     return make
@@ -197,11 +198,9 @@ def _program(is_backward, heads):
     return programs.ring_backward if is_backward else programs.ring
 
 
-def _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, heads=1):
-    """Return the Ranks, or Members, of arrays (H, N, d), and the Plan."""
-    size = check_group(ranks, heads)
-    found = plan(masks.combined(mask, causal), Q.shape[1], K.shape[1], ranks // size, layout)
-    cut = [_cut(X, ranks, layout, size) for X in (Q, K, V, *(after or ()))]
+def _ranks(Q, K, V, ranks, found, scale, B_r, B_c, after, size):
+    """Return the Ranks, or Members, of arrays (H, N, d) and their Plan."""
+    cut = [_cut(X, ranks, found.layout, size) for X in (Q, K, V, *(after or ()))]
     options = {"scale": resolve_scale(scale, Q.shape[-1]), "B_r": B_r, "B_c": B_c}
     group, made = len(Q) // max(len(K), 1), []
     for r in range(ranks):
@@ -211,7 +210,7 @@ def _ranks(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, heads=1
             made.append(Member(r, size, found, *own, **mine))
         else:
             made.append(Rank(r, found, *own, kv_heads=[h // group for h in range(len(Q))], **mine))
-    return made, found
+    return made
 
 
 def _check(Q, K, V, causal, mask, B_r, B_c, after):

@@ -11,6 +11,7 @@ from flashlib.chapters import CHAPTERS as REGISTERED  # noqa: E402
 from flashlib.checks.engine import folders, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
+from tests.checks.each import each  # noqa: E402
 from tools import minutes, notebooks, solved  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ def test_there_are_enough():
     assert [e.chapter for e in EXERCISES.values()] == sorted(e.chapter for e in EXERCISES.values())
 
 
-@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda e: e.name)
+@each(EXERCISES.values(), lambda exercise: exercise.name)
 def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     (text,) = cells(exercise.chapter, f"exercise:{exercise.name}")
     (stub,) = cells(exercise.chapter, f"stub:{exercise.name}")

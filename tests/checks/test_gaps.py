@@ -7,6 +7,7 @@ those of the kind `seed` are refused here without the drawn cases.
 """
 
 import contextlib
+import functools
 import re
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from flashlib.checks.engine import compiling, examination, process, random_cases
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.harness import loops  # noqa: E402
 from tests.checks import answers  # noqa: E402
+from tests.checks.each import each  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402
 
 KINDS = {
@@ -36,6 +38,7 @@ SECTION = re.compile(r"(?m)^\[(\w+)\]\n")
 NEVER = re.compile(r"never: .{10,}")
 
 
+@functools.cache
 def tables():
     """Return {exercise: {kind: its line}}."""
     found = {}
@@ -52,7 +55,7 @@ def test_the_tables_are_those_of_the_exercises():
     assert sorted(tables()) == sorted(EXERCISES)
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+@each(EXERCISES, str)
 def test_each_kind_of_gap_is_filled_or_cannot_occur(name):
     table = tables().get(name, {})
     assert list(table) == list(KINDS), f"gaps.txt of {name} needs these lines, in this order"
@@ -73,7 +76,7 @@ def no_draws(monkeypatch):
         monkeypatch.setattr(module, "diagnose", lambda *_: None)
 
 
-@pytest.mark.usefixtures("no_draws")
+@pytest.mark.usefixtures("no_draws", "searches", "rings")
 @pytest.mark.parametrize("name", EXERCISES)
 def test_fixed_cases_refuse_what_only_some_seeds_would_show(name):
     exercise, line = EXERCISES[name], tables().get(name, {}).get("seed", "")

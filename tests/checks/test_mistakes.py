@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 from flashlib.checks import EXERCISES, mistakes  # noqa: E402
 from flashlib.checks.engine import mistake_tables  # noqa: E402
+from tests.checks.each import each  # noqa: E402
 
 
 @pytest.mark.parametrize("text", ["6", "06", "06_tiling", "tiling", "Tiling"])
@@ -21,7 +22,7 @@ def test_another_is_refused_with_those_that_there_are(text):
         mistakes.chapter_of(text)
 
 
-@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda e: e.name)
+@each(EXERCISES.values(), lambda exercise: exercise.name)
 def test_each_row_is_described_and_each_way_shown_as_a_diff(exercise):
     lines = list(mistakes.described(exercise))
     ways = [way for row in mistakes.tables()[exercise.known.table].values() for way in row.ways]

@@ -70,7 +70,7 @@ def test_right_answers_are_right_in_any_order():
 def test_a_failure_is_shown_by_operations_of_which_none_can_be_left_out(id):
     answer = RIGHT.edited(WRONG[id]).function
     failed = 0
-    for n_pages, page, operations in scripts(30):
+    for n_pages, page, operations in scripts(12):
         result = exercises_pages._played(answer, n_pages, page, operations)
         if result is None:
             continue
@@ -81,7 +81,7 @@ def test_a_failure_is_shown_by_operations_of_which_none_can_be_left_out(id):
         for at in range(len(fewest)):
             fewer = exercises_pages._played(answer, n_pages, page, fewest[:at] + fewest[at + 1 :])
             assert fewer is None or exercises_pages._kind(fewer) != kind, text(fewest)
-    assert failed > 5
+    assert failed > 2
 
 
 def test_what_a_failed_append_changes_is_its_fault_whatever_fails_after_it():

@@ -59,6 +59,7 @@ def used(monkeypatch):
     return share
 
 
+@pytest.mark.usefixtures("rings")
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("exercise", NUMPY, ids=lambda e: e.name)
 def test_right_answers_lie_inside_and_small_slips_outside(exercise, amount, used):

@@ -1,8 +1,8 @@
 """Name the mistake that explains what an answer returned.
 
 It is found by hypothesis: each known mistake is a program too, and it is named if it gives what the answer gave in
-every case, the right ones included (but see `_Hypothesis.explains`). Cases that failed are tried first: most
-mistakes do not explain the first of them, and need not be tried on another.
+every case, the right ones included (but see `_Hypothesis.explains`). Cases that failed are tried first, and the
+smallest of them before the others: most mistakes do not explain it, and need not be tried on another.
 """
 
 import time
@@ -29,7 +29,7 @@ def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("re
     end = time.process_time() + TIME_LIMIT
     if known.program is None or any(map(_is_found, tried)):
         return None
-    tried = sorted(tried, key=lambda one: one.problem is None)
+    tried = sorted(tried, key=lambda one: (one.problem is None, _size(one.case)))
     ways = [(mistake, way) for mistake in known.mistakes() for way in mistake.ways]
     hypotheses = [
         (mistake, _Hypothesis(known, changes, tried, outputs))
@@ -53,6 +53,10 @@ def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("re
         if _Hypothesis(known, (first, second), tried, outputs).explains_all(False):
             return _verdict(one, other)
     return None
+
+
+def _size(case):
+    return sum(x.size for x in case.arguments if isinstance(x, np.ndarray))
 
 
 def _is_found(one):

@@ -20,7 +20,7 @@ from flashlib.checks.harness import roles
 from flashlib.checks.harness.gluon_causes import cause, in_vain, refilled, unlike_slots, without_need
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.gluon import Ran, Wrong
-from flashlib.pipeline import Fault, Product, Program, Report, check
+from flashlib.pipeline import Fault, Product, Program, Report, schedules
 from flashlib.private_apis import of_kernels
 
 SEARCH = {"states": 1500, "schedules": 60}
@@ -40,7 +40,8 @@ class Harness:
     """Makes a function of arrays of an answer, and keeps the first run that goes wrong.
 
     call: takes the answer and the arguments of a case, launches kernels, and returns what they computed. search:
-    whether other orders of events are looked at; without it only numbers count. consumers: that must be there.
+    whether other orders of events are looked at; without it only numbers count, and one order gives them.
+    consumers: that must be there.
     """
 
     def __init__(self, call: Callable, answer: Any, *, search: bool = True, consumers: int = 0) -> None:
@@ -57,7 +58,7 @@ class Harness:
     def __call__(self, *arguments: Any) -> Measured:
         ran: list[Ran] = []
         try:
-            with gluon.taken(self._see, ran):
+            with gluon.taken(self._see, ran, both=self.search):
                 result, found = self.call(self.answer, *arguments)
         except Wrong as wrong:
             self.line = self.line or line_of(wrong)
@@ -89,7 +90,7 @@ class Harness:
             compiling.note(kernel, arguments, options)
 
     def _searched(self, ran, arguments):
-        report = check(ran.program(), **SEARCH)
+        report = schedules.check(ran.program(), **SEARCH)
         if not report.fault:
             return None
         return self._keep(Run(ran.number, ran.program(), report), cause(ran, report.fault), arguments)
@@ -108,7 +109,7 @@ class Harness:
         """
         program, report = ran.program(), None
         if self.search:
-            report = check(program, **SEARCH)
+            report = schedules.check(program, **SEARCH)
             if report.fault and (ran.whole or report.fault.kind == fault.kind):
                 fault = report.fault
             else:

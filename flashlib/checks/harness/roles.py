@@ -17,7 +17,7 @@ from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, 
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.values import describe_value
 from flashlib.learner.error_text import cut
-from flashlib.pipeline import Compute, Fault, Program, check, commands, run
+from flashlib.pipeline import Compute, Fault, Program, commands, run, schedules
 
 if TYPE_CHECKING:
     from flashlib.widgets import PipelinePlayer
@@ -103,7 +103,7 @@ class Played(NamedTuple):
         from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
 
         program = fixed(self.task.program(answer, *self.arguments))
-        report = check(program, **SEARCH)
+        report = schedules.check(program, **SEARCH)
         return PipelinePlayer(program, report=report if report.fault else None)
 
 
@@ -161,7 +161,7 @@ def _is_default(value, default) -> bool:
 
 def _fault(program, arguments, task, solution):
     """Return what is wrong with a program, a Finding or None, and the schedule that shows it, if it takes one."""
-    report = check(program, **SEARCH)
+    report = schedules.check(program, **SEARCH)
     if report.fault:
         return task.cause(program, _finding(report.fault)), report.actions
     try:

@@ -12,13 +12,14 @@ from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import exercises  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.verdict import MIME  # noqa: E402
+from tests.checks.each import each  # noqa: E402
 
 
-@pytest.mark.parametrize("name", EXERCISES)
-@pytest.mark.parametrize("odd", [None, 3, "f", [1.0]])
-def test_what_is_not_a_function_is_told(name, odd):
-    verdict = EXERCISES[name](odd)
-    assert verdict.mistake == "no_function" and "pass the function itself" in verdict.sentence
+@each(EXERCISES.values(), lambda exercise: exercise.name)
+def test_what_is_not_a_function_is_told(exercise):
+    for odd in (None, 3, "f", [1.0]):
+        verdict = exercise(odd)
+        assert verdict.mistake == "no_function" and "pass the function itself" in verdict.sentence, odd
 
 
 def test_an_answer_that_cannot_be_sent_is_not_checked():

@@ -12,6 +12,7 @@ from flashlib.checks.engine import folders, prediction  # noqa: E402
 from flashlib.checks.engine.answer_types import written  # noqa: E402
 from flashlib.checks.engine.grade import equal, quoted, tells  # noqa: E402
 from flashlib.checks.engine.prediction import Question, predict, questions  # noqa: E402
+from tests.checks.each import each  # noqa: E402
 from tests.checks.engine import guesses  # noqa: E402
 
 
@@ -28,7 +29,7 @@ def typed(question, value):
     return [choices.get(x, x) for x in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+@each(questions().values(), lambda question: question.name)
 def test_the_right_answer_is_right_and_its_reason_given(question):
     right = question.answer()
     verdict = answered(question, right if isinstance(right, dict) else {"": right})
@@ -36,7 +37,7 @@ def test_the_right_answer_is_right_and_its_reason_given(question):
     assert eval(repr(right)) == right, "solved notebooks write it down"
 
 
-@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+@each(questions().values(), lambda question: question.name)
 def test_the_right_answer_can_be_entered(question):
     """It is one of the choices, or finite: where inf or nan may be the answer, it is a choice."""
     fields = prediction._fields(question)  # raises if it is none of the choices
@@ -44,7 +45,7 @@ def test_the_right_answer_can_be_entered(question):
     assert all(field["kind"] == "number" or not field["unit"] for field in fields)
 
 
-@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+@each(questions().values(), lambda question: question.name)
 def test_a_typical_wrong_answer_is_told_what_it_overlooks(question):
     said = set()
     for field in prediction._fields(question):
@@ -60,7 +61,7 @@ def test_a_typical_wrong_answer_is_told_what_it_overlooks(question):
     assert said >= set(question.wrong.values()), "is never wrong"
 
 
-@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+@each(questions().values(), lambda question: question.name)
 def test_a_wrong_guess_does_not_get_the_answer_before_it_is_asked_for(question):
     for field in prediction._fields(question):
         parts = {f["part"]: f["right"] for f in prediction._fields(question)}
@@ -71,7 +72,7 @@ def test_a_wrong_guess_does_not_get_the_answer_before_it_is_asked_for(question):
             assert verdict.outcome == "right" or not tells(field, said), f"{field['shown']} is in: {said}"
 
 
-@pytest.mark.parametrize("question", questions().values(), ids=lambda q: q.name)
+@each(questions().values(), lambda question: question.name)
 def test_every_question_has_a_hint_that_does_not_tell_the_answer(question):
     assert question.hint.endswith((".", "?")) and len(question.hint) <= 160
     for field in prediction._fields(question):
@@ -180,11 +181,14 @@ def test_a_wrong_guess_gets_its_hint_and_the_way_to_the_answer(some):
     assert "fp16: 12; fp32: 89" in repr(predict("two", show=True))
 
 
-@pytest.mark.parametrize("name, text, value, outcome", guesses.ROWS)
-def test_a_call_grades_the_value_of_what_is_typed(monkeypatch, name, text, value, outcome):
+def test_a_call_grades_the_value_of_what_is_typed(monkeypatch):
     monkeypatch.setattr(prediction, "questions", lambda: guesses.QUESTIONS)
-    verdict = predict(name, value)  # of a text that is not understood, what a page says of it
-    assert verdict.outcome == ("not answered yet" if outcome == "open" else outcome), f"{text!r}: {verdict}"
+    failed = []
+    for name, text, value, outcome in guesses.ROWS:
+        verdict = predict(name, value)  # of a text that is not understood, what a page says of it
+        if verdict.outcome != ("not answered yet" if outcome == "open" else outcome):
+            failed.append(f"{name}, {text!r}: {verdict}")
+    assert not failed, "\n".join(failed)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,20 @@
+"""One test for many cases that check a line or two each: as tests of their own, most of their time is pytest's."""
+
+
+def each(cases, name):
+    """Return a decorator: the test calls the function with each case, and reports all that fail, by name(case)."""
+
+    def decorate(check):
+        def test():
+            failed = []
+            for case in cases:
+                try:
+                    check(case)
+                except Exception as error:
+                    failed.append(f"{name(case)}: {type(error).__name__}: {error}")
+            assert not failed, f"{len(failed)} of {len(cases)} fail\n" + "\n\n".join(failed)
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return decorate
