@@ -127,12 +127,12 @@ def keep_page(page, site, name=PAGE):
 
 
 def wait_kept(page, *names):
-    """Wait until files are kept, whatever their query; return the addresses of all that is."""
+    """Wait until files are kept, whatever their query if they are named without one; return all kept addresses."""
     end = time.monotonic() + 20
-    while not set(names) <= {one.partition("?")[0] for one in page.evaluate(KEPT)}:
-        assert time.monotonic() < end, (names, page.evaluate(KEPT))
+    while not set(names) <= {*(kept := page.evaluate(KEPT)), *(one.partition("?")[0] for one in kept)}:
+        assert time.monotonic() < end, (names, kept)
         time.sleep(0.05)
-    return page.evaluate(KEPT)
+    return kept
 
 
 QUERIES = few_and_all("?utm_source=mail", "", "?fbclid=a1b2c3d4", "?0a1b2c3d", "?a=1&b=/static/x?")
@@ -240,6 +240,10 @@ def test_a_page_that_was_not_visited_says_so_and_lists_those_that_were(page, sit
         assert page.url.endswith("/offline.html") and page.locator("#kept a:visible").count()
 
 
+def address_of_script(data):
+    return f"static/site.js?{hashlib.sha256(data).hexdigest()[:8]}"
+
+
 @contextmanager
 def deployed(site, *names):
     """Within it the site has another script, which the pages of these names ask for."""
@@ -247,7 +251,7 @@ def deployed(site, *names):
     old = script.read_bytes()
     new = old + b"\nglobalThis.isNew = true;\n"
     texts = {path: path.read_text(encoding="utf-8") for path in map(site.folder.joinpath, names)}
-    before, after = (f"site.js?{hashlib.sha256(one).hexdigest()[:8]}" for one in (old, new))
+    before, after = map(address_of_script, (old, new))
     script.write_bytes(new)
     for path, text in texts.items():
         assert before in text
@@ -262,9 +266,10 @@ def deployed(site, *names):
 
 def test_after_a_deploy_older_pages_still_work_without_a_network(page, site):
     keep_page(page, site, PAGE)
-    with deployed(site, OTHER, "offline.html"):
+    with deployed(site, OTHER, "offline.html") as (script, _):
         keep_page(page, site, OTHER)
         assert page.evaluate("globalThis.isNew")
+        wait_kept(page, address_of_script(script.read_bytes()))
         with site.away():
             for name in (PAGE, OTHER, "about.html"):
                 page.goto(site.address + name)

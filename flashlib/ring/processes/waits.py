@@ -104,9 +104,18 @@ def _place(frames):
         if module == "torch.distributed.distributed_c10d":
             call, group = code.co_name, _group(frame)
         elif not (module.startswith(("torch.", "threading")) or code.co_filename.startswith(OWN)):
-            text = linecache.getline(code.co_filename, line).strip()
-            return Place(line, text, code.co_name, call, group, _counts())
+            return Place(line, _text(code.co_filename, line), code.co_name, call, group, _counts())
     return Place(0, "", "", call, group, _counts())
+
+
+def _text(file, line):
+    """Return a line of a file, or "" where its text is not known.
+
+    The main thread may be changing what `linecache` holds, which then may be None. That must not end the thread
+    which reports where a rank is.
+    """
+    lines = linecache.getlines(file) or []
+    return lines[line - 1].strip() if 1 <= line <= len(lines) else ""
 
 
 def _counts():
