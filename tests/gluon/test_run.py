@@ -9,6 +9,7 @@ from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared,
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.gluon import Wrong, taken
+from flashlib.gluon.language import Language
 from flashlib.gluon.tile import Tile, common
 
 ROW = gl.constexpr(gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0]))
@@ -104,6 +105,22 @@ def test_other_bytes_end_in_a_deadlock(n_bytes):
 def test_a_launch_of_triton_is_left_alone_and_so_is_gluon_afterwards():
     with pytest.raises(Exception, match="driver|GPU|CUDA|active"):
         one_copy[(1,)](described(torch.zeros(64, 64).half()), torch.zeros(1), 0, 8192)
+
+
+def producer():
+    pass
+
+
+def consumer():
+    pass
+
+
+@pytest.mark.parametrize("warps, of_first", [(4, 512 - 40 - 2 * 100), (8, (512 - 40 - 2 * 100) // 2)])
+def test_the_first_role_has_the_registers_that_the_others_leave(warps, of_first):
+    """A multiprocessor has 512 for each thread of four warps, so a role of eight takes its number twice."""
+    language = Language((0,), (1,), producer.__code__, warps)
+    language.warp_specialize([(producer, ()), (consumer, ()), (consumer, ())], [4, 8], [40, 100])
+    assert language.registers == {"producer": of_first, "consumer 0": 40, "consumer 1": 100}
 
 
 ACC = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])

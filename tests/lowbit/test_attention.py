@@ -69,6 +69,10 @@ def test_a_scale_of_the_tensor_is_that_of_all_heads(rng):
     Q, K, V = (rng.standard_normal((2, n, 8)) for n in (13, 17, 17))
     recipe = PLAIN._replace(qk_share="tensor")
     assert lowbit.prepared(Q, K, V, recipe).Q.scale == np.abs(Q).max() / 448
+    V[0] *= 1e-3
+    O, rounded_too = (lowbit.attention(Q, K, V, EXACT._replace(o=o)).O for o in (None, "e4m3"))
+    scale = np.abs(O).max() / 448
+    np.testing.assert_allclose(rounded_too, scale * lowbit.rounded(O / scale, "e4m3"), rtol=1e-12)
 
 
 @pytest.mark.parametrize("share", ["none", "tensor", "head", "block", "row"])

@@ -130,6 +130,12 @@ def test_squares_of_the_causes_add_up_to_that_of_all(recipe):
     assert abs(np.sqrt(sum(e**2 for e in parts.values())) / whole - 1) < 0.1
 
 
+def test_a_cause_is_measured_with_the_tiles_that_are_given(rng):
+    tensors, tiles = oracle.inputs(rng, 13, 17, 8), {"B_r": 3, "B_c": 5}
+    whole = lowbit.attention(*tensors, PLAIN, **tiles).O
+    assert lowbit.by_cause(*tensors, PLAIN, **tiles)["all"] == lowbit.error(whole, lowbit.exact(*tensors))
+
+
 def test_a_cause_that_a_recipe_does_not_have_is_0():
     Q, K, V = oracle.inputs(np.random.default_rng(0), 13, 17, 8)
     assert set(lowbit.by_cause(Q, K, V, EXACT).values()) == {0.0}

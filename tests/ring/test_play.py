@@ -275,6 +275,17 @@ def test_events_are_a_record(QKV):
             assert event.hop == (event.other - event.block.rank) % P and event.n_bytes == 8 * 8 * 8
 
 
+@pytest.mark.parametrize("program", [programs.ring, programs.all_gather])
+def test_a_rank_sends_one_copy_at_a_time_and_receives_one(program, rng):
+    Q, K, V = rng.standard_normal((3, 26, 4))  # blocks of 9, 9 and 8 tokens
+    run = ring.events(Q, K, V, ranks=3, program=program, times=Times(tile=1.0, byte=0.01, copy=2.0))
+    copies = sorted((event for event in run.events if event.kind == "copy"), key=lambda event: event.start)
+    for end in ("rank", "other"):
+        for r in range(3):
+            own = [event for event in copies if getattr(event, end) == r]
+            assert len(own) >= 2 and all(a.stop <= b.start for a, b in zip(own, own[1:], strict=False)), (end, r)
+
+
 def test_a_state_in_the_record_does_not_change_later(QKV):
     run = ring.events(*QKV, ranks=4, causal=True)
     states = [event.state for event in run.events if event.kind == "compute" and event.rank == 3]

@@ -18,6 +18,7 @@ LINES = {
     r"\sqrt[3]{x}": "x^(1/3)",
     r"\frac{N_q}{B_r}": "N_q/B_r",
     r"\frac{a + b}{2 c}": "(a + b)/2c",
+    r"\frac{1}{1 + e^{-x}}": "1/(1 + e^(−x))",
     r"\tilde P_{ij}": "P̃_ij",
     r"O_{acc} = \sum_j e^{x_j - m} v_j": "O_acc = ∑_j e^(x_j − m) v_j",
     "l_j v": "l_j v",

@@ -10,7 +10,7 @@ required.package("transformers", "run make models")
 import torch  # noqa: E402
 
 from flashlib import kernels, masks  # noqa: E402
-from flashlib.interop.transformers import dropping, register  # noqa: E402
+from flashlib.interop.transformers import dropping, engines, register  # noqa: E402
 from flashlib.interop.transformers.present import Present  # noqa: E402
 from tests.interop.transformers.families import FAMILIES, N  # noqa: E402
 
@@ -93,6 +93,17 @@ def test_outputs_and_gradients_are_those_of_the_weights_that_stay(case):
     right = expected(*exact, mask, causal, 0.3, drop)
     for X, Y in zip((O, *grads), (right, *torch.autograd.grad(right, exact, dO.double().cpu())), strict=True):
         torch.testing.assert_close(X.double().cpu(), Y, atol=5e-6 if kernels.INTERPRETED else 5e-3, rtol=0)
+
+
+def test_few_rows_without_gradients_are_dropped_too():
+    """As when a model stays in training while it writes: without dropout so few rows would be decoded."""
+    g = torch.Generator().manual_seed(1)
+    Q, K = (torch.randn(B, H, n, D, generator=g).to(kernels.DEVICE) for n in (3, 19))
+    found = []
+    for attend in (engines.by_kernels, dropping.attention):
+        torch.manual_seed(7)
+        found.append(attend(Q, K, K, dropout=P, causal=True, mask=None, scale=0.3).O)
+    assert torch.equal(*found)
 
 
 REFUSED = {

@@ -61,5 +61,6 @@ test("a piece is the text around a word, cut between words, and the word is mark
   assert.equal(parts[1], "ping-pong");
   assert.ok(parts[0].startsWith("…") && /^…(far|away) /.test(parts[0]) && parts.at(-1).endsWith("…"));
   assert.deepEqual(piece("m is a maximum", "m"), ["", "m", " is a maximum"]);
+  assert.ok(piece(`${"far away ".repeat(30)}is the warp.`, "warp").at(-1).endsWith("."), "it reaches the end");
   assert.deepEqual(piece("nothing", "warp"), ["nothing"]);
 });
