@@ -5,6 +5,7 @@ import test from "node:test";
 
 import { BackwardFrames } from "../../../flashlib/widgets/backward_player/frames.js";
 import { bytes, Frames, span } from "../../../flashlib/widgets/flash_player/frames.js";
+import { Memory } from "../../../flashlib/widgets/flash_player/memory.js";
 import { andList, counted } from "../../../flashlib/widgets/shared/language.js";
 import { drawn } from "./helpers.js";
 
@@ -76,6 +77,20 @@ function backward(sizes, wrt) {
   const extra = { wrt, gradients, errors, inputs, writes, all: [100 * T, 10 * T], both: [3, 4] };
   return new BackwardFrames({ ...raw, ...extra, buffer: sent() });
 }
+
+for (const order of ["fa1", "fa2"])
+  test(`rows of O are final once no step adds to them, and in the end all are: ${order}`, () => {
+    for (const sizes of SIZES) {
+      const frames = forward(sizes, order);
+      for (const done of frames.steps.keys()) {
+        const later = frames.steps.slice(done + 1).flatMap(({ rows: [start, stop] }) =>
+          Array.from({ length: stop - start }, (_, r) => start + r),
+        );
+        const final = sizes.N_q - new Set(later).size;
+        assert.equal(Memory.prototype.progress.call({ frames }, done), `O: ${final} of ${sizes.N_q} rows final`);
+      }
+    }
+  });
 
 const ALL = SIZES.flatMap((sizes) => [
   ...["fa1", "fa2"].map((order) => [`${JSON.stringify(sizes)}, ${order}`, () => forward(sizes, order)]),
