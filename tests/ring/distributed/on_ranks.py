@@ -1,18 +1,31 @@
 """What a rank of a test does: random cases, each compared with one process in fp64. Ranks draw alike."""
 
+import importlib
+
 import numpy as np
 import torch
 import torch.distributed as dist
 
 from flashlib import masks, torch_ref
 from flashlib.masks.parts import count
-from flashlib.ring import heads, layouts
+from flashlib.ring import heads, layouts, processes
 from flashlib.ring.distributed import all_gather, gradients, ring, two_d, ulysses
 from tests import masked, oracle
 
 WAYS = {"ring": ring, "all_gather": all_gather, "ulysses": ulysses, "two_d": two_d}
 NAMES = "O", "lse", "dQ", "dK", "dV"
 ROUNDING = {torch.float64: 1e-11, torch.float32: 2e-5, torch.bfloat16: 0.04, torch.float16: 0.005}
+
+
+def run(function, *arguments, importing=()):
+    """Run a function on four ranks that find imported what each would take half a second to import."""
+    processes.run(imports, "torch.fx.experimental.symbolic_shapes", *importing, ranks=1, seconds=100)
+    return processes.run(function, *arguments, ranks=4, seconds=300)
+
+
+def imports(*names):
+    for name in names:
+        importlib.import_module(name)
 
 
 def groups():

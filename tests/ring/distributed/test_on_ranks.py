@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from flashlib import masks, torch_ref  # noqa: E402
 from flashlib.masks.parts import count  # noqa: E402
-from flashlib.ring import agree, cost, hops, processes  # noqa: E402
+from flashlib.ring import agree, cost, hops  # noqa: E402
 from flashlib.ring.distributed import (  # noqa: E402
     all_gather,
     gradients,
@@ -173,7 +173,7 @@ class Live(TorchDispatchMode):
         super().__init__()
         self.live, self.now, self.peak = {}, 0, 0
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+    def noted(self, function, types, args=(), kwargs=None):
         found = function(*args, **(kwargs or {}))
         for X in found if isinstance(found, tuple | list) else (found,):
             if isinstance(X, torch.Tensor):
@@ -197,6 +197,8 @@ class Live(TorchDispatchMode):
         if not self.live[where]:
             self.now -= n
 
+
+Live.__torch_dispatch__ = Live.noted  # in the class, torch would import Dynamo on each rank to keep it out
 
 TILES = 2**18  # bytes that the tiles of a CPU may take
 ROWS = {
@@ -283,7 +285,7 @@ def everything():
 
 @functools.cache
 def ranks():
-    return processes.run(everything, ranks=4, seconds=200)
+    return on_ranks.run(everything)
 
 
 @pytest.fixture
