@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from flashlib import masks, torch_ref
 from flashlib.masks.parts import count
-from flashlib.ring import heads, layouts, processes
+from flashlib.ring import heads, layouts
 from flashlib.ring.distributed import all_gather, gradients, ring, two_d, ulysses
 from tests import masked, oracle
 
@@ -19,6 +19,8 @@ ROUNDING = {torch.float64: 1e-11, torch.float32: 2e-5, torch.bfloat16: 0.04, tor
 
 def run(function, *arguments, importing=()):
     """Run a function on four ranks that find imported what each would take half a second to import."""
+    from flashlib.ring import processes  # here: ranks that are threads do without cloudpickle
+
     processes.run(imports, "torch.fx.experimental.symbolic_shapes", *importing, ranks=1, seconds=100)
     return processes.run(function, *arguments, ranks=4, seconds=300)
 
