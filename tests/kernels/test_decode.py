@@ -67,7 +67,7 @@ def test_every_head_dimension(d, d_v, device, poisoned):
         check(cached.problem(device, lengths, d=d, d_v=d_v, page=page), lengths)
 
 
-@pytest.mark.parametrize("lengths", [[333], [0, 500, 0, 129, 70]])
+@pytest.mark.parametrize("lengths", [[333], [0, 400, 70]])
 def test_the_result_does_not_depend_on_how_keys_are_split(lengths, device, poisoned):
     problem = cached.problem(device, lengths, N_q=2)
     for parts in (1, 2, 7, 40, None):
@@ -96,15 +96,15 @@ def test_a_row_is_merged_by_several_programs(d_v, device, poisoned, monkeypatch)
 
 @pytest.mark.parametrize("heads", [(17, 1), (40, 1), (130, 2)])
 def test_a_group_of_many_heads(heads, device, poisoned):
-    lengths = [70, 0, 31]
+    lengths = [70, 0, 31] if heads[0] < 100 else [70]
     check(cached.problem(device, lengths, heads=heads, dtype=HALF[0], d=32), lengths)
     check(cached.problem(device, lengths, heads=heads, page=16, dtype=HALF[1]), lengths, mask=masks.softcap(2.0))
 
 
 @pytest.mark.parametrize("page", [0, 16])
 def test_the_last_program_merges_to_the_same(page, device, poisoned):
-    lengths = [300, 0, 33, 100]
-    problem = cached.problem(device, lengths, N_q=3, page=page)
+    lengths = [0, 33, 150]
+    problem = cached.problem(device, lengths, heads=(2, 1), N_q=3, page=page)
     for parts in (1, 4):
         expected = decode.attention(problem.Q, **problem.cache, causal=True, parts=parts)
         for _ in range(2):  # counts are 0 again
@@ -131,7 +131,7 @@ MASKS = {
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name, device, poisoned):
     """The masks of chapter 14, whose rows stand at different positions in each sequence."""
-    lengths, heads, N_q = [5, 300, 64], (4, 2), 5  # in a window of 40 key 255 is seen, the last of its tile
+    lengths, heads, N_q = [5, 300], (4, 2), 5  # in a window of 40 key 255 is seen, the last of its tile
     mask, problem = MASKS[name](heads[0]), cached.problem(device, lengths, heads=heads, N_q=N_q, page=16)
     given = decode.attention(problem.Q, **problem.cache, mask=mask, parts=3)
     for b, n in enumerate(lengths):

@@ -1,5 +1,7 @@
 """What a rank of a test does: random cases, each compared with one process in fp64. Ranks draw alike."""
 
+import importlib
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -13,6 +15,19 @@ from tests import masked, oracle
 WAYS = {"ring": ring, "all_gather": all_gather, "ulysses": ulysses, "two_d": two_d}
 NAMES = "O", "lse", "dQ", "dK", "dV"
 ROUNDING = {torch.float64: 1e-11, torch.float32: 2e-5, torch.bfloat16: 0.04, torch.float16: 0.005}
+
+
+def run(function, *arguments, importing=()):
+    """Run a function on four ranks that find imported what each would take half a second to import."""
+    from flashlib.ring import processes  # here: ranks that are threads do without cloudpickle
+
+    processes.run(imports, "torch.fx.experimental.symbolic_shapes", *importing, ranks=1, seconds=100)
+    return processes.run(function, *arguments, ranks=4, seconds=300)
+
+
+def imports(*names):
+    for name in names:
+        importlib.import_module(name)
 
 
 def groups():

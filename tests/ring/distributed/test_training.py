@@ -12,8 +12,8 @@ from torch.nn.functional import cross_entropy  # noqa: E402
 
 from flashlib.lm.model import LM, Config  # noqa: E402
 from flashlib.lm.rotary import rotate  # noqa: E402
-from flashlib.ring import processes  # noqa: E402
 from flashlib.ring.distributed import all_gather, ring, training, two_d, ulysses  # noqa: E402
+from tests.ring.distributed import on_ranks  # noqa: E402
 
 CONFIG = Config(vocab=31, layers=2, width=24, heads=3, kv_heads=1, context=64)
 N = 45
@@ -85,7 +85,7 @@ def by_ranks(way, layout, heads=1, **options):
 
 def sharded():
     """Return the losses on a mesh of 2 x 2, sharded over both: one cuts the texts, one is a ring."""
-    from torch.distributed.fsdp import fully_shard  # on the ranks alone: it takes half a second
+    from torch.distributed.fsdp import fully_shard  # imported before the ranks were made
 
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("texts", "ring"))
     model, group = LM(CONFIG).double(), mesh["ring"]
@@ -144,7 +144,7 @@ def everything():
 
 @functools.cache
 def ranks():
-    return processes.run(everything, ranks=4, seconds=200)
+    return on_ranks.run(everything, importing=["torch.distributed.fsdp", "torch._dynamo"])
 
 
 def close(found, known):

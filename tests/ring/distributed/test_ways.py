@@ -4,11 +4,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("cloudpickle")
-from flashlib.ring import processes  # noqa: E402
 from tests.ring.distributed import on_ranks  # noqa: E402
 
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_every_way_equals_one_process(amount):
-    found = processes.run(on_ranks.random_cases, {"few": 11, "all": 150}[amount], 0, ranks=4, seconds=300)
+    found = on_ranks.run(on_ranks.random_cases, {"few": 11, "all": 150}[amount], 0)
     assert found == ["equal"] * 4
