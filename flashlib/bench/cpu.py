@@ -19,7 +19,6 @@ from functools import partial
 import numpy as np
 
 from flashlib import naive, tiled
-from flashlib.bench.common import harness
 
 D = 64
 SIZES = (1024, 2048, 4096, 8192, 16384)
@@ -56,6 +55,8 @@ def milliseconds(run: Callable[[], object]) -> tuple[float, float]:
 
 def measure(N: int, causal: bool, turns: int) -> dict:
     """Return time and peak memory of plain NumPy, and of tiled.attention for each of BLOCKS."""
+    from flashlib.bench.common import harness
+
     rng = np.random.default_rng(0)
     Q, K, V = (rng.standard_normal((N, D), dtype=np.float32) for _ in range(3))
     runs: dict = {None: partial(plain, Q, K, V, causal)}
@@ -92,6 +93,8 @@ def main() -> None:
     if not one_thread.items() <= os.environ.items():  # they are read once, when NumPy is loaded
         command = [sys.executable, "-m", "flashlib.bench.cpu", *sys.argv[1:]]
         sys.exit(subprocess.call(command, env={**os.environ, **one_thread}))
+
+    from flashlib.bench.common import harness  # it imports torch, which the first process has no use for
 
     record = {**harness.cpu_environment(), "threads": 1, "dtype": "float32", "d": D, "rows": []}
     print(", ".join(f"{key} {value}" for key, value in record.items() if key != "rows"))

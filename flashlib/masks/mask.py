@@ -364,5 +364,5 @@ def _gaps(first, end, N_k):
 
 def inside(first: np.ndarray, end: np.ndarray, place: Place) -> Interval:
     """Return the interval with its bounds among the keys; an empty one ends where it begins."""
-    first = first.clip(0, place.N_k)
-    return first, np.maximum(end.clip(0, place.N_k), first)
+    first = np.minimum(np.maximum(first, 0), place.N_k)  # of few numbers np.clip takes thrice as long
+    return first, np.maximum(np.minimum(end, place.N_k), first)

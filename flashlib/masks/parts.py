@@ -112,7 +112,8 @@ def before(runs: Runs, x: np.ndarray) -> np.ndarray:
     """Return how many items of runs are smaller than x."""
     smaller = np.zeros_like(x)
     for run in runs:
-        smaller += np.clip(-((run.start - x) // run.step), 0, len(run))
+        found = -((run.start - x) // run.step)
+        smaller += np.minimum(np.maximum(found, 0), len(run))  # of few numbers np.clip takes thrice as long
     return smaller
 
 

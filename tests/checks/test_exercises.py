@@ -9,8 +9,10 @@ nbformat = pytest.importorskip("nbformat")
 from flashlib import checks  # noqa: E402
 from flashlib.chapters import CHAPTERS as REGISTERED  # noqa: E402
 from flashlib.checks.engine import folders, solutions  # noqa: E402
-from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
+from flashlib.checks.engine.verdict import Outcome  # noqa: E402
+from tests.checks import test_answers  # noqa: E402
 from tests.checks.each import each  # noqa: E402
 from tools import minutes, notebooks, solved  # noqa: E402
 
@@ -41,6 +43,16 @@ def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     call = f"checks.{exercise.name}(my_{exercise.name})"
     assert any(cell.source == call for cell in after), f"a cell with {call} and nothing else"
     assert order.index(text.id) < order.index(stub.id)
+
+
+@each(test_answers.EXERCISES, lambda exercise: exercise.name)
+def test_an_answer_that_was_only_begun_is_not_solved_yet(exercise):
+    if exercise.triton:
+        import flashlib.kernels  # noqa: F401  before Triton
+    (stub,) = cells(exercise.chapter, f"stub:{exercise.name}")
+    begun = stub.source.replace("raise NotImplementedError", "begun = 1; raise NotImplementedError")
+    answer = solutions.build(exercise.name, begun)
+    assert examine_answer(exercise.name, answer, 1).outcome == Outcome.NOT_SOLVED
 
 
 @pytest.mark.parametrize("chapter", [c for c in REGISTERED if c.on_route], ids=lambda c: c.slug)

@@ -22,6 +22,35 @@ def test_what_is_not_a_function_is_told(exercise):
         assert verdict.mistake == "no_function" and "pass the function itself" in verdict.sentence, odd
 
 
+def test_a_stub_starts_no_process(monkeypatch):
+    class JITFunction:
+        def __call__(self):
+            """A kernel may be called."""
+
+    def stub(m, l, x_j):
+        """Return m and l."""
+        raise NotImplementedError
+
+    def of_a_case(m, l, x_j):
+        if x_j > m:
+            raise NotImplementedError
+        return m, l
+
+    def another(m, l, x_j):
+        raise ValueError
+
+    def ran(*_, **__):
+        raise OSError("it ran")
+
+    monkeypatch.setattr(exercises.process, "call", ran)
+    for answer, outcome in ((stub, "not solved yet"), (of_a_case, "not checked"), (another, "not checked")):
+        kernel = JITFunction()
+        kernel.fn = answer
+        for given in (answer, kernel):
+            verdict = checks.online_step(given)
+            assert verdict.outcome == outcome and verdict.answer is given, answer
+
+
 def test_an_answer_that_cannot_be_sent_is_not_checked():
     lock = threading.Lock()
     verdict = checks.online_step(lambda m, l, x_j: lock)
