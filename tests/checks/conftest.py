@@ -63,9 +63,9 @@ def rings(monkeypatch):
     """Play the solution once in a ring of the same sizes, and plan its hops once."""
     from flashlib.checks.engine import solutions
     from flashlib.checks.harness import ranks
-    from flashlib.ring import runs
+    from flashlib.ring import hops, runs
 
-    play, plan, played, planned = ranks.Task.played, runs.plan, {}, {}
+    play, plan, played, planned = ranks.Task.played, hops.plan, {}, {}
     right = [solutions.program(name).function for name in ("ring_rank", "ring_gradients")]
 
     def play_once(task, answer, problem, seed=None):
@@ -83,4 +83,5 @@ def rings(monkeypatch):
         return planned[key]
 
     monkeypatch.setattr(ranks.Task, "played", play_once)
+    monkeypatch.setattr(hops, "plan", plan_once)
     monkeypatch.setattr(runs, "plan", plan_once)

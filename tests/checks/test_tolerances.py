@@ -12,6 +12,7 @@ pytest.importorskip("cloudpickle")
 from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import cases, examination, process, solutions  # noqa: E402
 from tests.checks import answers  # noqa: E402
+from tests.checks.test_answers import right as right_answers  # noqa: E402
 
 ROOM = 0.5  # of a tolerance that right answers may use
 ROUNDED = (
@@ -64,7 +65,7 @@ def used(monkeypatch):
 @pytest.mark.parametrize("exercise", NUMPY, ids=lambda e: e.name)
 def test_right_answers_lie_inside_and_small_slips_outside(exercise, amount, used):
     programs = [solutions.program(exercise.name)]
-    programs += [answer.program for answer in answers.right() if answer.exercise == exercise.name]
+    programs += [answer.program for answer in right_answers(exercise.name, amount)]
     right = max(used(exercise, program) for program in programs)
     slips = [a for a in answers.wrong() if a.exercise == exercise.name and any(x in a.source for x in ROUNDED)]
     slips = slips if amount == "all" else slips[-2:]

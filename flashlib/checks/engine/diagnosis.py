@@ -27,7 +27,7 @@ def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("re
     tried: a Tried of each case. Returns None where no mistake explains them all.
     """
     end = time.process_time() + TIME_LIMIT
-    if known.program is None or any(map(_is_found, tried)):
+    if known.program is None or any(map(is_found, tried)):
         return None
     tried = sorted(tried, key=lambda one: (one.problem is None, _size(one.case)))
     ways = [(mistake, way) for mistake in known.mistakes() for way in mistake.ways]
@@ -59,7 +59,7 @@ def _size(case):
     return sum(x.size for x in case.arguments if isinstance(x, np.ndarray))
 
 
-def _is_found(one):
+def is_found(one: Tried) -> bool:
     """Return whether a harness ended the answer: the programs know nothing of that."""
     return isinstance(one.result, Finding) and not isinstance(one.result, Raised)
 
@@ -90,11 +90,12 @@ class _Hypothesis:
         """
         case, result, problem, _ = self.tried[n]
         guess = self._guess(n)
-        if problem:
-            other = find_problem(guess, case, self.outputs)
-            alike = problem.id != "dtype" or other is not None and other.fields == problem.fields
-            return _same_outcome(guess, result, case) and bool(other) and alike
-        return _same_outcome(guess, result, case) or (guarded and not _has_numbers(guess))
+        if not _same_outcome(guess, result, case):  # as mostly
+            return guarded and not problem and not _has_numbers(guess)
+        if not problem:
+            return True
+        other = find_problem(guess, case, self.outputs)
+        return other is not None and (problem.id != "dtype" or other.fields == problem.fields)
 
     def _guess(self, n):
         if n not in self.guesses:

@@ -21,7 +21,7 @@ from flashlib.checks.engine.cases import (
     outputs_of,
 )
 from flashlib.checks.engine.compiling import only_fixed
-from flashlib.checks.engine.diagnosis import diagnose
+from flashlib.checks.engine.diagnosis import diagnose, is_found
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.process import announce
 from flashlib.checks.engine.values import (
@@ -64,6 +64,8 @@ def examine(
             tried.append(Tried(case, result, find_problem(result, case, outputs, nan), measured))
             if not isinstance(result, Finding):
                 changed = changed or _changed(answer, case, arguments)
+            if is_found(tried[-1]):  # then no known mistake is looked for, and the rest of a stage says no more
+                break
         for wrong in tried:
             if wrong.problem:
                 measured = None if isinstance(wrong.measured, Beside) else wrong.measured

@@ -15,6 +15,7 @@ import numpy as np
 from flashlib import ring, tiled
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
+from flashlib.checks.engine.diagnosis import is_found
 from flashlib.checks.engine.values import describe_value
 from flashlib.language.phrases import and_list
 from flashlib.learner.error_text import cut
@@ -154,6 +155,8 @@ def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: T
         tried.append(Tried(case, result, wrong))
         if wrong and shown is None:
             shown = tried[-1], run
+        if is_found(tried[-1]):  # then no known mistake is looked for
+            break
     if shown is None:
         return Verdict("", Outcome.RIGHT, f"in all {len(cases)} rings, in every order that was tried")
     first, run = shown

@@ -15,6 +15,7 @@ import numpy as np
 
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
+from flashlib.checks.engine.diagnosis import is_found
 from flashlib.checks.engine.values import describe_value
 from flashlib.learner.error_text import cut
 from flashlib.pipeline import Compute, Fault, Program, commands, run, schedules
@@ -81,6 +82,8 @@ def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) 
         tried.append(Tried(case, result, problem))
         if problem and shown is None:
             shown, schedule = tried[-1], actions
+        if is_found(tried[-1]):  # then no known mistake is looked for
+            break
     if shown is None:
         return Verdict("", Outcome.RIGHT, f"in all {len(cases)} programs, under every schedule that was tried")
     if all(isinstance(one.result, str) and f": {told(NOTHING)}" in one.result for one in tried):

@@ -53,6 +53,16 @@ def test_a_mistake_is_named_with_the_smallest_input_that_shows_it():
     assert dict(verdict.details) == {"input": "x = [1. 2. 4.]", "expected": "7.", "given": "2.3333"}
 
 
+def test_no_case_is_looked_at_after_one_in_which_a_harness_ended_the_answer():
+    seen = []
+
+    def answer(x):
+        seen.append(x)
+        raise Finding("outside")
+
+    assert said(answer).mistake == "outside" and len(seen) == 1
+
+
 def test_a_mistake_must_explain_every_case():
     verdict = said(lambda x: x.mean() if len(x) > 1 else 5.0)
     assert (verdict.mistake, verdict.sentence) == ("value", "the result is wrong for one number")

@@ -1,12 +1,18 @@
-"""What `Looked` takes for a computation of PyTorch's: to make tensors and views of them is none."""
+"""What is found of a step of decoding beside its result.
 
+`Looked` notes what PyTorch computes, to which making tensors and views of them does not belong; `_way` judges how
+keys are read and parts joined.
+"""
+
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 import flashlib.kernels  # noqa: E402, F401
-from flashlib.checks.harness.decoding import Looked  # noqa: E402
+from flashlib.checks.harness.decoding import Looked, _way  # noqa: E402
+from flashlib.checks.harness.watch import Watch  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -36,3 +42,32 @@ def test_only_numbers_that_are_made_of_others_are_computed(does, computed):
     assert [name.strip("_") for name in looked.computed] == [name.strip("_") for name in computed]
     looked.clear()
     assert not looked.computed
+
+
+MOST = 2 * 3 * (100 + 300 + 2 * 2 * 32)  # numbers of K: two heads, d = 3; each part may end in a tile of 32 keys
+DONE = {"K": MOST, "V": MOST, "table": 1, "launches": 2, "programs": 2 * 2 * 2}
+
+
+@pytest.mark.parametrize(
+    ("parts", "otherwise", "found"),
+    [
+        (2, {}, None),
+        (2, {"K": MOST + 1}, "read_again"),
+        (2, {"V": MOST + 1}, "read_again"),
+        (2, {"table": 0}, "copied"),
+        (2, {"launches": 1}, "one_kernel"),
+        (1, {"launches": 1, "K": MOST - 2 * 3 * 64, "V": 1, "programs": 4}, None),
+        (2, {"programs": 7}, "not_split"),
+        (40, {"programs": 2 * 2 * 3}, None),
+        (40, {"programs": 2 * 2 * 3 - 1}, "not_split"),
+    ],
+)
+def test_keys_are_read_once_and_each_part_has_its_program(parts, otherwise, found):
+    """Two sequences of 100 and 300 keys, whose 19 pages hold three of the widest tiles, and four heads of Q."""
+    watch, done = Watch({}), DONE | otherwise
+    watch.sees, watch.products[16, 3, 32] = True, 1
+    watch.read = {name: done[name] for name in ("K", "V", "table")}
+    watch.launches, watch.programs = done["launches"], done["programs"]
+    Q, K, table = np.zeros((2, 4, 3)), np.zeros((40, 2, 16, 3)), np.zeros((2, 19), np.int32)
+    said = _way(watch, Q, K, K, np.array([100, 300], np.int32), table, parts)
+    assert (said.id if said else None) == found

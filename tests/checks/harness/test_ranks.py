@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import Program, solutions  # noqa: E402
+from flashlib.checks.engine import Program, random_cases, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.harness import ranks  # noqa: E402
 from flashlib.checks.harness.ranks import Problem  # noqa: E402
@@ -93,11 +93,41 @@ def test_what_is_right_but_takes_too_much_says_how_much():
     assert found.mistake == "memory" and "bytes where" in found.sentence
 
 
+@pytest.mark.parametrize("name", ["ring_rank", "ring_gradients"])
+def test_rings_of_every_kind_are_fixed(name, monkeypatch):
+    """Two ranks and an odd number, each with a mask and without; all layouts; ranks with more rows than others."""
+    rings = []
+    monkeypatch.setattr(ranks, "examine", lambda answer, problems, *_: rings.extend(problems))
+    EXERCISES[name].examine(None, EXERCISES[name].known)
+    assert {(ring.P, ring.causal) for ring in rings} >= {(P, causal) for P in (2, 3) for causal in (False, True)}
+    assert {r.layout for r in rings if r.causal and r.P > 2} == {"contiguous", "striped", "zigzag"}
+    assert any(ring.N % ring.P for ring in rings), "equal parts alone"
+    assert max(ring.P for ring in rings) > 5, "as many ranks as are drawn"
+
+
+def test_numbers_that_depend_on_who_ends_first_are_found(monkeypatch):
+    monkeypatch.setattr(random_cases, "cases", lambda make: [])  # ranks with as many tiles end in their order
+    ended = []  # of all ranks
+    edit = "return me.finish(state) -> ended.append(me.r)\n    return me.finish(state)"
+    edit += " if ended.index(me.r) == me.r else me.finish(me.nothing())"
+    solution = solutions.program("ring_rank")
+    answer = Program(solution.edited(edit).source, {**solution.names, "ended": ended}).function
+
+    def program(me):
+        if me.r == 0:
+            ended.clear()
+        return answer(me)
+
+    found = ranks.examine(program, [Problem(4, 8, "contiguous", False)], EXERCISES["ring_rank"].known, FORWARD)
+    assert found.mistake == "numbers"
+
+
 @pytest.mark.usefixtures("rings")
 @pytest.mark.parametrize("name", ["ring_rank", "ring_gradients"])
-def test_a_solution_is_right_whatever_is_drawn(name):
-    for seed in range(4):
-        assert examine_answer(name, solutions.program(name).function, seed).right
+def test_a_solution_is_right_whatever_is_drawn(name, monkeypatch):
+    draw = random_cases.cases
+    monkeypatch.setattr(random_cases, "cases", lambda make: draw(make, count=8))
+    assert examine_answer(name, solutions.program(name).function, 0).right
     assert EXERCISES[name].known.program is solutions.program(name)
 
 

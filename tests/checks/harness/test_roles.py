@@ -93,7 +93,7 @@ def test_a_drawn_program_that_is_wrong_is_shown_with_its_seed():
     assert verdict.mistake == "one_more" and dict(verdict.details)["program"].endswith("(drawn with seed 4711)")
 
 
-@pytest.mark.usefixtures("searches")
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("name", ROLES)
 def test_what_is_drawn_is_the_same_for_the_same_seed(name):
     def arguments(seed):

@@ -80,7 +80,7 @@ def my_causal_bytes(N, d, B_r, B_c, itemsize):
 def causal_bytes(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 2, 2 1 1 1 2, 4 1 2 2 2, 4 3 1 2 2, 6 2 2 3 4, 7 2 3 2 2, 7 5 2 5 4, 5 3 8 2 2,
-        5 3 2 8 2, 20001 1 20000 20000 2, 96 16 32 16 2, 100 16 16 48 4, 1000 64 128 48 2
+        5 3 2 8 2, 2001 1 2000 2000 2, 96 16 32 16 2, 100 16 16 48 4, 1000 64 128 48 2
     """
 
     def right(N, d, B_r, B_c, itemsize):

@@ -87,6 +87,24 @@ def my_ring_rank(me):
     return me.finish(state)
 
 
+# ring_rank, slow: all keys are gathered first
+def my_ring_rank(me):
+    held = {me.r: me.own}
+    for hop in range(1, me.P):
+        source = (me.r - hop) % me.P
+        held[source] = me.buffer(f"from {source}")
+        yield Send((me.r + hop) % me.P, me.own)
+        yield Receive(source, held[source])
+    yield Wait()
+    state = me.nothing()
+    for hop in range(me.P):
+        source = (me.r - hop) % me.P
+        new, n_tiles = me.partial(source, *held[source].arrays)
+        state = me.merged(state, new)
+        yield Compute(source, n_tiles, state)
+    return me.finish(state)
+
+
 # ring_rank, slow: one after the other, without a copy under the tiles
 def my_ring_rank(me):
     state, here, spare = me.nothing(), me.own, [me.buffer("0"), me.buffer("1")]
@@ -106,24 +124,6 @@ def my_ring_rank(me):
                 yield Send(me.next, here)
                 yield Wait()
             here = spare[hop % 2]
-    return me.finish(state)
-
-
-# ring_rank, slow: all keys are gathered first
-def my_ring_rank(me):
-    held = {me.r: me.own}
-    for hop in range(1, me.P):
-        source = (me.r - hop) % me.P
-        held[source] = me.buffer(f"from {source}")
-        yield Send((me.r + hop) % me.P, me.own)
-        yield Receive(source, held[source])
-    yield Wait()
-    state = me.nothing()
-    for hop in range(me.P):
-        source = (me.r - hop) % me.P
-        new, n_tiles = me.partial(source, *held[source].arrays)
-        state = me.merged(state, new)
-        yield Compute(source, n_tiles, state)
     return me.finish(state)
 
 
