@@ -86,7 +86,7 @@ fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)" --workspace "$(COPIES)"
 
 # As many processes as conftest.py says, with one thread in each; all that start Python need its bytecode.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto $(NBVAL)
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -p tests.early -n auto $(NBVAL)
 
 for-tests: $(TESTS) $(NODE) $(LIVE) models
 
