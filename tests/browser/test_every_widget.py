@@ -398,7 +398,7 @@ def test_what_is_wrong_is_said_in_its_place(lab):
         assert problem, name
         root = shown(lab, n)
         root.locator(".flash-problem").wait_for()
-        assert root.text_content().strip() == problem, name  # of innerText nothing is left once the cell is out of view
+        assert root.text_content().strip() == problem, name  # a cell out of view has no innerText
         assert root.locator(".flash-problem").get_attribute("role") == "alert", name
         assert root.bounding_box()["height"] > 20, name
 
