@@ -140,12 +140,10 @@ def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
 
     keeps: whether the browser may keep pages for times without a network, which takes as long as to show one.
     """
-    width, height = WIDTHS[size]
-    workers = "allow" if keeps else "block"
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=theme, service_workers=workers
-    )
+    context = browser.new_context() if keeps else forgetful(browser)
     page = context.new_page()
+    page.set_viewport_size(dict(zip(("width", "height"), WIDTHS[size], strict=True)))
+    page.emulate_media(color_scheme=theme)
     complaints, page.loaded = [], []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -159,7 +157,17 @@ def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
         assert [one.url for one in page.loaded if not one.url.startswith((home, "data:", "blob:"))] == []
         assert errors is None or len(complaints) == errors, complaints
     finally:
-        context.close()
+        if keeps:
+            context.close()
+        else:
+            page.evaluate("localStorage.clear()")
+            page.close()
+
+
+@functools.cache
+def forgetful(browser):
+    """Return a context whose pages share what was loaded, which saves two thirds of the time, and nothing else."""
+    return browser.new_context(service_workers="block")
 
 
 def weight(page):
