@@ -5,19 +5,25 @@ import test from "node:test";
 
 import { numbersIn, STILL, within } from "./dom.js";
 import { labs } from "./sent.js";
+import { Maps } from "../../../flashlib/widgets/eight_bits_lab/maps.js";
 import { Score } from "../../../flashlib/widgets/eight_bits_lab/score.js";
+import { RunningSum } from "../../../flashlib/widgets/eight_bits_lab/sums.js";
 import { unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
 import { TileCounts } from "../../../flashlib/widgets/mask_lab/counts.js";
 import { Scores as MaskScores } from "../../../flashlib/widgets/mask_lab/scores.js";
-import { Scores, Terms } from "../../../flashlib/widgets/online_softmax_lab/charts.js";
+import { Scores } from "../../../flashlib/widgets/online_softmax_lab/charts.js";
 import { Sum } from "../../../flashlib/widgets/online_softmax_lab/sum.js";
 import { Strip } from "../../../flashlib/widgets/pages_lab/strip.js";
 import { Tables } from "../../../flashlib/widgets/pages_lab/tables.js";
+import { holders, outputOf } from "../../../flashlib/widgets/ring_player/standing.js";
 import { ringFill } from "../../../flashlib/widgets/ring_player/look.js";
+import { RingRow } from "../../../flashlib/widgets/ring_player/row.js";
 import { RingScores } from "../../../flashlib/widgets/ring_player/scores.js";
 import { float64, number } from "../../../flashlib/widgets/shared/numbers.js";
 import { Account } from "../../../flashlib/widgets/split_lab/account.js";
 import { Chip } from "../../../flashlib/widgets/split_lab/chip.js";
+import { Times } from "../../../flashlib/widgets/split_lab/times.js";
+import { Bytes } from "../../../flashlib/widgets/tiling_lab/bytes.js";
 import { Cut } from "../../../flashlib/widgets/tiling_lab/cut.js";
 import { Sram } from "../../../flashlib/widgets/tiling_lab/sram.js";
 
@@ -53,6 +59,12 @@ for (const name of ["wide", "tall", "large"])
     }
     for (const { name, bar } of held.pieces) near(parseFloat(bar.style.width), (100 * sram.pieces[name]) / Math.max(sram.held, sram.room));
     assert.equal(held.room.textContent.includes("in part empty"), B_r > N || B_c > N);
+    const moved = new Bytes();
+    moved.draw(result);
+    const most = Math.max(...Object.values(result.traffic).map(({ total }) => total));
+    for (const { name, read, written, level } of moved.rows)
+      for (const [part, count] of [[read.style.width, result.traffic[name].read], [written.style.width, result.traffic[name].written], [level.style.left, result.traffic.standard.total]])
+        near(parseFloat(part), (100 * count) / most);
   });
 
 test("PagesLab: what happened to a page, whatever it was before", () => {
@@ -102,6 +114,21 @@ test("SplitLab: tiles of a part that is not full, and the programs of each wave"
   assert.equal(programs, chip.programs);
 });
 
+test("SplitLab: the pieces of the time fill a bar, and each mark stands at its number of parts", () => {
+  const { times, n } = labs.split;
+  const picture = new Times();
+  picture.room = 400;
+  picture.draw(labs.split);
+  near(picture.pieces.reduce((sum, { part }) => sum + parseFloat(part.style.width), 0), 100);
+  const curve = within(picture.svg, "flash-split-curve")[0].getAttribute("d").split(/[ML]/).slice(1).map(numbersIn);
+  const placeOf = (parts) => curve[times.curve.findIndex(([count]) => count === parts)];
+  const now = within(picture.svg, "flash-split-now")[0];
+  assert.deepEqual([Number(now.getAttribute("cx")), Number(now.getAttribute("cy"))], placeOf(n));
+  const [x, y] = numbersIn(within(picture.svg, "flash-split-default")[0].getAttribute("d"));
+  assert.deepEqual([x, y + 8].map(Math.round), placeOf(times.default).map(Math.round));
+  assert.ok(n !== times.default);
+});
+
 test("EightBitsLab: the P that is drawn is the one that is told", () => {
   const result = labs.eight;
   const score = new Score(() => {});
@@ -109,6 +136,30 @@ test("EightBitsLab: the P that is drawn is the one that is told", () => {
   assert.ok(result.shown < result.setting.N);
   score.draw({ row: result.rows - 1, key: 1, column: 0 }, result, unpackLab(result), true);
   assert.ok(score.text.some((line) => line.includes(number(score.plotted[1]))), score.text.join("\n"));
+});
+
+test("EightBitsLab: the sum of one query and column, and the mark on its number", () => {
+  const [result, numbers] = [labs.eight, unpackLab(labs.eight)];
+  const { rows, cols, shown, points } = result;
+  const [row, column, key] = [rows - 3, 2, 5];
+  assert.ok(rows !== cols && cols !== shown);
+  const sum = new RunningSum(() => {});
+  sum.room = 400;
+  sum.draw({ row, column, key }, result, numbers, true);
+  const path = numbersIn(within(sum.picture, "flash-eight-exact")[0].getAttribute("d"));
+  const heights = path.filter((_, k) => k % 2);
+  const last = numbers.unrounded.subarray((points - 1) * rows * cols); // of all queries and columns
+  const first = numbers.unrounded;
+  const at = row * cols + column;
+  near((heights.at(-1) - heights[0]) * first[at], (heights[1] - heights[0]) * last[at], 0.05 * Math.abs(last[at]));
+  const maps = new Maps(() => {});
+  maps.drawScores(result, numbers, null);
+  maps.drawOutput(result, numbers, null);
+  maps.choose({ row, column, key }, result);
+  for (const [map, wide, k] of [[maps.S, shown, key], [maps.weights, shown, key], [maps.O, cols, column]]) {
+    const { left, top, width, height } = map.mark.style;
+    [left, top, width, height].forEach((side, n) => near(parseFloat(side), 100 * [k / wide, row / rows, 1 / wide, 1 / rows][n]));
+  }
 });
 
 test("RingPlayer: a block of S is as pale as its hop is late", () => {
@@ -122,6 +173,25 @@ test("RingPlayer: a block of S is as pale as its hop is late", () => {
     assert.equal(path.getAttribute("style"), ringFill(r, hop, result.setting.ranks));
   }
   assert.equal(scores.blocks.length, 9);
+});
+
+test("RingPlayer: the last State of a row, with its alphas, is its O and lse", () => {
+  const result = labs.ring;
+  const numbers = float64(result.buffer);
+  const row = new RingRow(() => {});
+  const of = holders(result.tokens);
+  for (const token of [0, 11, 29]) {
+    row.take(result, numbers, token, of);
+    const cells = row.rows.map((line) => line.children.map((cell) => Number(cell.getAttribute("title").replaceAll("−", "-").replace("∞", "Infinity"))));
+    cells.reduce((before, now) => {
+      near(now[2], Math.exp(before - now[3]), 1e-9);
+      return now[3];
+    }, -Infinity);
+    const [, , , m, l, size] = cells.at(-1);
+    const { O, lse } = outputOf(result, numbers, token);
+    near(m + Math.log(l), lse, 1e-9);
+    near(size / l, Math.hypot(...O), 1e-9);
+  }
 });
 
 for (const name of ["high", "low", "around"])
