@@ -1,5 +1,7 @@
 // As much of a page as a widget needs that is drawn without a browser: elements, their attributes and their texts.
 
+import assert from "node:assert/strict";
+
 class Text {
   constructor(data) {
     this.data = data;
@@ -79,6 +81,9 @@ export const STILL = { time: 0, from() {}, play() {} };
 
 /** The numbers of a path or of a style. */
 export const numbersIn = (text) => (text.match(/-?\d+(\.\d+)?(e-?\d+)?/g) ?? []).map(Number);
+
+/** Fail unless a size is right, up to what a page rounds. */
+export const near = (a, b, by = 0.02) => assert.ok(Math.abs(a - b) <= by, `${a}, not ${b}`);
 
 globalThis.document = { createElement: (tag) => new Element(tag), createElementNS: (_, tag) => new Element(tag) };
 globalThis.Text = Text;

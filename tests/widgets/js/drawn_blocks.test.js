@@ -1,33 +1,20 @@
-// What widgets draw where nothing is even: blocks of two sizes, the last one cut, more numbers than are shown.
+// What labs draw of blocks, pages and parts where nothing is even: two sizes, and the last one cut.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { numbersIn, STILL, within } from "./dom.js";
+import { near, numbersIn, STILL, within } from "./dom.js";
 import { labs } from "./sent.js";
-import { Maps } from "../../../flashlib/widgets/eight_bits_lab/maps.js";
-import { Score } from "../../../flashlib/widgets/eight_bits_lab/score.js";
-import { RunningSum } from "../../../flashlib/widgets/eight_bits_lab/sums.js";
-import { unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
 import { TileCounts } from "../../../flashlib/widgets/mask_lab/counts.js";
 import { Scores as MaskScores } from "../../../flashlib/widgets/mask_lab/scores.js";
-import { Scores } from "../../../flashlib/widgets/online_softmax_lab/charts.js";
-import { Sum } from "../../../flashlib/widgets/online_softmax_lab/sum.js";
 import { Strip } from "../../../flashlib/widgets/pages_lab/strip.js";
 import { Tables } from "../../../flashlib/widgets/pages_lab/tables.js";
-import { holders, outputOf } from "../../../flashlib/widgets/ring_player/standing.js";
-import { ringFill } from "../../../flashlib/widgets/ring_player/look.js";
-import { RingRow } from "../../../flashlib/widgets/ring_player/row.js";
-import { RingScores } from "../../../flashlib/widgets/ring_player/scores.js";
-import { float64, number } from "../../../flashlib/widgets/shared/numbers.js";
 import { Account } from "../../../flashlib/widgets/split_lab/account.js";
 import { Chip } from "../../../flashlib/widgets/split_lab/chip.js";
 import { Times } from "../../../flashlib/widgets/split_lab/times.js";
 import { Bytes } from "../../../flashlib/widgets/tiling_lab/bytes.js";
 import { Cut } from "../../../flashlib/widgets/tiling_lab/cut.js";
 import { Sram } from "../../../flashlib/widgets/tiling_lab/sram.js";
-
-const near = (a, b, by = 0.02) => assert.ok(Math.abs(a - b) <= by, `${a}, not ${b}`);
 
 test("MaskLab: a line on each edge of a tile, and the tiles by their rows and columns", () => {
   const { setting, kinds, ...result } = labs.mask;
@@ -38,6 +25,18 @@ test("MaskLab: a line on each edge of a tile, and the tiles by their rows and co
   const edges = (N, B) => Array.from({ length: Math.ceil(N / B) + 1 }, (_, k) => Math.min(k * B, N));
   const expected = [...edges(N_k, B_c).map((x) => [x * scores.wide, 0, N_q * scores.high]), ...edges(N_q, B_r).map((y) => [0, y * scores.high, N_k * scores.wide])];
   assert.deepEqual(lines, expected);
+  const boxes = (name) => (scores.tiles[name].getAttribute("d").match(/M[^z]*z/g) ?? []).map(numbersIn);
+  const cover = (name) => boxes(name).reduce((sum, [left, , right, high]) => sum + ((right - left) * high) / (scores.wide * scores.high), 0);
+  const { all, computed, seen } = result.scores;
+  [["computed", computed], ["hidden", all - computed], ["seen", seen]].forEach(([name, count]) => near(cover(name), count));
+  const corners = boxes("corners").map(([right, top]) => [right / scores.wide, top / scores.high].map(Math.round));
+  const cut = kinds.flatMap((row, i) => [...row].flatMap((kind, j) => (kind === "c" ? [[Math.min((j + 1) * B_c, N_k), i * B_r]] : [])));
+  assert.deepEqual(corners, cut);
+  for (const [group, side, from, N, B, size] of [[scores.columns, "x", 34, N_k, B_c, scores.wide], [scores.rows, "y", 42, N_q, B_r, scores.high]])
+    for (const text of group.children.slice(1)) {
+      const k = Number(text.textContent);
+      near(Number(text.getAttribute(side)), from + ((k * B + Math.min((k + 1) * B, N)) / 2) * size);
+    }
   const counts = new TileCounts();
   counts.draw({ setting, kinds, ...result });
   assert.equal(counts.all.textContent, `${edges(N_q, B_r).length - 1} × ${edges(N_k, B_c).length - 1}, of ${B_r} × ${B_c} scores`);
@@ -58,6 +57,7 @@ for (const name of ["wide", "tall", "large"])
       near(x / y, B_c / B_r); // in the two that are enlarged neither side is cut
     }
     for (const { name, bar } of held.pieces) near(parseFloat(bar.style.width), (100 * sram.pieces[name]) / Math.max(sram.held, sram.room));
+    near(parseFloat(held.limit.style.left), (100 * sram.room) / Math.max(sram.held, sram.room));
     assert.equal(held.room.textContent.includes("in part empty"), B_r > N || B_c > N);
     const moved = new Bytes();
     moved.draw(result);
@@ -128,96 +128,3 @@ test("SplitLab: the pieces of the time fill a bar, and each mark stands at its n
   assert.deepEqual([x, y + 8].map(Math.round), placeOf(times.default).map(Math.round));
   assert.ok(n !== times.default);
 });
-
-test("EightBitsLab: the P that is drawn is the one that is told", () => {
-  const result = labs.eight;
-  const score = new Score(() => {});
-  score.room = 400;
-  assert.ok(result.shown < result.setting.N);
-  score.draw({ row: result.rows - 1, key: 1, column: 0 }, result, unpackLab(result), true);
-  assert.ok(score.text.some((line) => line.includes(number(score.plotted[1]))), score.text.join("\n"));
-});
-
-test("EightBitsLab: the sum of one query and column, and the mark on its number", () => {
-  const [result, numbers] = [labs.eight, unpackLab(labs.eight)];
-  const { rows, cols, shown, points } = result;
-  const [row, column, key] = [rows - 3, 2, 5];
-  assert.ok(rows !== cols && cols !== shown);
-  const sum = new RunningSum(() => {});
-  sum.room = 400;
-  sum.draw({ row, column, key }, result, numbers, true);
-  const path = numbersIn(within(sum.picture, "flash-eight-exact")[0].getAttribute("d"));
-  const heights = path.filter((_, k) => k % 2);
-  const last = numbers.unrounded.subarray((points - 1) * rows * cols); // of all queries and columns
-  const first = numbers.unrounded;
-  const at = row * cols + column;
-  near((heights.at(-1) - heights[0]) * first[at], (heights[1] - heights[0]) * last[at], 0.05 * Math.abs(last[at]));
-  const maps = new Maps(() => {});
-  maps.drawScores(result, numbers, null);
-  maps.drawOutput(result, numbers, null);
-  maps.choose({ row, column, key }, result);
-  for (const [map, wide, k] of [[maps.S, shown, key], [maps.weights, shown, key], [maps.O, cols, column]]) {
-    const { left, top, width, height } = map.mark.style;
-    [left, top, width, height].forEach((side, n) => near(parseFloat(side), 100 * [k / wide, row / rows, 1 / wide, 1 / rows][n]));
-  }
-});
-
-test("RingPlayer: a block of S is as pale as its hop is late", () => {
-  const result = labs.ring;
-  const scores = new RingScores(() => {});
-  const rank = [];
-  result.tokens.forEach((own, r) => own.forEach((token) => (rank[token] = r)));
-  scores.take(result, rank);
-  for (const { path, r, source } of scores.blocks) {
-    const hop = result.computes[r].find(([of]) => of === source)[1];
-    assert.equal(path.getAttribute("style"), ringFill(r, hop, result.setting.ranks));
-  }
-  assert.equal(scores.blocks.length, 9);
-});
-
-test("RingPlayer: the last State of a row, with its alphas, is its O and lse", () => {
-  const result = labs.ring;
-  const numbers = float64(result.buffer);
-  const row = new RingRow(() => {});
-  const of = holders(result.tokens);
-  for (const token of [0, 11, 29]) {
-    row.take(result, numbers, token, of);
-    const cells = row.rows.map((line) => line.children.map((cell) => Number(cell.getAttribute("title").replaceAll("−", "-").replace("∞", "Infinity"))));
-    cells.reduce((before, now) => {
-      near(now[2], Math.exp(before - now[3]), 1e-9);
-      return now[3];
-    }, -Infinity);
-    const [, , , m, l, size] = cells.at(-1);
-    const { O, lse } = outputOf(result, numbers, token);
-    near(m + Math.log(l), lse, 1e-9);
-    near(size / l, Math.hypot(...O), 1e-9);
-  }
-});
-
-for (const name of ["high", "low", "around"])
-  test(`OnlineSoftmaxLab: bars from the side on which zero is, and the sum at its size: ${name}`, () => {
-    const { rows, N, buffer } = labs[name];
-    const numbers = float64(buffer);
-    const scan = { N, terms: numbers.subarray(rows.length * N), ...Object.fromEntries(rows.map((row, k) => [row, numbers.subarray(k * N, (k + 1) * N)])) };
-    const { x, l, l_wrong, p } = scan;
-    const heights = new Scores(scan).columns.map(({ area }) => within(area, "flash-online-bar")[0].getAttribute("style"));
-    const [low, high] = [[], []];
-    for (const style of heights) {
-      const [from, size] = numbersIn(style);
-      low.push(from);
-      high.push(from + size);
-    }
-    const tops = Array.from(x, (value, k) => (value > 0 ? high[k] : low[k])); // at the number
-    const feet = Array.from(x, (value, k) => (value > 0 ? low[k] : high[k])); // at zero
-    assert.ok(Math.max(...feet) - Math.min(...feet) < 0.02);
-    for (let k = 1; k < N; k++) near((tops[k] - tops[0]) * (x[1] - x[0]), (tops[1] - tops[0]) * (x[k] - x[0]), 0.2);
-    const sum = new Sum(scan);
-    for (let j = 0; j < N; j++) {
-      const across = [];
-      sum.tag.style.setProperty = (_, value) => across.push(value);
-      sum.draw(j, "add", false, STILL);
-      near(across[0] * l_wrong[N - 1], l_wrong[j] - p[j] / 2, 1e-9); // in the middle of what is added
-      sum.draw(j, "add", true, STILL);
-      near(across[1] * Math.max(...l), l[j] - p[j] / 2, 1e-9);
-    }
-  });
