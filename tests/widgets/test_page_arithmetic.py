@@ -23,6 +23,7 @@ from flashlib.widgets import (
     FlashPlayer,
     MaskLab,
     OnlineSoftmaxLab,
+    OverflowLab,
     PagesLab,
     RingPlayer,
     SplitLab,
@@ -93,6 +94,8 @@ LABS = {  # nothing in them is even
     "ring": lambda: RingPlayer(ranks=3, N=30, mask="none"),
     "high": lambda: OnlineSoftmaxLab((100, 101, 99.5, 103)),
     "low": lambda: OnlineSoftmaxLab((-101, -100, -103)),
+    "overflow": lambda: OverflowLab(9.5, offsets=(-3, -1.5, 0), copies=7),
+    "shifted": lambda: OverflowLab(-15, offsets=(-2, 3, -9)),
     "around": lambda: OnlineSoftmaxLab((1, -2, 3, 2)),
 }
 

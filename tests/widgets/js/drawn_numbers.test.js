@@ -11,6 +11,8 @@ import { RunningSum } from "../../../flashlib/widgets/eight_bits_lab/sums.js";
 import { unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
 import { Scores } from "../../../flashlib/widgets/online_softmax_lab/charts.js";
 import { Sum } from "../../../flashlib/widgets/online_softmax_lab/sum.js";
+import { Axis } from "../../../flashlib/widgets/overflow_lab/picture.js";
+import { COLUMNS, Table } from "../../../flashlib/widgets/overflow_lab/table.js";
 import { holders, outputOf } from "../../../flashlib/widgets/ring_player/standing.js";
 import { ringFill } from "../../../flashlib/widgets/ring_player/look.js";
 import { RingRow } from "../../../flashlib/widgets/ring_player/row.js";
@@ -111,4 +113,33 @@ for (const name of ["high", "low", "around"])
       sum.draw(j, "add", true, STILL);
       near(across[1] * Math.max(...l), l[j] - p[j] / 2, 1e-9);
     }
+  });
+
+for (const name of ["overflow", "shifted"])
+  test(`OverflowLab: bars from 1 to each term on the axis of the format, and all terms in the sum: ${name}`, () => {
+    const result = labs[name];
+    const { n, limits, range, shift, asked } = result;
+    const numbers = float64(result.buffer);
+    const columns = Object.fromEntries(COLUMNS.map((column, k) => [column, numbers.subarray(k * n, (k + 1) * n)]));
+    ["m", "l", "l_safe", "naive_total", "safe_total", "log_l", "log_l_safe"].forEach((one, k) => (columns[one] = numbers[COLUMNS.length * n + k]));
+    const [axis, table] = [new Axis(n, [], []), new Table(n)];
+    for (const part of [axis, table]) part.draw(result, columns);
+    const place = (x) => Math.max(0, Math.min(100, (100 * (x - shift - range[0])) / (range[1] - range[0])));
+    const terms = Array.from(columns.x);
+    const sum = Math.log(asked.copies * terms.reduce((all, x) => all + Math.exp(x), 0));
+    axis.bars.forEach(({ bar, diamond }, k) => {
+      const x = k < n ? terms[k] : sum;
+      const ends = [place(x), place(0)].sort((a, b) => a - b);
+      near(parseFloat(bar.style.left), ends[0], 0.05);
+      near(parseFloat(bar.style.left) + parseFloat(bar.style.width), ends[1], 0.05);
+      near(parseFloat(diamond.style.left), place(x - Math.max(...terms)), 0.05);
+    });
+    const { low, subnormal, normal, high } = axis.zones;
+    [low, subnormal, normal, high].reduce((end, { style }) => {
+      near(parseFloat(style.left), end);
+      return end + parseFloat(style.width);
+    }, 0);
+    near(parseFloat(normal.style.left), place(limits.normal[0]));
+    assert.equal(table.caption.textContent, `sum of ${n * asked.copies}`);
+    COLUMNS.forEach((column, k) => near(table.values.reduce((sum, values) => sum + Number(values[k].element.getAttribute("title").replaceAll("−", "-").replace("inf", "Infinity")), 0), columns[column].reduce((a, b) => a + b, 0), 1e-9));
   });
