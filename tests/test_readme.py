@@ -210,6 +210,13 @@ def test_a_line_is_written_once_and_taken_away_again():
     assert heads.line(CHAPTERS[0]) == ""
 
 
+def test_the_time_of_a_route_is_rounded_up():
+    for total in range(1, 400):
+        count, unit = tables._about(total).split()
+        late = float(count) * (60 if unit == "hours" else 1) - total
+        assert 0 <= late < (30 if total > 60 else 10)
+
+
 def test_minutes_are_of_words_predictions_and_exercises():
     nb = nbformat.v4.new_notebook()
 

@@ -75,8 +75,9 @@ def test_numbers_are_cells_on_a_diverging_scale():
 def test_minus_infinity_is_hatched_where_it_is_not_written():
     X = np.array([[-np.inf, 0.0]])
     picture = Picture(80, 40)
-    picture.matrix(0, 0, X, 40, 40, 1)
-    left = pixels(picture)[2:36, 2:36]
+    picture.matrix(0, 0, X, 40, 25, 1)
+    left = pixels(picture)[2:23, 2:36]
+    assert not pixels(picture)[27:, ..., 3].any()
     assert {*left[..., 3].ravel()} > {0} and 0.1 < (left[..., 3] > 0).mean() < 0.6
     assert (left == np.roll(left, HATCH, axis=0))[HATCH:].all()  # it repeats
 

@@ -7,6 +7,7 @@ from triton.experimental.gluon import language as gl  # noqa: E402
 
 import flashlib.kernels  # noqa: E402, F401  before triton
 from flashlib.pictures import layouts  # noqa: E402
+from tests.pictures.places import Places  # noqa: E402
 
 ACC = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
 WIDE = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128, 16])
@@ -54,7 +55,11 @@ def test_groups_of_16_bytes_of_a_shared_tile_lie_where_the_swizzle_puts_them(n_b
     assert sorted(places.flat) == list(range(8 * columns))
 
 
-def test_what_is_drawn_is_what_the_compiler_says():
+def test_what_is_drawn_is_what_the_compiler_says_and_in_the_picture(monkeypatch):
+    places = Places(monkeypatch)
+    low = gl.BlockedLayout([1, 1], [4, 8], [4, 1], [1, 0])
+    layouts.draw_holders({"low": (low, (16, 8)), "S": (ACC, (64, 8))})  # 16 and 18 rows
+    assert not places.outside()
     drawn = layouts.draw_holders({"S": (ACC, (64, 8)), "m": (gl.SliceLayout(1, ACC), (64,))}, rows=3)
     assert {"S", "m"} <= set(drawn.texts) and drawn.texts.count("11") == 2 and "8 9 10 11" in drawn.texts
     assert drawn.png() == layouts.draw_holders(

@@ -17,7 +17,18 @@ from flashlib.checks.engine.answer_types import accepted, written
 from flashlib.checks.engine.grade import grade
 from flashlib.checks.engine.prediction import questions
 from flashlib.types import Step
-from flashlib.widgets import BackwardPlayer, FlashPlayer
+from flashlib.widgets import (
+    BackwardPlayer,
+    EightBitsLab,
+    FlashPlayer,
+    MaskLab,
+    OnlineSoftmaxLab,
+    OverflowLab,
+    PagesLab,
+    RingPlayer,
+    SplitLab,
+    TilingLab,
+)
 from flashlib.widgets.backward_player import frames as backward_frames
 from flashlib.widgets.flash_player import frames
 from tests.checks.engine import guesses
@@ -71,6 +82,22 @@ BACKWARD = {
     "q, causal, N_q > N_k": lambda: BackwardPlayer(*inputs(4, 10, 7, 4), B_r=4, B_c=3, causal=True, wrt="q"),
     "kv, causal, N_q < N_k": lambda: BackwardPlayer(*inputs(4, 5, 13, 3), B_r=3, B_c=5, causal=True),
 }
+LABS = {  # nothing in them is even
+    "mask": lambda: MaskLab("documents", also="causal", lengths=(5, 9), N_q=10, N_k=17, B_r=4, B_c=3),
+    "wide": lambda: TilingLab(N=40, d=24, B_r=16, B_c=48, causal=True),
+    "tall": lambda: TilingLab(N=40, d=24, B_r=48, B_c=16, capacity=8),
+    "large": lambda: TilingLab(N=5000, d=24, B_r=16, B_c=48, capacity=48, dtype="float32"),
+    "prompt": lambda: PagesLab("a shared prompt"),
+    "forks": lambda: PagesLab("fork and copy on write", page=8),
+    "split": lambda: SplitLab(N_k=3000, parts=7, B=20),
+    "eight": lambda: EightBitsLab(N=256),
+    "ring": lambda: RingPlayer(ranks=3, N=30, mask="none"),
+    "high": lambda: OnlineSoftmaxLab((100, 101, 99.5, 103)),
+    "low": lambda: OnlineSoftmaxLab((-101, -100, -103)),
+    "overflow": lambda: OverflowLab(9.5, offsets=(-3, -1.5, 0), copies=7),
+    "shifted": lambda: OverflowLab(-15, offsets=(-2, 3, -9)),
+    "around": lambda: OnlineSoftmaxLab((1, -2, 3, 2)),
+}
 
 
 def text(X):
@@ -86,15 +113,26 @@ def player(widget, names):
     return {"frames": sent, "arrays": arrays}
 
 
+def in_text(data):
+    return {"bytes": base64.b64encode(data).decode()}
+
+
+def shown(lab):
+    """What the page gets of what a lab shows."""
+    assert lab.problem == ""
+    return lab.get_state(lab._shows)[lab._shows]
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A file of what js/sent.js reads: what the page gets of players, and their arrays."""
+    """A file of what js/sent.js reads: what the page gets of players, and their arrays; and of labs."""
     everything = {
         "flash": {name: player(make(), frames.PACKED) for name, make in FLASH.items()},
         "backward": {name: player(make(), backward_frames.PACKED) for name, make in BACKWARD.items()},
+        "labs": {name: shown(make()) for name, make in LABS.items()},
     }
     path = tmp_path_factory.mktemp("sent") / "sent.json"
-    path.write_text(json.dumps(everything, allow_nan=False), encoding="utf-8")
+    path.write_text(json.dumps(everything, allow_nan=False, default=in_text), encoding="utf-8")
     return path
 
 

@@ -6,7 +6,7 @@ import test from "node:test";
 import { between, exact, float64, inBrackets, number, short } from "../../../flashlib/widgets/shared/numbers.js";
 import { drawn, parsed } from "./helpers.js";
 
-const SIZES = [1e-300, 1.2e-7, 9.9e-5, 1e-4, 0.00499, 0.005, 0.99995, 1, 9.995, 99.95, 9999.5, 12345.678, 1e21, 1e300];
+const SIZES = [1e-300, 1.2e-7, 9.9e-5, 1e-4, 0.00499, 0.005, 0.99995, 1, 9.995, 9.997, 99.95, 99.97, 9999.5, 12345.678, 1e21, 1e300];
 const VALUES = [0, ...SIZES, ...SIZES.map((x) => -x), ...drawn(500, (draw) => (draw() - 0.5) * 10 ** (40 * draw() - 20))];
 
 test("number has four significant digits", () => {
@@ -22,7 +22,7 @@ test("number says what is not finite in words", () => {
 
 test("short has at most five characters where a power of ten has two digits", () => {
   for (const x of VALUES.filter((x) => x === 0 || Math.abs(Math.log10(Math.abs(x))) < 9)) {
-    assert.ok(short(x).replace("−", "").length <= 5, short(x));
+    assert.ok(short(x).length <= 5, short(x));
     assert.ok(Math.abs(parsed(short(x)) - x) <= 0.5 * Math.abs(x) + 0.005, short(x));
   }
   assert.deepEqual([0, 1.9549, -12.34, 100.4, 1e-7, 12345].map(short), ["0", "1.95", "−12.3", "100", "1e−7", "1e4"]);

@@ -6,7 +6,7 @@ import process from "node:process";
 
 import { float64 } from "../../../flashlib/widgets/shared/numbers.js";
 
-/** { flash, backward }: players by name, each { frames, arrays }. */
+/** { flash, backward, labs }: players by name, each { frames, arrays }; of a lab all that its page gets to show. */
 export const sent = JSON.parse(readFileSync(process.env.SENT_BY_PYTHON, "utf8"));
 
 /** Bytes as a page gets them: they may begin anywhere in what came. */
@@ -21,6 +21,9 @@ for (const player of [...Object.values(sent.flash), ...Object.values(sent.backwa
   player.frames.buffer = bytes(player.frames.buffer);
   for (const step of player.arrays) for (const name in step) step[name] = float64(bytes(step[name]));
 }
+
+for (const lab of Object.values(sent.labs)) for (const [name, part] of Object.entries(lab)) if (part?.bytes) lab[name] = bytes(part.bytes);
+export const { labs } = sent;
 
 /** A test for each player of a kind: run is given its frames, what was sent, and the arrays of its steps. */
 export function each(test, kind, Frames, words, run) {
