@@ -174,8 +174,9 @@ def test_what_differs_is_shown_to_differ():
 def test_a_large_array_is_told_by_its_first_difference():
     right = np.arange(100.0)
     wrong = right.copy()
+    wrong[7] += 0.5e-2  # within the tolerance
     wrong[42] = -1
-    verdict = said(lambda x: wrong, [Case("a row", (1,), right)])
+    verdict = said(lambda x: wrong, [Case("a row", (1,), right, 1e-5, size=1000)])
     assert ("first at", "result[42]: expected 42., given -1.") in verdict.details
     assert len(show(right)) < 80
 
