@@ -10,6 +10,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.gluon import Wrong, taken
 from flashlib.gluon.language import Language
+from flashlib.gluon.run import first_and_last
 from flashlib.gluon.tile import Tile, common
 
 ROW = gl.constexpr(gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0]))
@@ -106,6 +107,10 @@ def test_what_is_added_to_one_place_adds_up():
     X, out = torch.arange(32) % 5, torch.ones(5, dtype=torch.int64)
     run(lambda: counts[(2,)](X, out, 23, num_warps=4))
     assert out.tolist() == [1 + 2 * sum(range(k, 23, 5)) for k in range(5)], "by two programs, each run once"
+
+
+def test_of_two_roles_each_goes_first_in_one_of_two_orders():
+    assert [order.pick(["first", "second"], str) for order in first_and_last()] == ["first", "second"]
 
 
 def test_names_of_the_module_do_as_well():

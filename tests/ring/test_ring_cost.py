@@ -53,6 +53,8 @@ def test_what_is_counted_is_what_the_closed_forms_say(way, mask, is_backward, rn
         came = {(event.other, event.block) for event in copies}
         used = {(event.rank, event.block) for event in run.events if event.kind == "compute"}
         assert all(block.rank == r or (r, block) in came for r, block in used), "by the names of the copies"
+        asked = [event for event in run.events if event.kind == "receive" and " from " in event.buffer]
+        assert all(event.buffer.endswith(f" from {event.other}") for event in asked)
         assert sum(found.sent) == sum(found.received) and 0 < found.balance <= 1
         if not is_backward:
             run = ring.events(Q, K, V, **options, times=Times(0, 0, 1))

@@ -192,6 +192,18 @@ def test_a_call_without_a_mask_says_what_is_seen(N_q, N_k, causal, width, cap):
     torch.testing.assert_close(O, (P @ V[:, :, :keys].repeat_interleave(2, 1)).transpose(1, 2))
 
 
+@pytest.mark.parametrize("watched", range(4))
+def test_few_queries_have_gradients_of_whatever_asks_for_them(watched):
+    """Q, K, V and a sink: without any the kernels decode, which has none."""
+    from flashlib import kernels
+
+    given = [torch.ones(shape, device=kernels.DEVICE) for shape in [(1, 2, 3, 16)] * 3 + [(2,)]]
+    assert not engines.by_kernels(*given[:3], sink=given[3]).O.requires_grad
+    given[watched].requires_grad_()
+    engines.by_kernels(*given[:3], sink=given[3]).O.sum().backward()
+    assert given[watched].grad is not None
+
+
 def test_a_mask_that_was_made_for_other_keys_is_refused():
     model = with_engine(LLAMA, "torch_ref")
     mask = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS["tested_torch_ref"](2, N, N)
