@@ -10,6 +10,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.gluon import Wrong, taken
 from flashlib.gluon.language import Language
+from flashlib.gluon.run import first_and_last
 from flashlib.gluon.tile import Tile, common
 
 ROW = gl.constexpr(gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0]))
@@ -17,17 +18,19 @@ ROW = gl.constexpr(gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0]))
 
 @gluon.jit
 def sum_of(tile):
-    return gl.sum(gl.sum(tile.load(ROW).to(gl.float32), 1), 0)
+    rows, cols = gl.arange(0, 64, gl.SliceLayout(1, ROW)), gl.arange(0, 64, gl.SliceLayout(0, ROW))
+    weights = rows[:, None] + 2 * cols[None, :]  # so that it matters where a number lies
+    return gl.sum(gl.sum(tile.load(ROW).to(gl.float32) * weights, 1), 0)
 
 
 @gluon.jit
-def one_copy(desc, out_ptr, row, n_bytes):
+def one_copy(desc, out_ptr, row, col, n_bytes):
     tile = gl.allocate_shared_memory(desc.dtype, desc.block_type.shape, desc.layout)
     full = mbarrier.allocate_mbarrier()
     mbarrier.init(full, count=1)
     fence_async_shared()
     mbarrier.expect(full, n_bytes)
-    tma.async_copy_global_to_shared(desc, [row, 0], full, tile)
+    tma.async_copy_global_to_shared(desc, [row, col], full, tile)
     mbarrier.wait(full, 0)
     gl.store(out_ptr + gl.program_id(0), sum_of(tile))
 
@@ -59,6 +62,12 @@ def first_rows(x_ptr, out_ptr, n, HOW: gl.constexpr):
     gl.store(out_ptr + at, x)
 
 
+@gluon.jit
+def counts(x_ptr, out_ptr, n):
+    at = gl.arange(0, 32, gl.BlockedLayout([1], [32], [4], [0]))
+    gl.atomic_add(out_ptr + gl.load(x_ptr + at), at, mask=at < n)
+
+
 def described(X):
     return TensorDescriptor.from_tensor(X, [64, 64], gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16))
 
@@ -70,11 +79,17 @@ def run(launch):
     return ran
 
 
-@pytest.mark.parametrize("row", [0, 37, 90, 100, -20])
-def test_a_copy_brings_rows_and_zeros_past_the_ends(row):
-    X, out = torch.randint(-3, 4, (97, 64)).half(), torch.full((1,), torch.nan)
-    (ran,) = run(lambda: one_copy[(1,)](described(X), out, row, 8192, num_warps=4))
-    assert ran.fault is None and out[0] == X[max(row, 0) : max(row + 64, 0)].float().sum()
+def weighed(X, row, col=0):
+    """Return the weighted sum of a tile of X that begins there: 0 where X has no number."""
+    wide = torch.nn.functional.pad(X.float(), [128] * 4)[row + 128 :, col + 128 :][:64, :64]
+    return (wide * (torch.arange(64)[:, None] + 2 * torch.arange(64))).sum()
+
+
+@pytest.mark.parametrize("row, col", [(0, 0), (37, -9), (90, 0), (100, 30), (-20, 48)])
+def test_a_copy_brings_numbers_and_zeros_past_the_ends(row, col):
+    X, out = torch.randint(-3, 4, (97, 72)).half(), torch.full((1,), torch.nan)
+    (ran,) = run(lambda: one_copy[(1,)](described(X), out, row, col, 8192, num_warps=4))
+    assert ran.fault is None and out[0] == weighed(X, row, col)
     assert [slot.name for slot in ran.slots] == ["tile"] and [b.name for b in ran.barriers] == ["full"]
 
 
@@ -88,23 +103,33 @@ def test_a_load_without_other_has_no_zeros_where_its_mask_hides(dtype):
     assert bare[20:].isnan().all() if dtype.is_floating_point else (bare[20:] > len(X)).all()
 
 
+def test_what_is_added_to_one_place_adds_up():
+    X, out = torch.arange(32) % 5, torch.ones(5, dtype=torch.int64)
+    run(lambda: counts[(2,)](X, out, 23, num_warps=4))
+    assert out.tolist() == [1 + 2 * sum(range(k, 23, 5)) for k in range(5)], "by two programs, each run once"
+
+
+def test_of_two_roles_each_goes_first_in_one_of_two_orders():
+    assert [order.pick(["first", "second"], str) for order in first_and_last()] == ["first", "second"]
+
+
 def test_names_of_the_module_do_as_well():
     X, out = torch.randint(-3, 4, (128, 64)).half(), torch.full((2,), torch.nan)
     (ran,) = run(lambda: through_the_module[(1,)](described(X), out))
-    assert torch.equal(out, X.float().view(2, -1).sum(1))
+    assert out.tolist() == [weighed(X, 0), weighed(X, 64)]
     assert [slot.name for slot in ran.slots] == ["slots[0]", "slots[1]"]
 
 
 @pytest.mark.parametrize("n_bytes", [4096, 16384])
 def test_other_bytes_end_in_a_deadlock(n_bytes):
     X, out = torch.zeros(64, 64).half(), torch.zeros(3)
-    (ran,) = run(lambda: one_copy[(3,)](described(X), out, 0, n_bytes))
+    (ran,) = run(lambda: one_copy[(3,)](described(X), out, 0, 0, n_bytes))
     assert ran.fault.kind == "deadlock" and ran.number == (0, 0, 0), "the first program that fails is the last"
 
 
 def test_a_launch_of_triton_is_left_alone_and_so_is_gluon_afterwards():
     with pytest.raises(Exception, match="driver|GPU|CUDA|active"):
-        one_copy[(1,)](described(torch.zeros(64, 64).half()), torch.zeros(1), 0, 8192)
+        one_copy[(1,)](described(torch.zeros(64, 64).half()), torch.zeros(1), 0, 0, 8192)
 
 
 def producer():

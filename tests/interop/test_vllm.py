@@ -47,13 +47,16 @@ def drawn(lengths, new):
 
 @pytest.mark.parametrize("shape", ["one axis", "two axes"])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths, new", [([11, 30, 5, 17], [1, 1, 1, 1]), ([11, 23, 5, 40], [3, 23, 1, 40])])
+@pytest.mark.parametrize("lengths, new", [([11, 30, 5, 17], [1, 1, 1, 1]), ([11, 23, 37, 40], [3, 23, 16, 40])])
 def test_pages_are_written_and_attended_to(lengths, new, kind, shape):
     tokens, K, V, table = drawn(lengths, new)
     asked = pages.Asked(0.3, **KINDS[kind])
     query = torch.cat([Q[n - m :] for (Q, _, _), n, m in zip(tokens, lengths, new, strict=True)])
     starts = torch.tensor([0, *torch.tensor(new).cumsum(0)], dtype=torch.int32)
     output = torch.full((len(query), H_q, d) if shape == "two axes" else (len(query), H_q * d), torch.nan)
+    if asked.left:  # pages that nobody sees any more may be another's, or gone
+        for b in (b for b, m in enumerate(new) if m <= pages.FEW):
+            table[b, : max(0, lengths[b] - new[b] - asked.left) // PAGE] = len(K)
     pages.attend(query, K, V, output, starts, torch.tensor(lengths, dtype=torch.int32), table, asked)
     for b, (q, k, v) in enumerate(tokens):
         q, k, v = (X.double().transpose(0, 1)[None] for X in (q[-new[b] :], k, v))

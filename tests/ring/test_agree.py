@@ -43,6 +43,10 @@ def function(offset=0, by=2):
     return masks.from_function(lambda r, c: c <= r + offset * by)
 
 
+def written(text, default=1, **names):
+    return eval(f"lambda r, c, n={default}: {text}", {"np": np, **names})
+
+
 ALIKE = {
     "none": lambda: None,
     "numbers": lambda: (3, 2.5, True, "zigzag"),
@@ -58,6 +62,15 @@ ALIKE = {
     "a function": function,
     "a function with a number": lambda: function(1),
     "a function with another number": lambda: function(1, 3),
+    "a function with a constant": lambda: written("c <= r + 1"),
+    "a function with another constant": lambda: written("c <= r + 2"),
+    "a function that calls one": lambda: written("np.minimum(r, c) < 1"),
+    "a function that calls another": lambda: written("np.maximum(r, c) < 1"),
+    "a function with a global": lambda: written("c < N", N=1),
+    "a function with another global": lambda: written("c < N", N=2),
+    "a function with another default": lambda: written("c <= r + 1", default=2),
+    "another dtype of as many bytes": lambda: torch.tensor([2**24]).view(torch.float64),
+    "another shape": lambda: torch.arange(6.0).reshape(2, 3).T.reshape(2, 3),
     "another table": lambda: masks.blocks(~np.eye(2, dtype=bool), 4, 4),
     "other documents": lambda: masks.documents([0, 0, 1]) | masks.window(1, 1),
     "a neighbour beyond fp32": lambda: torch.tensor([2**24]),

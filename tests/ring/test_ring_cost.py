@@ -48,8 +48,13 @@ def test_what_is_counted_is_what_the_closed_forms_say(way, mask, is_backward, rn
         assert found.sent == tuple(run.sent(r) for r in range(P))
         assert found.received == tuple(run.received(r) for r in range(P))
         assert found.buffers == tuple(run.buffers(r) for r in range(P))
-        copies = [event.rank for event in run.events if event.kind == "copy"]
-        assert found.steps == max(copies.count(r) for r in range(P))
+        copies = [event for event in run.events if event.kind == "copy"]
+        assert found.steps == max([event.rank for event in copies].count(r) for r in range(P))
+        came = {(event.other, event.block) for event in copies}
+        used = {(event.rank, event.block) for event in run.events if event.kind == "compute"}
+        assert all(block.rank == r or (r, block) in came for r, block in used), "by the names of the copies"
+        asked = [event for event in run.events if event.kind == "receive" and " from " in event.buffer]
+        assert all(event.buffer.endswith(f" from {event.other}") for event in asked)
         assert sum(found.sent) == sum(found.received) and 0 < found.balance <= 1
         if not is_backward:
             run = ring.events(Q, K, V, **options, times=Times(0, 0, 1))

@@ -3,7 +3,7 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-from flashlib.ring.processes import told, waits  # noqa: E402
+from flashlib.ring.processes import running, told, waits  # noqa: E402
 
 EVERYONE = (0, 1, 2)
 
@@ -14,6 +14,26 @@ def place(call="", text="", begun=()):
 
 def sentence(rank, places, returned=()):
     return waits.sentence(rank, places, set(returned)).partition(", at line 7 of f: ")[0]
+
+
+def looks_until_stuck(seen, returned=(), ranks=3):
+    """Return after how many looks ranks are stuck, None for never. seen: {rank: its Place} at look n."""
+    watch = running._Watch(None, told.Outcome(ranks, 60, dict.fromkeys(returned, b""), {}, {}))
+    for n in range(3 * running.STILL):
+        watch.outcome.places.update(seen(n))
+        if watch.is_stuck():
+            return n
+    return None
+
+
+def test_ranks_are_stuck_that_stand_where_they_stood_and_all_wait():
+    waits_for_ever = {r: place("send", begun=[("send", (r + 1) % 3, 1)]) for r in EVERYONE}
+    goes_on = {0: lambda n: place("send", begun=[("send", 1, n)]), 1: lambda n: place(text=f"a = {n // 9}")}
+    assert looks_until_stuck(lambda n: waits_for_ever) == running.STILL
+    assert looks_until_stuck(lambda n: waits_for_ever, returned=[2]) == running.STILL
+    assert looks_until_stuck(lambda n: waits_for_ever, ranks=4) is None, "of one nothing is known"
+    for rank, one in goes_on.items():
+        assert looks_until_stuck(lambda n: waits_for_ever | {rank: one(n)}) is None  # noqa: B023
 
 
 def test_a_rank_whose_message_is_not_sent():

@@ -159,9 +159,13 @@ def test_a_stub_without_a_check_has_a_row(tmp_path):
 
 
 def test_table(tmp_path):
-    lines = class_table.table(rows_of(tmp_path, a=RIGHT, b=("1",), c=(CHECK,))).splitlines()
-    assert lines[0].split() == ["notebook", "exercise", "outcome"] and len(lines) == 5
-    assert lines[-1] == "1 of 2 exercises right"
+    (tmp_path / "d.ipynb").write_text("")
+    rows = rows_of(tmp_path, a=RIGHT, b=("1",), c=(CHECK, "checks.merge(f)", CHECK))
+    assert [row.exercise for row in rows] == ["online_step", "", "online_step", "merge", ""], "as first met"
+    lines = class_table.table(rows).splitlines()
+    assert lines[0].split() == ["notebook", "exercise", "outcome"] and len(lines) == 7
+    assert lines[-1] == "1 of 3 exercises right, 1 notebooks failed"
+    assert class_table.table(rows[:-1]).endswith("\n1 of 3 exercises right")
 
 
 def test_what_a_terminal_cannot_write_is_written_as_its_code(monkeypatch, tmp_path):

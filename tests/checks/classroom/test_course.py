@@ -145,10 +145,12 @@ def test_what_a_learner_changed_added_and_deleted_is_known_without_ids_too(mine,
     assert gone.id not in {cell.get("id") for cell in mine.cells}
 
 
-def test_a_copy_of_a_cell_below_it_is_the_learners_own(mine):
+def test_a_copy_of_a_cell_below_it_and_what_stands_in_place_of_one_are_the_learners_own(mine):
     chapter = course.chapter_of(mine)
-    first = code_of(mine)[0]
-    again = new_code_cell(first.source, id="of-mine")
+    first, second = code_of(mine)[:2]
+    again, instead = new_code_cell(first.source, id="of-mine"), new_code_cell("1 + 1", id="of-mine-too")
+    mine.cells[mine.cells.index(second)] = instead
+    assert course.restore_ids(mine) == 0 and course.kind(instead, chapter) == Kind.OWN
     mine.cells.append(again)
     assert course.restore_ids(mine) == 0 and course.kind(again, chapter) == Kind.OWN
 

@@ -16,6 +16,8 @@ mean*: the mean is taken: take the sum
     total = X.mean()
 cubed: the numbers are cubed
     X = x**3
+narrow: the numbers are rounded to fp16
+    X = x.astype("float16")
 doubled: {name} is read {times} times
 outside: memory of others is read
 """
@@ -105,6 +107,8 @@ def test_a_dtype_may_be_asked_for():
     assert said(lambda x: x.sum(), cases).right
     verdict = said(lambda x: float(x.sum()), cases)
     assert verdict.mistake == "dtype" and "float32" in verdict.sentence
+    for dtype, mistake in ((np.float16, "narrow"), (np.float32, "dtype")):
+        assert said(lambda x: dtype(x.sum()), [Case("", (x,), 7.0, dtype=float)]).mistake == mistake  # noqa: B023
 
 
 @pytest.mark.parametrize(
@@ -184,24 +188,27 @@ def test_what_differs_is_shown_to_differ():
 def test_a_large_array_is_told_by_its_first_difference():
     right = np.arange(100.0)
     wrong = right.copy()
+    wrong[7] += 0.5e-2  # within the tolerance
     wrong[42] = -1
-    verdict = said(lambda x: wrong, [Case("a row", (1,), right)])
+    verdict = said(lambda x: wrong, [Case("a row", (1,), right, 1e-5, size=1000)])
     assert ("first at", "result[42]: expected 42., given -1.") in verdict.details
     assert len(show(right)) < 80
 
 
 @pytest.mark.parametrize(
-    ("answer", "id"),
+    ("answer", "id", "tolerance"),
     [
-        (lambda x: np.exp(x.astype(np.float32)).astype(float), "inexact"),
-        (lambda x: np.where(x < -5, 0, np.exp(x)), "inexact"),
-        (lambda x: np.exp(x.astype(np.float32)), "dtype"),
-        (lambda x: np.exp(x) * 1.01, "value"),
-        (lambda x: np.exp(x) if len(x) > 1 else 0 * x, "value"),
+        (lambda x: np.exp(x.astype(np.float32)).astype(float), "inexact", 1e-10),
+        (lambda x: np.where(x < -5, 0, np.exp(x)), "inexact", 1e-10),
+        (lambda x: np.exp(x.astype(np.float32)), "dtype", 1e-10),
+        (lambda x: np.exp(x) * 1.01, "value", 1e-10),
+        (lambda x: np.exp(x) if len(x) > 1 else 0 * x, "value", 1e-10),
+        (lambda x: np.exp(x) * 1.0015, "inexact", 1e-4),
+        (lambda x: np.exp(x) * 1.0015, "value", 1e-3),  # as coarse as a few digits
     ],
 )
-def test_results_that_are_right_to_a_few_digits_are_told_from_wrong_ones(answer, id):
+def test_results_that_are_right_to_a_few_digits_are_told_from_wrong_ones(answer, id, tolerance):
     rows = (np.array([0.3]), np.array([0.1, -7.0]))
-    cases = [Case(f"{len(x)} numbers", (x,), np.exp(x), 1e-10, float) for x in rows]
+    cases = [Case(f"{len(x)} numbers", (x,), np.exp(x), tolerance, float) for x in rows]
     verdict = examine(answer, cases, Known("any"))
     assert (verdict.outcome, verdict.mistake) == ("wrong", id)

@@ -1,8 +1,11 @@
 """Questions are graded by value, at once; a wrong guess gets a hint, and the answer if it is asked for."""
 
+import ast
+import functools
 import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,10 +32,31 @@ def typed(question, value):
     return [choices.get(x, x) for x in value] if isinstance(value, list) else value
 
 
+@functools.cache
+def in_solved_notebooks():
+    """Return the answers that they write down: {question: {part: value}}."""
+    found = {}
+    for path in (Path(__file__).parents[3] / "notebooks" / "solutions").glob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "code" and source.startswith("checks.predict("):
+                call = ast.parse(source).body[0].value
+                name, *only = map(ast.literal_eval, call.args)
+                parts = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+                found[name] = {"": only[0]} if only else parts
+    return found
+
+
+def to_four_digits(x):
+    return float(f"{x:.4g}") if isinstance(x, float) else x
+
+
 @each(questions().values(), lambda question: question.name)
 def test_the_right_answer_is_right_and_its_reason_given(question):
     right = question.answer()
-    verdict = answered(question, right if isinstance(right, dict) else {"": right})
+    parts = right if isinstance(right, dict) else {"": right}
+    assert in_solved_notebooks()[question.name] == {part: to_four_digits(x) for part, x in parts.items()}
+    verdict = answered(question, parts)
     assert verdict.outcome == "right" and verdict.sentence == question.reason
     assert eval(repr(right)) == right, "solved notebooks write it down"
 
@@ -163,6 +187,12 @@ def test_what_is_overlooked(some):
     assert predict("tiles", 6).sentence == "not 6 (those are the skipped ones)."
     assert predict("tiles", 7).sentence == "not 7."
     assert predict("tiles", 6, show=True).sentence == "not 6, but 10 (those are the skipped ones)."
+
+
+@pytest.mark.parametrize("says", ["it is 3", "3.", "it is 3, or", "(3)", "3 is less than 3.5"])
+@pytest.mark.parametrize("does_not", ["3.5", "13", "0.3", "3^2", "x3", "-3", "2^3", "30", ""])
+def test_a_sentence_tells_a_number_that_stands_alone_in_it(says, does_not):
+    assert tells({"shown": "3"}, says) and not tells({"shown": "3"}, f"it is {does_not}")
 
 
 def test_a_choice_may_be_words_so_it_is_quoted(some):

@@ -380,6 +380,26 @@ EXCESSES = {
 }
 
 
+@pytest.mark.parametrize("machine, accepted", [(3 * 2**18, 1.5), (2**30, 8.0)])
+def test_up_to_its_limits_all_is_accepted(monkeypatch, machine, accepted):
+    """machine: its pages of memory, of 4 KiB."""
+    used = {"processes": containment.PROCESSES, "seconds": 30, "pages": int(accepted * 2**18), "files": 2**30}
+    monkeypatch.setattr(containment, "LINUX", True)
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": machine}[name])
+    monkeypatch.setattr(containment, "_below", lambda keeper: [*range(used["processes"])])
+    monkeypatch.setattr(containment, "_computed", lambda process: used["seconds"] * (process == 3))
+    monkeypatch.setattr(containment, "_resident", lambda process: used["pages"] // 2 if process in (1, 4) else 0)
+    monkeypatch.setattr(containment, "_size", lambda folder: used["files"])
+    assert containment.excess(7, "here", 30) == ""
+    for what, more, said in (
+        ("processes", 1, "ran 33 processes at once; up to 32"), ("seconds", 1, "computed for 31 seconds"),
+        ("pages", 2**12, f"of memory; up to {accepted:.2f} are"), ("files", 2**24, "wrote 1.02 GiB of files; up"),
+    ):  # fmt: skip
+        monkeypatch.setitem(used, what, used[what] + more)
+        assert said in containment.excess(7, "here", 30)
+        monkeypatch.setitem(used, what, used[what] - more)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux are they looked at")
 @pytest.mark.parametrize("said", EXCESSES)
 def test_too_much_is_ended_and_told(monkeypatch, said):

@@ -1,5 +1,7 @@
 """Programs of ranks: what is wrong is found in any order, named, shown with its events, and played."""
 
+import re
+
 import pytest
 
 pytest.importorskip("cloudpickle")
@@ -30,6 +32,8 @@ def test_what_is_shown_is_the_smallest_ring_that_fails():
 def test_a_mistake_that_needs_more_ranks_is_shown_with_them():
     shown = dict(verdict("spare[hop % 2] -> spare[0]").details)
     assert shown["ring"].startswith("3 ranks") and "receives from" in shown["at the end"]
+    first, *_, last = shown["events"].splitlines()
+    assert first == "..." and last.endswith("rank 2 asks to send kv[0] to 0"), "of many events the last"
 
 
 @pytest.mark.parametrize("order", ["to 1 from 1", "from 1 to 1"])
@@ -88,9 +92,23 @@ def test_whatever_an_answer_does_is_said_in_words(mistake, body):
     assert found.mistake == mistake and len(repr(found).splitlines()) < 30
 
 
-def test_what_is_right_but_takes_too_much_says_how_much():
-    found = verdict('spare[hop % 2] -> me.buffer(f"kv[{hop}]")')
-    assert found.mistake == "memory" and "bytes where" in found.sentence
+TWICE = """yield Send(me.next, here) -> if hop == 0:
+                yield Send(me.next, here)
+                yield Receive(me.previous, me.buffer("twice"))
+            yield Send(me.next, here)"""
+TOO_MUCH = {  # what is given, and what will do
+    "memory": ('spare[hop % 2] -> me.buffer(f"kv[{hop}]")', "bytes where"),
+    "bytes": (TWICE, "bytes where"),
+    "no_compute": ("yield Compute(source, n_tiles -> yield Compute(source, 2 * n_tiles", "tiles, and it has"),
+}
+
+
+@pytest.mark.parametrize("mistake", TOO_MUCH)
+def test_what_is_right_but_takes_too_much_says_how_much(mistake):
+    edit, words = TOO_MUCH[mistake]
+    found = verdict(edit)
+    given, enough = map(int, re.search(rf"(\d+) {words} (\d+)", found.sentence).groups())
+    assert found.mistake == mistake and given > enough > 0
 
 
 @pytest.mark.parametrize("name", ["ring_rank", "ring_gradients"])

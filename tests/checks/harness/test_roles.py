@@ -1,6 +1,7 @@
 """Roles that a learner writes: whatever they are, the check says it in words, and plays what goes wrong."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -118,6 +119,13 @@ def test_a_fault_is_played(name):
     assert verdict.mistake == "deadlock" and "schedule" in dict(verdict.details), f"\n{verdict}"
     player = verdict.run.play(answer_of(name, body))
     assert "deadlock" in repr(player)
+
+
+def test_of_a_long_schedule_the_end_is_listed():
+    actions = [SimpleNamespace(role="producer", command=n, flight=n % 2 or None) for n in range(roles.SHOWN + 3)]
+    first, *others = roles.listed(actions).splitlines()
+    assert first == "..." and len(others) == roles.SHOWN and others[0].startswith("4. producer: done: ")
+    assert roles.listed(actions[1:3]) == "1. producer: done: the number 1\n2. producer: the number 2"
 
 
 @pytest.mark.parametrize("name", ROLES)

@@ -35,6 +35,27 @@ def test_an_array_of_whole_numbers_will_do():
 
 
 @pytest.mark.parametrize(
+    "answer, mistake",
+    [
+        (lambda n: n, None),
+        (lambda n: min(n, 6), "ends_early"),
+        (lambda n: n if n <= 6 else 7, "ends_early"),
+        (lambda n: n if n <= 6 else None, "ends_early"),
+        (lambda n: n if n <= 50 else 0, "ends_early"),
+        (lambda n: n if n <= 6 else 5, "value"),
+        (lambda n: n if n <= 6 else n - 1, "value"),
+        (lambda n: n if n > 3 else 3, "value"),
+    ],
+)
+def test_a_search_that_ends_at_some_number_is_told_from_a_wrong_one(answer, mistake):
+    def right(n):
+        return n
+
+    cases, large = sizes.cases(right, "1, 2, 6, 8, 9"), sizes.cases(right, "100")
+    assert (sizes.examine_search(answer, right, cases, large, Known("break_even")).mistake or None) == mistake
+
+
+@pytest.mark.parametrize(
     "through",
     [
         lambda n: max(k for k in range(n) if k < 3),

@@ -7,7 +7,10 @@ pytest.importorskip("flashlib.kernels", exc_type=ImportError)  # no Triton, noth
 
 import torch
 
-from flashlib.checks.harness.watch import watched
+from flashlib.checks.engine import Finding
+from flashlib.checks.harness import launches
+from flashlib.checks.harness.strided import Out
+from flashlib.checks.harness.watch import _nearest_of, watched
 from flashlib.kernels import DEVICE, INTERPRETED
 from flashlib.kernels import softmax as ours
 import triton
@@ -220,3 +223,47 @@ def test_whether_a_load_beside_a_tensor_has_a_mask_is_seen():
         with watched(x=x, y=y) as watch:
             kernel[(1,)](x, y, 0, 6, 1, BLOCK=8)
         assert (watch.outside, watch.behind_mask) == ("x", masked)
+
+
+@pytest.mark.parametrize(
+    "at, name", [(0, "x"), (9, "x"), (10, "x"), (14, "x"), (15, "y"), (20, "y"), (29, "y"), (99, "y")]
+)
+def test_a_byte_is_beside_the_tensor_that_is_nearest(at, name):
+    assert _nearest_of([("x", 0, 10), ("y", 20, 30)], at) == _nearest_of([("y", 20, 30), ("x", 0, 10)], at) == name
+
+
+@pytest.mark.parametrize(
+    "at, strides, found",
+    [
+        ([-1], (3, 1), "written_outside"), ([4], (5, 1), "between"), ([-1, 4], (5, 1), "written_outside"),
+        ([6], (3, 1), "one_past_end"), ([6, 7], (3, 1), "past_end"), ([3, 4], (5, 1), "between"),
+        ([], (3, 1), None),
+    ],
+)  # fmt: skip
+def test_where_something_was_written_that_is_nobodys_is_said(at, strides, found):
+    placed = launches._Placed(Out((2, 3), strides))
+    placed.tensor.fill_(1)
+    placed.memory[[placed.border + one for one in at]] = 7
+    try:
+        placed.check_outside("X")
+    except Finding as finding:
+        assert finding.id == found
+    else:
+        assert found is None
+
+
+def test_how_many_numbers_of_an_output_are_missing_is_said():
+    placed = launches._Placed(Out((2, 3)))
+    placed.tensor[0] = 1
+    with watched() as watch:
+        watch.launches = 1
+    found = launches._found(watch, {"X": placed}, False)
+    assert (found.id, found.fields) == ("partly_written", {"name": "X", "n": 3, "size": 6})
+
+
+def test_a_load_outside_is_said_to_be_masked_if_that_one_was():
+    with watched() as watch:
+        watch.masked["x"] = 1
+        assert launches.outside_id(watch) == "outside"
+        watch.behind_mask = True
+        assert launches.outside_id(watch) == "outside_masked"

@@ -172,6 +172,38 @@ def test_masks_may_be_tables():
         torch.testing.assert_close(LLAMA.output(model), LLAMA.output(LLAMA.build("eager")), **CLOSE)
 
 
+CALLS = [  # N_q, N_k, is_causal, sliding_window, softcap
+    (6, 6, True, None, None), (5, 9, True, None, 2.0), (5, 9, True, 3, None), (1, 9, True, None, None),
+    (1, 9, True, 3, 2.0), (5, 9, False, 3, None), (9, 5, False, 4, 2.0), (9, 5, False, None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("N_q, N_k, causal, width, cap", CALLS)
+def test_a_call_without_a_mask_says_what_is_seen(N_q, N_k, causal, width, cap):
+    Q, K, V = (torch.randn(2, h, n, 4, dtype=torch.float64) for h, n in ((4, N_q), (2, N_k), (2, N_k)))
+    call = attend.attention(torch_ref.attention)
+    O, _ = call(None, Q, K, V, None, scaling=0.7, is_causal=causal, sliding_window=width, softcap=cap)
+    keys = N_q if causal and 1 < N_q < N_k else N_k  # those beyond are a static cache's, not written yet
+    distance = torch.arange(keys) - torch.arange(N_q)[:, None] - (keys - N_q)
+    S = 0.7 * Q @ K[:, :, :keys].repeat_interleave(2, 1).mT
+    S = S if cap is None else cap * torch.tanh(S / cap)
+    hidden = (distance > 0) & causal | (distance.abs() >= (width or 99))
+    P = S.masked_fill(hidden, -torch.inf).softmax(-1).nan_to_num(0)
+    torch.testing.assert_close(O, (P @ V[:, :, :keys].repeat_interleave(2, 1)).transpose(1, 2))
+
+
+@pytest.mark.parametrize("watched", range(4))
+def test_few_queries_have_gradients_of_whatever_asks_for_them(watched):
+    """Q, K, V and a sink: without any the kernels decode, which has none."""
+    from flashlib import kernels
+
+    given = [torch.ones(shape, device=kernels.DEVICE) for shape in [(1, 2, 3, 16)] * 3 + [(2,)]]
+    assert not engines.by_kernels(*given[:3], sink=given[3]).O.requires_grad
+    given[watched].requires_grad_()
+    engines.by_kernels(*given[:3], sink=given[3]).O.sum().backward()
+    assert given[watched].grad is not None
+
+
 def test_a_mask_that_was_made_for_other_keys_is_refused():
     model = with_engine(LLAMA, "torch_ref")
     mask = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS["tested_torch_ref"](2, N, N)

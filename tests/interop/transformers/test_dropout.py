@@ -106,19 +106,23 @@ def test_few_rows_without_gradients_are_dropped_too():
     assert torch.equal(*found)
 
 
-REFUSED = {
-    "a prefix": (19, 19, masks.prefix(3), "has prefix"),
-    "a bias": (19, 19, masks.bias(torch.zeros(19, 19)), "has bias"),
-    "documents of more keys": (7, 19, masks.documents(IDS), "7 queries and 19 keys"),
+REFUSED = {  # N_q, causal, mask
+    "a prefix": (19, False, masks.prefix(3), "has prefix"),
+    "a bias": (19, False, masks.bias(torch.zeros(19, 19)), "has bias"),
+    "documents twice": (19, False, masks.documents(IDS) & masks.documents(IDS[::-1]), "has documents"),
+    "padding twice": (19, False, LEFT & RIGHT, "has <keys that are no padding"),
+    "documents of more keys": (7, False, masks.documents(IDS), "7 queries and 19 keys"),
+    "padding of more keys, causal": (7, True, LEFT, "7 queries and 19 keys"),
+    "padding of more keys in a window": (7, False, masks.window(4, 3) & LEFT, "7 queries and 19 keys"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_masks_that_no_pack_says_are_refused(case):
-    N_q, N_k, mask, said = REFUSED[case]
-    Q, K = torch.zeros(B, H, N_q, D), torch.zeros(B, H, N_k, D)
+    N_q, causal, mask, said = REFUSED[case]
+    Q, K = torch.zeros(B, H, N_q, D), torch.zeros(B, H, 19, D)
     with pytest.raises(ValueError, match=f"dropout is given, .*{said}.* Set the attention dropout"):
-        dropping.attention(Q, K, K, P, causal=False, mask=mask, scale=1.0)
+        dropping.attention(Q, K, K, P, causal=causal, mask=mask, scale=1.0)
 
 
 NAMES = {  # what the config calls it

@@ -93,6 +93,9 @@ def check(function, pattern, place, there):
     made = seen.mask_of_call(2, *place, **given)
     table = theirs.sdpa_mask(2, *place, **given, allow_is_causal_skip=False)
     assert made.pattern == pattern
+    N_q, N_k, q_offset, kv_offset = place
+    seen_keys = slice(kv_offset, min(q_offset + N_q, kv_offset + N_k))
+    assert made.padded == (there is not None and not there[:, seen_keys].all())
     assert made.shape == table.shape and torch.equal(table_of(made), table)
 
 

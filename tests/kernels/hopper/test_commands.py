@@ -41,6 +41,10 @@ def forward(name, sizes, tiles):
     return on_a_cpu.attended(name, Q, K, V, tiles, ORDERS[2], causal=sizes.causal)[1]
 
 
+def flops(said):
+    return [command.flops for command in said if isinstance(command, commands.Product)]
+
+
 def same(said, model):
     """Hold commands of roles against those of a Program."""
     wanted = commands.expanded(model)
@@ -48,6 +52,7 @@ def same(said, model):
     assert said.keys() == wanted.keys()
     for role, mine in said.items():
         assert spoken(mine, in_the_model) == spoken(wanted[role]), role
+        assert flops(mine) == flops(wanted[role]), role
 
 
 def tiles_seen(first, rows, sizes, B_c):

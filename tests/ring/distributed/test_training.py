@@ -1,6 +1,7 @@
 """Training over ranks: the small model of chapter 11 has one process's losses and gradients, on any of them."""
 
 import functools
+import itertools
 
 import pytest
 
@@ -116,6 +117,16 @@ def _forward(model, attention, tokens, at):
     return logits(model, tokens, at, attention)
 
 
+def with_other_options():
+    """Return labels with another number for none, and the mean of all losses, with its gradients."""
+    tokens = training.split(texts(), layout="striped")
+    labels = training.join(training.labels(tokens, layout="striped", ignored=-7), layout="striped")
+    losses = tokens.double().requires_grad_()
+    mean = training.mean(losses)
+    mean.backward()
+    return labels.tolist(), mean.item(), losses.grad.unique().tolist()
+
+
 def unlike():
     """Return what `join` says of parts that differ in another axis."""
     try:
@@ -133,13 +144,12 @@ def everything():
         "ulysses": by_ranks(ulysses, "contiguous"),
         "two_d": by_ranks(two_d, "zigzag", heads=2, group=mesh),
     }
-    X = torch.arange(2 * N).reshape(2, N)
-    again = {
-        (layout, heads): torch.equal(training.join(training.split(X, layout=layout, heads=heads), layout=layout,
-                                                   heads=heads), X)
-        for layout in ("zigzag", "striped", "contiguous") for heads in (1, 2, 4)
-    }  # fmt: skip
-    return of_one_process(), ways, sharded(), again, unlike()
+    X, again = torch.arange(6 * N).reshape(2, N, 3), {}
+    for layout, heads in itertools.product(("zigzag", "striped", "contiguous"), (1, 2, 4)):
+        cut = {"layout": layout, "heads": heads, "dim": heads // 2}
+        whole = X.movedim(1, cut["dim"])
+        again[layout, heads] = torch.equal(training.join(training.split(whole, **cut), **cut), whole)
+    return of_one_process(), ways, sharded(), again, with_other_options(), unlike()
 
 
 @functools.cache
@@ -167,7 +177,14 @@ def test_a_mesh_of_texts_and_rings_shards_the_model_over_both():
 
 
 def test_what_is_split_is_joined():
-    assert all(all(again.values()) for *_, again, _ in ranks())
+    assert all(all(again.values()) for *_, again, _, _ in ranks())
+
+
+def test_labels_and_means_with_other_options():
+    whole, rows = texts(), torch.full((4, 1), -7)
+    for *_, (labels, mean, grads), _ in ranks():
+        assert labels == torch.cat([whole[:, 1:], rows], dim=1).tolist()
+        assert mean == pytest.approx(whole.double().mean().item()) and grads == pytest.approx([1 / whole.numel()])
 
 
 def test_parts_that_differ_in_another_axis_are_told_on_every_rank():
