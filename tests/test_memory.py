@@ -48,10 +48,12 @@ def test_results_put_into_memory_are_stores():
     assert not Y.view(np.ndarray).any() and X.traffic.written == 216
 
 
-@pytest.mark.parametrize("method", ["argmax", "argsort", "copy", "flatten", "tolist"])
-def test_methods_load(method):
-    (X,) = HBM.put(np.ones((4, 3)))
-    assert not isinstance(getattr(X, method)(), HBM) and X.traffic == Traffic(read=96)
+def test_methods_load():
+    plain = ("argmax", "argmin", "argsort", "copy", "flatten", "tolist")
+    given = {"astype": ["f4"], "dot": [np.ones(3)], "repeat": [2], "take": [[0, 5]]}
+    for method, arguments in (dict.fromkeys(plain, ()) | given).items():
+        (X,) = HBM.put(np.ones((4, 3)))
+        assert not isinstance(getattr(X, method)(*arguments), HBM) and X.traffic == Traffic(read=96), method
 
 
 def test_outputs_allocated_like_the_inputs_count_too():

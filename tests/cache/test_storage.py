@@ -106,14 +106,16 @@ def test_rows_in_8_bits_have_a_scale_each(largest, rng):
     sequence, _ = cache.start()
     slots = cache.append(sequence, 11)
     K, V = (torch.from_numpy(rng.standard_normal((H_K, 11, d)) * largest).float() for d in (D, D_V))
-    K[1, 4] = 0
+    K[1, 4], K[0, 4] = 0, 1e-40
     cache.write(slots, K, V, layer=1)
     for X, given in zip((K, V), cache.gather(sequence, 1), strict=True):
-        finest = X.abs().amax(-1, keepdim=True) / 448 * 2.0**-10  # half the least number of e4m3
+        scale = (X.abs().amax(-1, keepdim=True) / 448).clamp(min=2.0**-126)
+        finest = scale * 2.0**-10  # half the least number of e4m3
         assert given.dtype == torch.float32 and given.is_contiguous()
         assert ((given - X).abs() <= X.abs() * 2.0**-4 * 1.0001 + finest).all(), "half a unit of 4 bits"
     page, row = slots[4].tolist()
     assert not cache.gather(sequence, 1)[0][1, 4].any() and cache.k_scale[1, page, 1, row] == 1
+    assert cache.k_scale[1, page, 0, row] == 2.0**-126, "a smaller one has too few digits"
     assert cache.K.dtype == torch.float8_e4m3fn and cache.k_scale.shape == cache.K.shape[:-1]
 
 

@@ -173,6 +173,14 @@ def test_a_token_that_is_decoded_beside_the_last_chunk_has_its_page_or_waits():
         assert preempted == ([1] if n_pages < 24 else []), "each has a page for a token, 20 and 4 after four steps"
 
 
+def test_who_waits_is_admitted_when_there_is_room_for_the_prompts_that_run_too():
+    long, short = Request(some(20), 1), Request(some(9, seed=1), 1, arrives=1)
+    for n_pages, step in ((28, 4), (29, 1)):  # 20 and 9 tokens, five a step of the first
+        _, records = served([long, short], n_pages, 1, chunk=5)
+        assert [record.step for record in records if (1, 0) in record.admitted] == [step]
+        assert not any(record.preempted for record in records)
+
+
 def test_prompts_that_begin_alike_are_computed_once():
     begin = some(17)
     first, second = Request([*begin, 1, 2], 3), Request([*begin, 3], 3, arrives=1)

@@ -65,10 +65,16 @@ def test_heads_are_attentions_of_their_own(recipe, rng):
         oracle.assert_close(many.lse[h], one.lse, rounding=1e-13)
 
 
-def test_a_scale_of_the_tensor_is_that_of_all_heads(rng):
+def test_a_scale_is_of_those_who_share_it_and_one_of_the_tensor_of_all_heads(rng):
     Q, K, V = (rng.standard_normal((2, n, 8)) for n in (13, 17, 17))
     recipe = PLAIN._replace(qk_share="tensor")
     assert lowbit.prepared(Q, K, V, recipe).Q.scale == np.abs(Q).max() / 448
+    recipe = recipe._replace(qk_share="block", qk="int8", s_sums="exact", v_share="channel", block=3)
+    recipe = recipe._replace(power_of_two=True)
+    ways = (("int8", "block"), ("int8", "block"), ("e4m3", "channel"))
+    for X, given, (format, share) in zip((Q, K, V), lowbit.prepared(Q, K, V, recipe), ways, strict=False):
+        expected = lowbit.quantised(X, format, share=share, block=3, power_of_two=True)
+        assert all(map(np.array_equal, given, expected))
     V[0] *= 1e-3
     O, rounded_too = (lowbit.attention(Q, K, V, EXACT._replace(o=o)).O for o in (None, "e4m3"))
     scale = np.abs(O).max() / 448

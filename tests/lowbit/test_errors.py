@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flashlib import lowbit
+from flashlib import lowbit, masks
 from flashlib.lowbit import CAREFUL, EXACT, INT8, OUTPUT_TOO, PLAIN
 from tests import oracle
 
@@ -130,10 +130,13 @@ def test_squares_of_the_causes_add_up_to_that_of_all(recipe):
     assert abs(np.sqrt(sum(e**2 for e in parts.values())) / whole - 1) < 0.1
 
 
-def test_a_cause_is_measured_with_the_tiles_that_are_given(rng):
+def test_a_cause_is_measured_with_the_tiles_the_mask_and_the_scale_that_are_given(rng):
     tensors, tiles = oracle.inputs(rng, 13, 17, 8), {"B_r": 3, "B_c": 5}
-    whole = lowbit.attention(*tensors, PLAIN, **tiles).O
-    assert lowbit.by_cause(*tensors, PLAIN, **tiles)["all"] == lowbit.error(whole, lowbit.exact(*tensors))
+    for asked in ({}, {"causal": True, "mask": masks.window(4, 9), "scale": 0.9}):
+        errors = lowbit.by_cause(*tensors, PLAIN, **tiles, **asked)
+        whole, exact = lowbit.attention(*tensors, PLAIN, **tiles, **asked).O, lowbit.exact(*tensors, **asked)
+        assert errors["all"] == lowbit.error(whole, exact) < 0.2
+        assert errors == lowbit.by_cause(*tensors, PLAIN, **tiles, **asked, O_exact=exact)
 
 
 def test_a_cause_that_a_recipe_does_not_have_is_0():

@@ -9,6 +9,23 @@ from tests import biased, masked, oracle
 SIZES = [(7, 13), (13, 7), (1, 19)]
 
 
+def factors(T):
+    """Return a change whose derivative by an entry depends on what the change before it made."""
+    change = masks.score(
+        lambda S, h, r, c, t: S * (1 + t), lambda S, h, r, c, t: 1 + t, bias=T, at=biased.of_head,
+        by_bias=lambda S, h, r, c, t: S,
+    )  # fmt: skip
+    return masks.softcap(2.0) & change
+
+
+KINDS = biased.KINDS | {
+    "factors": biased.Kind(
+        lambda B, H, *_: (H,), factors, lambda b, h, i, r, c, N_q: (h,),
+        lambda s, t, r, c: 2.0 * np.tanh(s / 2.0) * (1 + t),
+    )
+}  # fmt: skip
+
+
 def by_definition(kind, T, Q, K, V, dO, causal):
     """Return O, lse, gradients and that of T of one head, in fp64, from a Kind's definition alone."""
     N_q, N_k = len(Q), len(K)
@@ -33,9 +50,9 @@ def by_definition(kind, T, Q, K, V, dO, causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("size", [(3, 5), (5, 3)], ids=str)
-@pytest.mark.parametrize("name", biased.KINDS)
+@pytest.mark.parametrize("name", KINDS)
 def test_equals_the_definition_and_its_gradients_are_those_of_differences(name, size, causal, rng):
-    kind, (N_q, N_k) = biased.KINDS[name], size
+    kind, (N_q, N_k) = KINDS[name], size
     Q, K, V, dO = (rng.standard_normal((n, 4)) for n in (N_q, N_k, N_k, N_q))
     T = rng.standard_normal(kind.shape(1, 1, N_q, N_k))
     O_exact, lse_exact, exact, dT_exact = by_definition(kind, T, Q, K, V, dO, causal)
@@ -53,10 +70,10 @@ def test_equals_the_definition_and_its_gradients_are_those_of_differences(name, 
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("name", biased.KINDS)
+@pytest.mark.parametrize("name", KINDS)
 def test_torch_and_its_autograd_agree_with_tiles(name, size, rng):
     torch, torch_ref = pytest.importorskip("torch"), pytest.importorskip("flashlib.torch_ref")
-    kind, (N_q, N_k) = biased.KINDS[name], size
+    kind, (N_q, N_k) = KINDS[name], size
     Q, K, V, dO = (rng.standard_normal((n, 4)) for n in (N_q, N_k, N_k, N_q))
     T = rng.standard_normal(kind.shape(1, 1, N_q, N_k))
     O, lse = tiled.attention(Q, K, V, mask=kind.mask(T), B_r=4, B_c=5, causal=True)
@@ -107,6 +124,14 @@ def test_what_is_written_to_an_array_counts_and_dtypes_stay(rng):
     (dT,) = tiled.bias_gradients(Q, K, V, O, lse, dO, mask=mask)
     assert dT.dtype == np.float16 and not dT[:, 3:].any() and dT[:, :3].any()
     assert tiled.bias_gradients(Q, K, V, O, lse, dO, mask=masks.causal()) == ()
+    options = {"mask": masks.bias(rng.standard_normal((1, 9))), "B_r": 2, "B_c": 4}  # of each key, in fp64
+    given = Q, K, V, *tiled.attention(Q, K, V, **options), dO
+    dS = np.zeros((9, 9))
+    for step in tiled.backward_steps(*given, wrt="q", **options):
+        dS[step.rows, step.cols] = step.dS_ij
+    (dT,) = tiled.bias_gradients(*given, **options)
+    assert dT.dtype == np.float64
+    np.testing.assert_allclose(dT[0], dS.sum(0), rtol=1e-12, atol=1e-12)
 
 
 def test_the_buckets_of_t5(rng):

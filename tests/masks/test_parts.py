@@ -8,7 +8,7 @@ from flashlib.masks import parts
 from tests import masked
 from tests.masks.test_masks import grid, problem
 
-PLACES = ("contiguous", "striped", "zigzag", "other steps", "three pieces", "one", "nothing")
+PLACES = ("contiguous", "striped", "zigzag", "other steps", "two steps", "three pieces", "one", "nothing")
 MORE = {
     "both sides": lambda *_: masked.Case(masks.window(2, 3), lambda r, c: r - 2 <= c <= r + 3),
     "itself": lambda *_: masked.Case(masks.window(0, 0), lambda r, c: r == c),
@@ -35,6 +35,7 @@ def draw_runs(rng, how, N):
         "striped": range(int(rng.integers(0, P)), N, P),
         "zigzag": (range(cuts[0], cuts[1]), range(cuts[3], cuts[4])),
         "other steps": range(cuts[0], cuts[5], int(rng.integers(1, 5))),
+        "two steps": (range(cuts[0], cuts[2], 2), range(cuts[2], cuts[5], 3)),
         "three pieces": [range(cuts[0], cuts[1], 2), range(cuts[2], cuts[3]), range(cuts[4], cuts[5], 3)],
         "one": range(cuts[2], min(cuts[2] + 1, N)),
         "nothing": range(0),
@@ -207,4 +208,8 @@ def test_items_before_a_number_are_counted(rng):
         x = np.arange(31)
         assert np.array_equal(parts.before(runs, x), (listed(runs)[:, None] < x).sum(axis=0))
         assert np.array_equal(parts.positions(runs), listed(runs))
-        assert np.array_equal(parts._stands(runs, np.arange(len(listed(runs)))), listed(runs))
+        x = np.arange(len(listed(runs)))
+        assert np.array_equal(parts._stands(runs, x), listed(runs))
+        if (line := parts.line(runs)) is not None:
+            start, step, split, jump = line
+            assert np.array_equal(start + step * x + jump * (x >= split), listed(runs))

@@ -180,6 +180,22 @@ def test_a_deadlock_says_who_waits_for_whom():
     )
 
 
+@pytest.mark.parametrize("slot, kind", [(0, None), (1, "overwritten")])
+def test_of_two_stores_the_older_is_done_when_one_may_be_left(slot, kind):
+    slots = p.ring("o", 2, 64)
+
+    def stores():
+        for tile, at in (("O0", 0), ("O1", 1), ("O2", slot)):
+            yield p.Write(tile, slots[at])
+            yield p.Fence()
+            yield p.Store(tile, slots[at])
+            yield p.FinishStores(1)
+        yield p.FinishStores()
+
+    fault = p.check(p.Program({"role": stores}, (), tuple(slots))).fault
+    assert (fault and fault.kind) == kind
+
+
 @pytest.mark.parametrize("phase", [0, 1])
 def test_the_wrong_phase_is_found(phase):
     def wrong(full, empty, ring):

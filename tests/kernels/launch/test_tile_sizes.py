@@ -1,5 +1,6 @@
 """The tuned table fits every GPU, and what does not fit is made smaller, but no smaller than it must be."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -27,6 +28,20 @@ def test_the_table_fits_the_gpus_it_was_made_for(name, D):
     for config in table[D]:
         shared = partial(tile_sizes.shared_bytes, D=D, itemsize=4 if name == "no tensor cores" else 2)
         assert tile_sizes.fitted(config, shared, room) == config
+
+
+def test_the_bytes_of_a_program_are_those_of_its_tiles():
+    config, d = Config(16, 64, 4, 3), 32
+    q, k, row, bits = (16, d, 2), (64, d, 2), (16, 4), (16, 64 // 8)  # in 16 bits but for lse and delta, in fp32
+    passes = {
+        tile_sizes.shared_bytes: [q, *[k, k] * 3],
+        partial(tile_sizes.shared_bytes, bits=True): [q, *[k, k] * 3, bits, bits],
+        tile_sizes.shared_bytes_dkv: [k, k, *[q, q, row, row] * 3],
+        partial(tile_sizes.shared_bytes_dkv, with_dq=True): [k, k, *[q, q, row, row] * 3, (16, 64, 2), (16, d, 4)],
+        tile_sizes.shared_bytes_dq: [q, q, *[k, k] * 3],
+    }
+    for shared, tiles in passes.items():
+        assert shared(config, d, 2) == sum(map(math.prod, tiles)) + tile_sizes.BARRIERS
 
 
 @pytest.mark.parametrize("room", [64 * KB, 99 * KB, 163 * KB])
@@ -75,8 +90,8 @@ def test_a_gpu_without_tensor_cores_takes_small_tiles(monkeypatch):
 def test_short_sequences_have_tiles_of_their_own(monkeypatch):
     monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(227 * KB, 132))
     rule, short = tile_sizes.HOPPER[128]
-    assert default(128, torch.float16, True, N_q=rule.B_R * 2, heads=66) == rule
-    assert default(128, torch.float16, True, N_q=rule.B_R * 2, heads=65) == short
+    assert default(128, torch.float16, True, N_q=rule.B_R * 2 - 1, heads=66) == rule
+    assert default(128, torch.float16, True, N_q=rule.B_R * 2 - 1, heads=65) == short
     assert default(128, torch.float16, True, causal=True, N_k=tile_sizes.SHORT * rule.B_C) == short
     assert default(128, torch.float16, True, causal=True, N_k=tile_sizes.SHORT * rule.B_C + 1) == rule
     assert default(128, torch.float16, True, causal=False, N_k=tile_sizes.SHORT * rule.B_C) == rule
@@ -96,9 +111,9 @@ def test_tiles_are_no_larger_than_blocks_where_that_can_be():
     (rule, short), wide = tile_sizes.HOPPER[128], (256, 256)
     for sides, expected in [((wide,), rule), ((wide, (64, 64)), short), (((64, 128),), short)]:
         assert default(128, torch.float16, True, sparsity=tile_sizes.Sparsity(sides=sides)) == expected
-    for side, B_C in [(100, 64), (32, 32), (16, 32)]:
+    for sides, B_C in [((100, 128), 64), ((64, 100), 64), ((64, 48), 32), ((32, 32), 32), ((64, 16), 32)]:
         of_parts = short._replace(B_C=B_C, num_stages=2)
-        assert default(128, torch.float16, True, sparsity=tile_sizes.Sparsity(sides=((side, side),))) == of_parts
+        assert default(128, torch.float16, True, sparsity=tile_sizes.Sparsity(sides=(sides,))) == of_parts
 
 
 def test_tiles_with_bits_are_small_and_have_two_stages_where_there_is_room(monkeypatch):
