@@ -10,8 +10,9 @@ from flashlib.environment import for_notebooks
 from tests import tiers
 from tools import cores
 
+BROWSER = "tests/browser/"
 FIRST = (
-    "tests/browser/",
+    BROWSER,
     "notebooks/",
     "tests/kernels/",
     "tests/bench/",
@@ -22,14 +23,16 @@ NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine t
 for_notebooks(os.environ)  # their kernels inherit it
 
 
-def scope(nodeid):
+def scope(nodeid, together=False):
     """Return the name of a group of tests that run in one process, one after the other.
 
-    A notebook has one kernel for all its cells. Tests of a file share what the file prepares; those in the
-    browser also share the JupyterLab of their process. The cases of a test of kernels or of answers may be apart:
-    there are too many for one process.
+    A notebook has one kernel for all its cells. Tests of a file share what the file prepares. The cases of a test of
+    kernels or of answers may be apart: there are too many for one process. together: all tests in the browser are
+    one group, and start one browser and one JupyterLab.
     """
     path, _, test = nodeid.partition("::")
+    if together and path.startswith(BROWSER):
+        return BROWSER
     if path.startswith(("tests/kernels/", "tests/bench/")) or path.endswith(("test_answers.py", "test_alone.py")):
         function, _, case = test.partition("[")
         return f"{path}::{function}[{case.partition('-')[0]}"
@@ -97,7 +100,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class Scopes(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return scope(nodeid)
+            return scope(nodeid, together=not config.option.backwards)
 
     config.option.loadscopereorder = False
     return Scopes(config, log)
