@@ -54,6 +54,8 @@ def test_methods_load():
     for method, arguments in (dict.fromkeys(plain, ()) | given).items():
         (X,) = HBM.put(np.ones((4, 3)))
         assert not isinstance(getattr(X, method)(*arguments), HBM) and X.traffic == Traffic(read=96), method
+    X, Y = HBM.put(np.ones((4, 3)), np.ones(3))
+    assert X.dot(Y).tolist() == [3] * 4 and X.traffic == Traffic(read=96 + 24)
 
 
 def test_outputs_allocated_like_the_inputs_count_too():

@@ -128,6 +128,8 @@ def test_dtypes_stay(dtype, rng):
     Q, K, V, dO = (X.astype(dtype) for X in problem(rng, 5, 7))
     O, lse = given = sink.add(naive.attention(Q, K, V), 1.0)
     assert O.dtype == dtype and lse.dtype == np.float32 and sink.gradient(given, 1.0, dO).dtype == np.float32
+    wide = sink.gradient([X.astype(np.float64) for X in given], 1.0, dO.astype(np.float64))
+    np.testing.assert_allclose(sink.gradient(given, 1.0, dO), wide, rtol=1e-5)  # summed in the dtype of lse
     exact = sink.add(naive.attention(*(X.astype(np.float64) for X in (Q, K, V))), 1.0)
     assert oracle.worst(O, exact.O) < 4 * np.finfo(dtype).eps
 

@@ -108,6 +108,7 @@ def test_a_trace_is_served_in_both_ways(on_a_cpu):
     assert [row["batching"] for row in rows] == ["continuous", "static"]
     assert rows[0]["steps"] < rows[1]["steps"] == 4 + 4 + 1 and rows[0]["at_once"] > rows[1]["at_once"]
     for row in rows:
+        assert row["at_once"] == round(12 / row["steps"], 2)
         assert (row["requests"], row["tokens"], row["longest"], row["running"]) == (6, 12, 4, 2)
         assert row["tokens_s"] == pytest.approx(12 / row["seconds"], rel=0.01, abs=0.6) and row["same_texts"] == 6
 

@@ -43,6 +43,11 @@ def test_equals_fp64(attention, dtype, problem, device, poisoned):
     check_stored(attention, *tensors(device, *sizes, dtype), **options)
 
 
+def test_a_row_that_does_not_fit_is_read_in_blocks(device, monkeypatch, poisoned):
+    monkeypatch.setattr(r2_softmax, "MAX_BLOCK", 16)
+    check_stored(r2_softmax.attention, *tensors(device, 7, 53, 16, torch.float32), causal=True)
+
+
 @each
 @pytest.mark.parametrize(
     "largest_score, dtype", [(100.0, torch.float16), (100.0, torch.float32), (1e4, torch.float32)]

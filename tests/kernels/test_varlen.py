@@ -7,7 +7,7 @@ import pytest
 import torch
 import triton.language as tl
 
-from flashlib import torch_ref
+from flashlib import masks, torch_ref
 from flashlib.kernels import forward, varlen
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.masking import host_side
@@ -261,3 +261,7 @@ def test_nothing_waits_for_the_gpu(causal):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert all(torch.equal(given, before) for given, before in zip(grads, expected, strict=True))
+
+
+def test_of_two_windows_each_row_sees_what_both_show():
+    assert varlen._asked(masks.window(9, 2) & masks.window(3, 4))[0] == (3, 2)
