@@ -302,6 +302,9 @@ def test_every_setting_has_a_picture(rng, setting, wrt):
     pictures = [widget.figure(at=k).png() for k in range(0, T, 5)]
     assert len(set(pictures)) == len(pictures)
     assert widget.figure().png().startswith(b"\x89PNG")
+    if T:
+        ended = numbers(widget.frames)[widget.frames["errors"]["whole"] :][T]
+        assert widget.figure(at=T - 1).words.endswith(f"; of all: {in_words(ended, widget.frames['dtype'])}.")
     with pytest.raises(IndexError, match=f"at is {T + 1}; there are {T} steps"):
         widget.figure(at=T + 1)
 
