@@ -36,7 +36,7 @@ class Element {
   }
 
   addEventListener(kind, heard) {
-    if (kind === "click") this.click = heard;
+    this[kind] = heard;
   }
 
   append(...children) {
