@@ -46,9 +46,9 @@ def test_a_row_says_what_was_timed_and_how_far_it_is_from_fp64(on_a_cpu):
     assert row["error"]["fp8"] > row["error"]["pages"] == row["error"]["graph"]
 
 
-@pytest.mark.parametrize("name", ["contiguous", "pages", "graph"])
+@pytest.mark.parametrize("name, amount", [("contiguous", "few"), ("pages", "all"), ("graph", "few")])
 @torch.no_grad()
-def test_a_way_writes_what_generate_writes(name, on_a_cpu):
+def test_a_way_writes_what_generate_writes(name, amount, on_a_cpu):
     of, given = model(layers=1), prompts(B=3, N=5)
     options = {} if name == "contiguous" else {"page": 4}
     way = bench.WAYS[name].func if options else bench.WAYS[name]
@@ -103,14 +103,14 @@ def test_rounded_keys_and_values_are_those_of_the_cache():
 
 def test_a_trace_is_served_in_both_ways(on_a_cpu):
     of = model(layers=1)
-    requests = [Request(some(3, seed=i), n, temperature=0) for i, n in enumerate((4, 1, 1, 4, 1, 1))]
+    requests = [Request(some(3, seed=i), n, temperature=0) for i, n in enumerate((3, 1, 3, 1))]
     rows = bench.batching(of, requests, running=2)
     assert [row["batching"] for row in rows] == ["continuous", "static"]
-    assert rows[0]["steps"] < rows[1]["steps"] == 4 + 4 + 1 and rows[0]["at_once"] > rows[1]["at_once"]
+    assert rows[0]["steps"] < rows[1]["steps"] == 3 + 3 and rows[0]["at_once"] > rows[1]["at_once"]
     for row in rows:
-        assert row["at_once"] == round(12 / row["steps"], 2)
-        assert (row["requests"], row["tokens"], row["longest"], row["running"]) == (6, 12, 4, 2)
-        assert row["tokens_s"] == pytest.approx(12 / row["seconds"], rel=0.01, abs=0.6) and row["same_texts"] == 6
+        assert row["at_once"] == round(8 / row["steps"], 2)
+        assert (row["requests"], row["tokens"], row["longest"], row["running"]) == (4, 8, 3, 2)
+        assert row["tokens_s"] == pytest.approx(8 / row["seconds"], rel=0.01, abs=0.6) and row["same_texts"] == 4
 
 
 def test_a_server_that_forgets_a_token_is_refused(on_a_cpu, monkeypatch):
