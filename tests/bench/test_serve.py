@@ -70,8 +70,8 @@ def test_logits_are_those_of_the_text_that_is_given():
         assert (given - exact).abs().max() < 1e-4 * exact.abs().max()
 
 
-@pytest.mark.parametrize("names", [("pages", "graph"), ("fp8",)])
-def test_a_wrong_cache_is_not_timed(names, on_a_cpu, monkeypatch):
+@pytest.mark.parametrize("names, amount", [(("pages", "graph"), "all"), (("fp8",), "few")])
+def test_a_wrong_cache_is_not_timed(names, amount, on_a_cpu, monkeypatch):
     monkeypatch.setattr(bench, "WAYS", {name: bench.WAYS[name] for name in ("no_cache", *names)})
     monkeypatch.setattr(bench, "seconds", lambda way: pytest.fail("it was timed"))
     append = bench.kernels("append")
