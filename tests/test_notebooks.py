@@ -9,6 +9,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output  # noqa: E402
 
+from tests.checks.each import each  # noqa: E402
 from tools import notebooks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,10 +20,7 @@ PATHS = {
 MACHINE_PATH = re.compile(r"/(home|Users|root|tmp)/|[A-Za-z]:\\Users\\")
 
 
-@pytest.fixture(params=PATHS)
-def path(request):
-    return PATHS[request.param]
-
+of_each = each(PATHS.values(), lambda path: path.stem)
 
 # What may differ from run to run, by what its source asks: all else is compared.
 DIFFERS = {
@@ -41,18 +39,21 @@ def test_there_are_notebooks():
     assert PATHS
 
 
+@of_each
 def test_every_cell_was_executed_in_order(path):
     """nbval compares nothing in a cell that was not."""
     counts = [cell.execution_count for cell in code_cells(notebooks.read(path))]
     assert counts == list(range(1, len(counts) + 1)), f"run: make notebooks CHAPTER={path.stem}"
 
 
+@of_each
 def test_stored_as_make_notebooks_stores_it(path):
     stored = notebooks.read(path)
     assert notebooks.to_text(notebooks.normalise(stored)) == path.read_text(encoding="utf-8")
     nbformat.validate(stored)
 
 
+@of_each
 def test_outputs_show_no_errors_and_nothing_of_a_machine(path):
     nb = notebooks.read(path)
     assert notebooks.problems(nb) == []
@@ -70,6 +71,7 @@ def test_each_chapter_leads_to_the_next():
         assert link.startswith(start), f"{path.name} ends with {link!r}, not with {start!r}"
 
 
+@of_each
 def test_every_source_has_a_link(path):
     """Each entry has one, and each title of a work, in italics, is one."""
     text = "\n\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
@@ -80,10 +82,12 @@ def test_every_source_has_a_link(path):
         assert not [title for title in titles if f"[{title}](" not in entry], entry
 
 
+@of_each
 def test_size(path):
     assert path.stat().st_size < 1.5e6, "draw smaller or fewer pictures"
 
 
+@of_each
 def test_only_what_must_differ_is_not_compared(path):
     """What nbval does not compare goes stale unseen: its text and its cards then say something else."""
     cells = [cell for cell in code_cells(notebooks.read(path)) if notebooks.KEPT_OUTPUT in notebooks.tags(cell)]

@@ -56,6 +56,7 @@ def test_the_wheel_holds_flashlib_and_nothing_else(wheel):
     assert not [name for name in names if Path(name).name.startswith(("wrong", "right", "answers", "test"))]
 
 
+@pytest.mark.process
 def test_the_wheel_imports_without_the_checkout(wheel, tmp_path):
     pytest.importorskip("cloudpickle")
     zipfile.ZipFile(wheel).extractall(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 from flashlib.bench.common import records  # noqa: E402
 from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, NEEDS, PARTS, ROUTES, chapter  # noqa: E402
+from tests.checks.each import each  # noqa: E402
 from tools import asked, heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
 
 FOLDER = tables.START_HERE.parent
@@ -153,18 +154,19 @@ def test_a_route_needs_only_what_is_on_it():
         assert set(route.numbers) <= known.keys() and list(route.numbers) == sorted(route.numbers)
 
 
-@pytest.mark.parametrize("route, hours", [(KNOWN, 8), (FROM_ZERO, 11), (ROUTES[1], 4), (ROUTES[0], 1 / 6)])
-def test_a_route_takes_no_longer_than_its_hours(route, hours):
+def test_a_route_takes_no_longer_than_its_hours():
     takes = tables.times()
-    assert sum(takes[number].route for number in route.numbers) <= 60 * hours
+    for route, hours in ((KNOWN, 8), (FROM_ZERO, 11), (ROUTES[1], 4), (ROUTES[0], 1 / 6)):
+        assert sum(takes[number].route for number in route.numbers) <= 60 * hours, route
 
 
-@pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)
-def test_only_chapters_on_the_route_have_sections_that_are_not(c):
-    assert c.on_route or not tables.times()[c.number].aside, 'write "(optional)"'
+def test_only_chapters_on_the_route_have_sections_that_are_not():
+    takes = tables.times()
+    wrong = [c.slug for c in CHAPTERS if not c.on_route and takes[c.number].aside]
+    assert wrong == [], 'write "(optional)"'
 
 
-@pytest.mark.parametrize("c", CHAPTERS[1:], ids=lambda c: c.slug)
+@each(CHAPTERS[1:], lambda c: c.slug)
 def test_the_head_of_a_chapter_names_what_it_builds_on(c):
     head = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells[0].source
     (said,) = re.findall(r"Builds on (.*?)\.(?=[\s*])", head, re.DOTALL)
@@ -191,7 +193,7 @@ def test_every_chapter_is_registered_in_order():
         chapter("99_none")
 
 
-@pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)
+@each(CHAPTERS, lambda c: c.slug)
 def test_the_head_of_a_chapter_says_where_it_stands_and_how_long_it_takes(c):
     nb = notebooks.read(FOLDER / f"{c.slug}.ipynb")
     assert heads.stated(nb).cells[0].source == nb.cells[0].source, "run python -m tools.tables"
@@ -249,7 +251,7 @@ def test_a_head_may_end_with_how_long_it_takes(rest):
     assert minutes.stated(nb).cells[0].source == f"# T\n\n*About 5 minutes.{rest}*"
 
 
-@pytest.mark.parametrize("c", CHAPTERS, ids=lambda c: c.slug)
+@each(CHAPTERS, lambda c: c.slug)
 def test_a_chapter_is_what_the_registry_says(c):
     cells = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells
     assert cells[0].source.startswith(f"# {c.number} · {c.title}\n")

@@ -65,6 +65,11 @@ def entries(item) -> set:
     return found | {((name,), (id(value),)) for name, value in left.items()}
 
 
+def few_of(cases, *few) -> list:
+    """Return [(case, amount)] of all cases: few are short, the others long."""
+    return [(case, "few" if any(case is one or case == one for one in few) else "all") for case in cases]
+
+
 def covering(cases, having) -> list:
     """Return few of the cases in which all of their entries occur. having: the set of entries of each case.
 

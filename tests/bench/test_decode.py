@@ -11,6 +11,7 @@ from flashlib.bench.common import harness, records
 from flashlib.bench.decode import Size
 from flashlib.kernels import decode as kernel
 from flashlib.kernels.compiler import client, compiled
+from tests.tiers import few_of
 
 RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
 AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
@@ -96,8 +97,8 @@ def no_clock(monkeypatch):
     monkeypatch.setattr(harness, "captured", captured)
 
 
-@pytest.mark.parametrize("case", SIZES)
-def test_a_row_says_what_was_timed(case, no_clock):
+@pytest.mark.parametrize("case, amount", few_of(SIZES, "contiguous", "fp8 in pages", "ragged"))
+def test_a_row_says_what_was_timed(case, amount, no_clock):
     torch.manual_seed(0)
     size = SIZES[case]
     row = decode.measure(case, size, 4000, device="cpu", cold=0)
@@ -108,8 +109,8 @@ def test_a_row_says_what_was_timed(case, no_clock):
     assert [kernel["kernel"] for kernel in row["kernels"]] == ["_partial", "_merge"]
 
 
-@pytest.mark.parametrize("case", SIZES)
-def test_a_wrong_result_is_not_timed(case):
+@pytest.mark.parametrize("case, amount", few_of(SIZES, "contiguous", "fp8 in pages"))
+def test_a_wrong_result_is_not_timed(case, amount):
     torch.manual_seed(0)
     problem = decode.Problem(SIZES[case], "cpu", cold=0)
     problem.verify("ours", decode.ours)
@@ -123,15 +124,14 @@ def test_more_caches_than_the_L2_cache_holds():
     assert len(problem.caches) == 3 and len({cache["K"].data_ptr() for cache in problem.caches}) == 3
 
 
-def test_a_sweep_has_what_is_chosen_and_says_why(no_clock, monkeypatch):
+@pytest.mark.parametrize("case, amount", [("contiguous", "all"), ("ragged", "few")])
+def test_a_sweep_has_what_is_chosen_and_says_why(case, amount, no_clock, monkeypatch):
     monkeypatch.setattr(harness, "replayed_us", lambda graphs: dict.fromkeys(graphs, 40.0))
     torch.manual_seed(0)
-    for case in ("contiguous", "ragged"):
-        row = decode.sweep(case, SIZES[case], 8, device="cpu", cold=0)
-        assert row["chosen"] == splits.chosen(
-            row["tiles"], row["heads"], 8, places=row["places"], ragged=row["ragged"]
-        )
-        assert str(row["chosen"]) in row["us"] and len(row["us"]) > 1
+    row = decode.sweep(case, SIZES[case], 8, device="cpu", cold=0)
+    chosen = splits.chosen(row["tiles"], row["heads"], 8, places=row["places"], ragged=row["ragged"])
+    assert row["chosen"] == chosen and row["ragged"] == (case == "ragged")
+    assert str(chosen) in row["us"] and len(row["us"]) > 1
 
 
 def test_a_prompt_is_shared_by_all(no_clock, monkeypatch):

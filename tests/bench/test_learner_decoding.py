@@ -68,8 +68,12 @@ def test_a_step_is_verified_and_timed_in_pages(no_gpu):
         assert row[3] > row[2] > row[1] > 0 and row[4] == round(row[1] / row[2], 2)
 
 
-@pytest.mark.parametrize("wrong", [lambda O: O[0] * 1.1, lambda O: O[0] * torch.nan], ids=["values", "nan"])
-def test_what_is_wrong_is_not_timed(wrong, no_gpu, capsys):
+@pytest.mark.parametrize(
+    "wrong, amount",
+    [(lambda O: O[0] * 1.1, "few"), (lambda O: O[0] * torch.nan, "all")],
+    ids=["values", "nan"],
+)
+def test_what_is_wrong_is_not_timed(wrong, amount, no_gpu, capsys):
     table = learner._decoding_timed(lambda *given: wrong(my_decode(*given)))
     assert all(row[1] == row[4] == "-" and row[2] > 0 for row in table.rows)
     assert capsys.readouterr().out.count("O of yours at Size") == 2

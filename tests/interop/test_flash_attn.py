@@ -10,21 +10,29 @@ from flashlib import torch_ref
 from flashlib.interop import flash_attn
 from tests import oracle
 from tests.kernels import sequences
+from tests.tiers import few_of
 
 B, N_q, N_k, H, H_k, d = 3, 19, 27, 4, 2, 24
 OPTIONS = [
     {},
     {"causal": True},
     {"window_size": (5, 2)},
-    {"window_size": (7, -1), "causal": True},
+    {"window_size": (7, -1), "causal": True, "deterministic": True},
     {"window_size": torch.tensor([3, 9]), "softcap": 2.5},
     {"softcap": 1.5, "softmax_scale": 0.4},
     {"alibi_slopes": "of heads"},
     {"alibi_slopes": "of sequences", "causal": True},
     {"dropout_p": 0.3, "window_size": (6, 2), "softmax_scale": 0.4},
-    {"dropout_p": 0.2, "alibi_slopes": "of sequences", "window_size": (-1, 4), "softcap": 3.0},
+    {
+        "dropout_p": 0.2,
+        "alibi_slopes": "of sequences",
+        "window_size": (-1, 4),
+        "softcap": 3.0,
+        "softmax_scale": 0.3,
+    },
     {"deterministic": True, "causal": True},
 ]
+COMBINED = [OPTIONS[k] for k in (3, 4, 6, 9)]  # in which every option occurs
 
 
 def leaves(device, dtype=torch.float32, N=(N_q, N_k, N_k)):
@@ -80,8 +88,8 @@ def hold_weights(S_dmask, O, v, lengths_q, lengths_k, p):
         torch.testing.assert_close(O_b.double(), right, atol=max(1e-5, 4 * torch.finfo(O.dtype).eps), rtol=0)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_sequences_of_one_length(options, device, poisoned):
+@pytest.mark.parametrize("options, amount", few_of(OPTIONS, *COMBINED), ids=str)
+def test_sequences_of_one_length(options, amount, device, poisoned):
     q, k, v = leaves(device)
     options = made(options, device)
     O, lse, S_dmask = flash_attn.flash_attn_func(q, k, v, return_attn_probs=True, **options)
@@ -111,8 +119,8 @@ def offsets(lengths, device):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_sequences_of_any_lengths(options, dtype, device, poisoned):
+@pytest.mark.parametrize("options, amount", few_of(OPTIONS, *COMBINED), ids=str)
+def test_sequences_of_any_lengths(options, amount, dtype, device, poisoned):
     lengths_q, lengths_k = [7, 0, 19], [20, 4, 3]
     options = made(options, device)
     q, k, v = (X[0].detach().requires_grad_() for X in leaves(device, dtype, (26, 27, 27)))

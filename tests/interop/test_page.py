@@ -18,7 +18,8 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 NAMES = sorted(set(re.findall(r"`(flashlib\.[\w.]+)", TEXT)))
 
 
-def test_all_examples_run(capsys):
+@pytest.mark.parametrize("amount", ["all"])
+def test_all_examples_run(amount, capsys):
     if not weights.are_here():
         required.missing("The weights are not here: run make models")
     names = {}

@@ -47,7 +47,7 @@ def drawn(lengths, new):
 
 @pytest.mark.parametrize("shape", ["one axis", "two axes"])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths, new", [([11, 30, 5, 17], [1, 1, 1, 1]), ([11, 23, 37, 40], [3, 23, 16, 40])])
+@pytest.mark.parametrize("lengths, new", [([11, 30, 5], [1, 1, 1]), ([11, 23, 37], [3, 23, 16])])
 def test_pages_are_written_and_attended_to(lengths, new, kind, shape):
     tokens, K, V, table = drawn(lengths, new)
     asked = pages.Asked(0.3, **KINDS[kind])

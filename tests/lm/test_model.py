@@ -84,8 +84,8 @@ def test_interpreted_kernels_are_within_the_tolerance_of_bf16():
 
 
 def check_dtype(dtype, over, device):
-    model, tokens = small(device=device, dtype=dtype), some(23)
-    logits = cut(model, tokens, [17, 1, 5], way(over, device))
+    model, tokens = small(device=device, dtype=dtype), some(13)
+    logits = cut(model, tokens, [9, 1, 3], way(over, device))
     assert logits.dtype == dtype and logits.device.type == device
     close(logits, model, tokens, eps=torch.finfo(dtype).eps / 2)
 
@@ -96,11 +96,10 @@ def test_a_ragged_batch_is_each_alone(over):
     cache = model.cache(11, page=4)
     sequences = [cache.start()[0] for _ in texts]
     for sequence, tokens in zip(sequences, texts, strict=True):
-        model.step([tokens[:-2]], cache, [sequence], over)
-    for last in (-2, -1):
-        found = model.step([[tokens[last]] for tokens in texts], cache, sequences, over)
-        for row, tokens in zip(found[:, 0], texts, strict=True):
-            torch.testing.assert_close(row, logits_of(model, tokens)[last], atol=1e-4, rtol=0)
+        model.step([tokens[:-1]], cache, [sequence], over)
+    found = model.step([[tokens[-1]] for tokens in texts], cache, sequences, over)
+    for row, tokens in zip(found[:, 0], texts, strict=True):
+        torch.testing.assert_close(row, logits_of(model, tokens)[-1], atol=1e-4, rtol=0)
     cache.check()
 
 

@@ -11,6 +11,7 @@ import torch
 from flashlib.lm.cached_attention import gathered
 from flashlib.lm.server import QueueFull, Request, Server, play
 from tests.lm.small import CONFIG, one_thread, small, some, way  # noqa: F401, a fixture for all tests here
+from tests.tiers import few_of
 
 # In float64 the logits of a request differ by 1e-13, whatever runs beside it: the text is the same for certain.
 MODEL = small(dtype=torch.float64)
@@ -82,16 +83,16 @@ def check_text(server, records, requests, model=MODEL):
 
 @pytest.mark.parametrize("continuous", [True, False])
 @pytest.mark.parametrize(
-    "n_pages, page, options",
+    "n_pages, page, options, amount",
     [
-        (100, 4, {}),
-        (12, 4, {"chunk": 5, "batch": 3}),
-        (9, 4, {"chunk": 7}),  # the longest request takes 8
-        (31, 1, {"chunk": 1, "batch": 5}),
-        (3, 16, {"chunk": 40, "queue": 2}),
+        (100, 4, {}, "few"),
+        (12, 4, {"chunk": 5, "batch": 3}, "few"),
+        (9, 4, {"chunk": 7}, "all"),  # the longest request takes 8
+        (31, 1, {"chunk": 1, "batch": 5}, "all"),
+        (3, 16, {"chunk": 40, "queue": 2}, "few"),
     ],
 )
-def test_text_is_that_of_each_request_alone(n_pages, page, options, continuous):
+def test_text_is_that_of_each_request_alone(n_pages, page, options, amount, continuous):
     requests = trace(seed=n_pages)
     server, records = served(requests, n_pages, page, continuous=continuous, **options)
     check_text(server, records, requests)
@@ -109,8 +110,8 @@ def test_in_float32_both_ways_write_the_same(over):
     check_text(server, records, requests, model)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_nothing_is_lost_under_random_traces(seed):
+@pytest.mark.parametrize("seed, amount", few_of(range(4), 1))
+def test_nothing_is_lost_under_random_traces(seed, amount):
     rng = np.random.default_rng(seed)
     requests = trace(seed=seed, n=25, most=12, arrives=int(rng.integers(1, 100)))
     page = int(rng.choice([1, 2, 4, 8]))

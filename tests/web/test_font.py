@@ -19,7 +19,12 @@ def cut():
         yield found
 
 
-def test_it_has_every_sign_of_the_formulas_and_is_small(cut):
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_it_has_every_sign_of_the_formulas_and_is_small(amount, cut, monkeypatch):
+    if amount == "few":
+        chapters = font.notebooks.chapters
+        monkeypatch.setattr(font.notebooks, "chapters", lambda folder: chapters(folder)[3:5])
+        assert font.used() > set("∑√")
     lacking = font.points(font.used() | set(font.PLAIN) | set(font.ITALIC)) - set(cut.getBestCmap())
     assert not {chr(point) for point in lacking}, "cut it again: see web/font.py"
     assert font.FONT.stat().st_size <= 100_000

@@ -121,6 +121,7 @@ def test_all_kernels_and_gpus_are_offered(lab):
     assert {c for c, *_ in lab.offered["capability"]} == set(occupancy.MULTIPROCESSORS)
 
 
+@pytest.mark.compiles
 def test_the_passes_of_the_backward_are_shown():
     lab = CompilerLab(d=64, kernel="backward_dkv")
     assert f"CompilerLab(backward_dkv, d = 64, bfloat16, for H100 and H200; tile {lab.report.B_r} x" in repr(lab)
@@ -311,6 +312,7 @@ def test_an_unknown_keyword_is_an_error():
         CompilerLab(stages=2)
 
 
+@pytest.mark.compiles
 def test_a_size_that_is_not_offered_is_taken():
     assert 80 not in SIZES["d"]
     lab = CompilerLab(d=np.int64(80))

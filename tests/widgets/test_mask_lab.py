@@ -14,6 +14,7 @@ from flashlib import masks, tiled
 from flashlib.pictures.numbers import number
 from flashlib.widgets import FlashPlayer, MaskLab
 from flashlib.widgets.mask_lab import choices, expression, words
+from tests.checks.each import each
 
 RAGGED = {"N_q": 37, "N_k": 50, "B_r": 5, "B_c": 7, "d": 16}
 TALL = {"N_q": 23, "N_k": 11, "B_r": 4, "B_c": 3}
@@ -317,8 +318,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "sentence"), REFUSED, ids=range(len(REFUSED)))
-def test_a_line_that_is_not_accepted_is_answered_in_a_sentence(line, sentence):
+@each(REFUSED, lambda refused: refused[0])
+def test_a_line_that_is_not_accepted_is_answered_in_a_sentence(refused):
+    line, sentence = refused
     lab = MaskLab("line", line="c <= r")
     before = lab.result
     lab.set_state({"line": line})  # as a message from the page does

@@ -320,7 +320,7 @@ def at_times(name, rng):
 @pytest.mark.parametrize("scenario", NAMES)
 def test_whatever_an_allocator_does_is_answered_in_a_sentence(scenario):
     rng, ends = np.random.default_rng(0), []
-    for _ in range(20):
+    for _ in range(8):
         own = {name: at_times(name, rng) for name in METHODS}
         lab = PagesLab(scenario, allocator=type("Odd", (Pages,), own))
         last = lab.result["frames"][-1]
@@ -328,7 +328,7 @@ def test_whatever_an_allocator_does_is_answered_in_a_sentence(scenario):
         assert "\n" not in last["words"] and len(last["words"]) < 400
         assert json.loads(json.dumps(lab.result)) == lab.result
         assert lab.figure().png()
-    assert set(ends) <= {"end", "fault"} and ends.count("fault") > 7
+    assert set(ends) <= {"end", "fault"} and ends.count("fault") > 2
 
 
 def test_a_page_that_is_wrong_is_marked():

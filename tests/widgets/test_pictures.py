@@ -68,21 +68,16 @@ def widget(request):
     return WIDGETS[request.param]()
 
 
-def test_a_picture_is_small_and_lies_on_the_page(widget):
-    png = widget.figure().png()
+def test_a_picture_is_small_and_says_in_words_what_it_shows(widget, monkeypatch):
+    """What is written lies in it, and on no other words."""
+    places = Places(monkeypatch)
+    figure = widget.figure()
+    assert places.words and places.corners
+    assert (places.outside(), places.overlapping()) == ([], [])
+    assert len(repr(figure)) > 40 and "\n" not in repr(figure)
+    png = figure.png()
     assert len(png) < 60_000 and png == widget.figure().png()
     image = Image.open(io.BytesIO(png)).convert("RGBA")
     assert image.getchannel("A").getextrema() == (0, 255)
     assert image.width <= 930
     assert image.getpixel((0, image.height - 1))[3] <= round(255 * inks.SOFT)
-
-
-def test_a_picture_says_in_words_what_it_shows(widget):
-    assert len(repr(widget.figure())) > 40 and "\n" not in repr(widget.figure())
-
-
-def test_what_is_written_lies_in_the_picture_and_on_no_other_words(widget, monkeypatch):
-    places = Places(monkeypatch)
-    widget.figure()
-    assert places.words and places.corners
-    assert (places.outside(), places.overlapping()) == ([], [])

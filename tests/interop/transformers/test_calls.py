@@ -276,8 +276,8 @@ def test_what_is_only_causal_is_traced(amount):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("padding", [0, 4])
-def test_a_step_with_a_static_cache_is_one_graph(padding):
+@pytest.mark.parametrize("padding, amount", [(0, "all"), (4, "few")])
+def test_a_step_with_a_static_cache_is_one_graph(padding, amount):
     """`generate` compiles it by itself on a GPU; with fullgraph a break between two graphs is an error."""
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
