@@ -13,6 +13,7 @@ from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.masking import host_side
 from flashlib.kernels.masking import packed as packing
 from tests import oracle
+from tests.fewer import amounts
 
 PACKS = {  # lengths of queries and of keys
     "one": ([37], [53]),
@@ -86,8 +87,8 @@ def test_equals_a_loop_over_the_sequences(pack, causal, device, poisoned):
         assert (given.O == 0).all() and (given.lse == -torch.inf).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_lengths_drawn_at_random(seed, device, poisoned):
+@pytest.mark.parametrize("amount, seed", amounts(range(4), few=[1, 2]))
+def test_lengths_drawn_at_random(amount, seed, device, poisoned):
     rng = np.random.default_rng(seed)
     longest = 40 if device == "cpu" else 700
     lengths = rng.integers(0, longest, (2, rng.integers(1, 6))) * (rng.random((2, 1)) < 0.9)
