@@ -238,7 +238,8 @@ def test_the_error_does_not_grow_with_the_number_of_parts(amount, device):
     assert (found / found[0] < 1.02).all(), found
 
 
-def test_it_would_grow_if_each_part_were_rounded(device):
+@pytest.mark.parametrize("amount", ["all"])
+def test_it_would_grow_if_each_part_were_rounded(amount, device):
     """To 16 bits at each hop, as rings over other kernels do. So the test above sees what it should."""
     found = errors(device, *SIZE[device], (1, 4), rounded=lambda X: X.bfloat16().float())
     assert (found[1] / found[0] > 1.05).all(), found

@@ -24,6 +24,7 @@ PACKS = {  # lengths of queries and of keys
     "nothing to ask": ([0, 0], [20, 3]),
     "no sequences": ([], []),
 }
+FEW = "empty ones", "more keys", "fewer keys", "nothing to see", "no sequences"
 
 
 def packed(device, lengths_q, lengths_k, heads=(2, 1), d=16, dtype=torch.float32, offsets=torch.int32):
@@ -79,8 +80,8 @@ def check(Q, K, V, cu_q, cu_k, **options):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("pack", PACKS)
-def test_equals_a_loop_over_the_sequences(pack, causal, device, poisoned):
+@pytest.mark.parametrize("amount, pack", amounts(PACKS, few=FEW))
+def test_equals_a_loop_over_the_sequences(amount, pack, causal, device, poisoned):
     Q, K, V, *offsets = packed(device, *PACKS[pack], offsets=torch.int64 if causal else torch.int32)
     given = check(Q, K, V, *offsets, causal=causal)
     if pack == "nothing to see":

@@ -58,22 +58,22 @@ SLOPES = torch.tensor([0.3, 0.02])
 
 
 @pytest.mark.parametrize(
-    "options",
+    "amount, options",
     [
-        {"window": (5, 3)},
-        {"window": (None, 4)},
-        {"window": (0, 0)},
-        {"window": (7, None), "causal": True},
-        {"cap": 2.0},
-        {"slopes": SLOPES},
-        {"p": 0.3},
-        {"window": (9, 2), "cap": 1.5, "slopes": SLOPES, "p": 0.2},
-        {"causal": True, "slopes": SLOPES, "p": 0.5, "scale": 0.7},
+        ("all", {"window": (5, 3)}),
+        ("few", {"window": (None, 4)}),
+        ("all", {"window": (0, 0)}),
+        ("few", {"window": (7, None), "causal": True}),
+        ("few", {"cap": 2.0}),
+        ("all", {"slopes": SLOPES}),
+        ("few", {"p": 0.3}),
+        ("few", {"window": (9, 2), "cap": 1.5, "slopes": SLOPES, "p": 0.2}),
+        ("few", {"causal": True, "slopes": SLOPES, "p": 0.5, "scale": 0.7}),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("pack", PACKS)
-def test_equals_standard_attention_of_each_sequence(pack, options, device, poisoned):
+def test_equals_standard_attention_of_each_sequence(amount, pack, options, device, poisoned):
     options = {k: X.to(device) if isinstance(X, torch.Tensor) else X for k, X in options.items()}
     check(*packed(device, *PACKS[pack], heads=(2, 2 if "cap" in options else 1)), **options)
 

@@ -36,8 +36,8 @@ def test_other_sizes(N_q, N_k, device, poisoned):
     hold(gradients(*given, IDEAS, causal=True, **SMALL), *given, causal=True)
 
 
-@without
-def test_with_descriptors(without, device, poisoned):
+@pytest.mark.parametrize("amount, without", [("few", ()), *(("all", (idea,)) for idea in IDEAS), ("few", IDEAS)])
+def test_with_descriptors(amount, without, device, poisoned):
     given = tensors(device, 37, 21, 16, torch.float16)
     hold(gradients(*given, without, causal=True, descriptors=True, **SMALL), *given, causal=True)
 

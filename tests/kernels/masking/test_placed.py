@@ -31,9 +31,9 @@ KINDS = {
     "tree": lambda rng, B, H, N_q, N_k: masks.tree(rng.integers(-1, np.arange(N_q))),
 }
 FEW = [  # one for each way to say what a part sees and how its scores change
-    "prefix", "blocks", "alibi", "score", "union", "new and known kinds", "tree",
+    "prefix", "blocks", "alibi", "score", "union", "tree",
     "causal documents of sequences", "slopes of heads", "function of heads with a kernel",
-    "score of heads", "blocks of parts of tiles", "new kind of heads",
+    "score of heads", "new kind of heads",
 ]  # fmt: skip
 IN_STRIPES = masks.from_function(lambda r, c: (r - c) % 5 == 0, kernel=drawn.in_stripes)
 
