@@ -153,11 +153,11 @@ def test_jacrev_launches_the_backward_pass_once(device, launches):
 
 
 @pytest.mark.parametrize(
-    "in_dims",
-    [(0, 0, 0), (None, None, 0), (None, -1, 2), (4, 0, None)],
+    "amount, in_dims",
+    [("few", (0, 0, 0)), ("all", (None, None, 0)), ("few", (None, -1, 2)), ("few", (4, 0, None))],
     ids=str,
 )
-def test_vmap_launches_once(in_dims, device, launches):
+def test_vmap_launches_once(amount, in_dims, device, launches):
     inputs = tensors(device)
     for i, (Y, dim) in enumerate(zip(tensors(device, 2), in_dims, strict=True)):
         inputs[i] = inputs[i] if dim is None else Y.movedim(0, dim)
@@ -240,24 +240,26 @@ def test_torch_func_in_forward_mode_is_refused_in_words(differentiate, device):
 
 @loads_a_lot
 @pytest.mark.parametrize(
-    "differentiate",
+    "amount, differentiate",
     [
-        lambda Q, K, V: of_V(Q, K)(dual(V)),
-        lambda Q, K, V: torch.no_grad()(of_V(Q, K))(dual(V)),
-        lambda Q, K, V: of_V(Q.requires_grad_(), K)(dual(V)),
-        lambda Q, K, V: torch.compile(of_V(Q, K), backend="aot_eager")(dual(V)),
-        lambda Q, K, V: forward.attention(Q, K, dual(V)),
-        lambda Q, K, V: backward.backward(Q, K, dual(V), Q, Q[..., 0], Q),
+        ("few", lambda Q, K, V: of_V(Q, K)(dual(V))),
+        ("few", lambda Q, K, V: torch.no_grad()(of_V(Q, K))(dual(V))),
+        ("few", lambda Q, K, V: of_V(Q.requires_grad_(), K)(dual(V))),
+        ("all", lambda Q, K, V: torch.compile(of_V(Q, K), backend="aot_eager")(dual(V))),
+        ("few", lambda Q, K, V: forward.attention(Q, K, dual(V))),
+        ("few", lambda Q, K, V: backward.backward(Q, K, dual(V), Q, Q[..., 0], Q)),
     ],
 )
-def test_dual_tensors_are_refused_in_words(differentiate, device):
+def test_dual_tensors_are_refused_in_words(amount, differentiate, device):
     with forward_ad.dual_level(), pytest.raises(RuntimeError, match=FORWARD_MODE):
         differentiate(*tensors(device))
 
 
 @loads_a_lot
-@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: torch.compile(f, backend="aot_eager")])
-def test_dual_gradients_are_refused_in_words(wrap, device):
+@pytest.mark.parametrize(
+    "amount, wrap", [("few", lambda f: f), ("all", lambda f: torch.compile(f, backend="aot_eager"))]
+)
+def test_dual_gradients_are_refused_in_words(amount, wrap, device):
     Q, K, V = tensors(device)
     value = wrap(of_V(Q, K))(V.requires_grad_())
     with forward_ad.dual_level(), pytest.raises(RuntimeError, match=FORWARD_MODE):
@@ -304,7 +306,8 @@ def test_a_compiled_graph_holds_the_operation_whole_for_any_size(device):
         assert_equal(*(torch.autograd.grad(f(*leaves), leaves) for f in (compiled, loss)))
 
 
-def test_a_compiled_graph_of_O_or_lse_alone_and_without_gradients(leaves):
+@pytest.mark.parametrize("amount", ["all"])
+def test_a_compiled_graph_of_O_or_lse_alone_and_without_gradients(amount, leaves):
     for of in (0, 1):
         f = lambda *Y, of=of: autograd.attention(*Y, causal=True)[of].square().sum()  # noqa: E731
         compiled = torch.compile(f, backend="aot_eager", fullgraph=True)
@@ -325,15 +328,17 @@ def test_the_operation_is_traced_with_its_gradients(leaves):
     assert_equal(traced(*leaves), gradients(*leaves))
 
 
+@pytest.mark.parametrize("amount", ["all"])
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf", "ignore:.torch.jit.script_method. is deprecated"
 )  # both by torch itself
-def test_a_compiled_backward_pass(leaves):
+def test_a_compiled_backward_pass(amount, leaves):
     with torch._dynamo.compiled_autograd._enable(torch.compile(backend="aot_eager", fullgraph=True)):
         given = torch.autograd.grad(loss(*leaves), leaves)
     assert_equal(given, torch.autograd.grad(loss(*leaves), leaves))
 
 
+@pytest.mark.parametrize("amount", ["all"])
 @pytest.mark.parametrize(
     "call",
     [
@@ -345,7 +350,7 @@ def test_a_compiled_backward_pass(leaves):
     ],
     ids=["forward", "backward", "sinks", "decode", "varlen"],
 )
-def test_what_is_no_operation_is_run_between_compiled_graphs(call, device):
+def test_what_is_no_operation_is_run_between_compiled_graphs(amount, call, device):
     def around(Q, K, V):
         first, second, *_ = call(Q + 1, K, V)
         return first * 2, second
@@ -359,7 +364,8 @@ def test_what_is_no_operation_is_run_between_compiled_graphs(call, device):
     assert counted[0] == counted[2] > 0, "a second call compiles nothing"
 
 
-def test_torch_func_inside_a_compiled_graph_is_refused_in_words(device):
+@pytest.mark.parametrize("amount", ["all"])
+def test_torch_func_inside_a_compiled_graph_is_refused_in_words(amount, device):
     compiled = torch.compile(func.grad(loss), backend="aot_eager", fullgraph=True)
     with pytest.raises(RuntimeError, match="torch.compile takes no torch.func around flashlib's attention"):
         compiled(*tensors(device))
@@ -392,8 +398,11 @@ def test_the_operators_keep_torchs_rules(leaves):
 # Autocast and determinism
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: torch.compile(f, backend="aot_eager", fullgraph=True)])
-def test_autocast_casts_what_comes_in(wrap, leaves):
+@pytest.mark.parametrize(
+    "amount, wrap",
+    [("few", lambda f: f), ("all", lambda f: torch.compile(f, backend="aot_eager", fullgraph=True))],
+)
+def test_autocast_casts_what_comes_in(amount, wrap, leaves):
     def of(attention):
         with torch.autocast(leaves[0].device.type, dtype=torch.bfloat16):
             return attention(*leaves, causal=True)

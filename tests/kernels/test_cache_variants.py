@@ -95,8 +95,8 @@ def test_other_paddings_and_slopes_of_the_same_plan(device):
         check(problem, LENGTHS, [n // (k + 1) for n in PADDING])
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_sequences_of_a_contiguous_cache_may_be_chosen(dtype, device, poisoned):
+@pytest.mark.parametrize("amount, dtype", [("few", torch.bfloat16), ("all", torch.float32)])
+def test_sequences_of_a_contiguous_cache_may_be_chosen(amount, dtype, device, poisoned):
     Q, cache, K, V = cached.problem(device, [30, 70, 9, 130, 50], N_q=2, dtype=dtype)
     chosen = [3, 0, 3, 2]
     at = torch.tensor(chosen, device=device)

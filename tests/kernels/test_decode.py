@@ -14,6 +14,7 @@ from flashlib.kernels.launch import planning
 from flashlib.lm import rotary
 from flashlib.types import Attention
 from tests import oracle
+from tests.fewer import amounts
 from tests.kernels import cached, drawn
 from tests.kernels.test_forward import dot_product_rounding, largest
 
@@ -53,38 +54,40 @@ def test_equals_a_loop_over_the_sequences(page, N_q, causal, dtype, device, pois
     check(cached.problem(device, LENGTHS, N_q=N_q, dtype=dtype, page=page), LENGTHS, causal=causal)
 
 
-@pytest.mark.parametrize("heads", [(3, 3), (6, 2), (8, 1), (20, 1)])
+@pytest.mark.parametrize("amount, heads", amounts([(3, 3), (6, 2), (8, 1), (20, 1)], few=[(6, 2), (8, 1)]))
 @pytest.mark.parametrize("N_q", [1, 7])
-def test_query_heads_of_a_group_are_rows_of_one_tile(heads, N_q, device, poisoned):
+def test_query_heads_of_a_group_are_rows_of_one_tile(amount, heads, N_q, device, poisoned):
     lengths = [90, 17]
     check(cached.problem(device, lengths, heads=heads, N_q=N_q, page=16), lengths, causal=True)
 
 
-@pytest.mark.parametrize("d, d_v", [(16, 16), (17, 40), (80, 64), (128, 24), (256, 256)])
-def test_every_head_dimension(d, d_v, device, poisoned):
-    lengths = [70, 33]
+@pytest.mark.parametrize(
+    "amount, dims", amounts([(16, 16), (17, 40), (80, 64), (128, 24), (256, 256)], few=[(17, 40), (256, 256)])
+)
+def test_every_head_dimension(amount, dims, device, poisoned):
+    (d, d_v), lengths = dims, [70, 33]
     for page in (0, 16):
         check(cached.problem(device, lengths, d=d, d_v=d_v, page=page), lengths)
 
 
-@pytest.mark.parametrize("lengths", [[333], [0, 400, 70]])
-def test_the_result_does_not_depend_on_how_keys_are_split(lengths, device, poisoned):
+@pytest.mark.parametrize("amount, lengths", [("few", [0, 200, 70]), ("all", [333]), ("all", [0, 400, 70])])
+def test_the_result_does_not_depend_on_how_keys_are_split(amount, lengths, device, poisoned):
     problem = cached.problem(device, lengths, N_q=2)
     for parts in (1, 2, 7, 40, None):
         check(problem, lengths, causal=True, parts=parts)
 
 
 def test_pages_change_nothing_to_the_bit(device, poisoned):
-    lengths = [300, 5, 0, 128]
-    Q, cache, *_ = cached.problem(device, lengths, N_q=3, N=384)
+    lengths = [150, 5, 0, 128]
+    Q, cache, *_ = cached.problem(device, lengths, N_q=3, N=256)
     expected = decode.attention(Q, **cache, causal=True, parts=3)
     for page in (16, 128):
         given = decode.attention(Q, **cached.in_pages(cache, page), causal=True, parts=3)
         assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
 
 
-@pytest.mark.parametrize("d_v", [24, 40, 100, 256])
-def test_a_row_is_merged_by_several_programs(d_v, device, poisoned, monkeypatch):
+@pytest.mark.parametrize("amount, d_v", amounts([24, 40, 100, 256], few=[24, 100]))
+def test_a_row_is_merged_by_several_programs(amount, d_v, device, poisoned, monkeypatch):
     lengths = [523]
     monkeypatch.setattr(decode, "PLANS", planning.PlansOfMasks())
     problem = cached.problem(device, lengths, heads=(2, 1), d_v=d_v)
@@ -94,15 +97,15 @@ def test_a_row_is_merged_by_several_programs(d_v, device, poisoned, monkeypatch)
     assert [plan.merge.grid[0] for plan in plans] == [2 * n for n in blocks] and (d_v < 33) == (blocks == [1])
 
 
-@pytest.mark.parametrize("heads", [(17, 1), (40, 1), (130, 2)])
-def test_a_group_of_many_heads(heads, device, poisoned):
+@pytest.mark.parametrize("amount, heads", [("few", (17, 1)), ("all", (40, 1)), ("few", (130, 2))])
+def test_a_group_of_many_heads(amount, heads, device, poisoned):
     lengths = [70, 0, 31] if heads[0] < 100 else [70]
     check(cached.problem(device, lengths, heads=heads, dtype=HALF[0], d=32), lengths)
     check(cached.problem(device, lengths, heads=heads, page=16, dtype=HALF[1]), lengths, mask=masks.softcap(2.0))
 
 
-@pytest.mark.parametrize("page", [0, 16])
-def test_the_last_program_merges_to_the_same(page, device, poisoned):
+@pytest.mark.parametrize("amount, page", [("all", 0), ("few", 16)])
+def test_the_last_program_merges_to_the_same(amount, page, device, poisoned):
     lengths = [0, 33, 150]
     problem = cached.problem(device, lengths, heads=(2, 1), N_q=3, page=page)
     for parts in (1, 4):
@@ -128,8 +131,22 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("name", MASKS)
-def test_masks(name, device, poisoned):
+@pytest.mark.parametrize(
+    "amount, name",
+    amounts(
+        MASKS,
+        few=[
+            "window",
+            "window to both sides",
+            "prefix",
+            "alibi",
+            "score",
+            "function of heads",
+            "tree in a window",
+        ],
+    ),
+)
+def test_masks(amount, name, device, poisoned):
     """The masks of chapter 14, whose rows stand at different positions in each sequence."""
     lengths, heads, N_q = [5, 300], (4, 2), 5  # in a window of 40 key 255 is seen, the last of its tile
     mask, problem = MASKS[name](heads[0]), cached.problem(device, lengths, heads=heads, N_q=N_q, page=16)
@@ -171,8 +188,8 @@ def test_a_sink_is_one_more_state(one_for_each_head, device, poisoned):
 
 
 @pytest.mark.parametrize("page", [0, 16])
-@pytest.mark.parametrize("shared, N_q", [(16, 1), (48, 3), (100, 2)])
-def test_keys_that_all_sequences_share_are_the_same_read_once(page, shared, N_q, device, poisoned):
+@pytest.mark.parametrize("amount, shared, N_q", [("few", 16, 1), ("all", 48, 3), ("few", 100, 2)])
+def test_keys_that_all_sequences_share_are_the_same_read_once(amount, page, shared, N_q, device, poisoned):
     lengths = [shared + N_q, shared + 77, 300]
     shared = shared // page * page if page else shared
     Q, cache, K, V = cached.problem(device, lengths, N_q=N_q, N=304)
@@ -186,8 +203,8 @@ def test_keys_that_all_sequences_share_are_the_same_read_once(page, shared, N_q,
     check(problem, lengths, mask=masks.causal() & masks.softcap(2.0), shared=shared)
 
 
-@pytest.mark.parametrize("name", MASKS)
-def test_shared_keys_under_a_mask_are_refused_or_right(name, device, poisoned):
+@pytest.mark.parametrize("amount, name", amounts(MASKS, few=["window", "soft cap", "function of heads", "tree"]))
+def test_shared_keys_under_a_mask_are_refused_or_right(amount, name, device, poisoned):
     shared, heads, N_q = 16, (4, 2), 5
     Q, cache, *_ = cached.problem(device, [37, 64], heads=heads, N_q=N_q)
     for X in (cache["K"], cache["V"]):
@@ -410,8 +427,8 @@ def test_what_it_does_not_take_it_refuses_in_words(name, device):
         decode.attention(Q, **cache | change(cache))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, cached.FP8])
-def test_what_is_appended_to_a_cache_is_attended_to(dtype, device):
+@pytest.mark.parametrize("amount, dtype", [("few", torch.float32), ("all", torch.bfloat16), ("few", cached.FP8)])
+def test_what_is_appended_to_a_cache_is_attended_to(amount, dtype, device):
     """Three tokens a step through the allocator, the kernel that appends and this one; in fp64 without a cache."""
     H_q, H_k, d, page, N = 4, 2, 32, 16, 40
     of_q = torch.bfloat16 if dtype == cached.FP8 else dtype

@@ -13,15 +13,17 @@ SEEDS = range(25)
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in exp2")
 
 
-def test_random_problems_are_right(device, poisoned):
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_random_problems_are_right(amount, device, poisoned):
     if device == "cpu":
-        for seed in SEEDS:
+        for seed in SEEDS[:12] if amount == "few" else SEEDS[12:]:
             fuzz.run(seed, device)
 
 
-def test_gradients_of_random_problems_are_right(device, poisoned):
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_gradients_of_random_problems_are_right(amount, device, poisoned):
     if device == "cpu":
-        for seed in SEEDS[:6]:
+        for seed in SEEDS[:4] if amount == "few" else SEEDS[4:9]:
             fuzz.run(seed, device, backward=True)
 
 
@@ -41,7 +43,7 @@ def test_what_is_drawn_for_the_hopper_kernel_is_what_it_takes():
 
 
 def test_what_is_drawn_is_varied():
-    drawn = [fuzz.draw(seed, "cpu") for seed in range(200)]
+    drawn = [fuzz.draw(seed, "cpu") for seed in range(100)]
     assert {Q.dtype for Q, *_ in drawn} == set(fuzz.DTYPES)
     assert {options["causal"] for *_, options in drawn} == {False, True}
     assert any(Q.shape[1] > K.shape[1] for Q, K, *_ in drawn), "no grouped heads"
@@ -75,7 +77,8 @@ def test_a_kernel_that_does_not_mind_the_mask_is_found(monkeypatch, device):
     monkeypatch.setattr(forward, "attention", lambda *QKV, mask=None, **options: right(*QKV, **options))
     with pytest.raises(AssertionError, match=r"seed \d+: .*'mask': ") as found:
         for seed in SEEDS:
-            fuzz.run(seed, torch.device(device).type)
+            if "mask" in fuzz.draw(seed, torch.device(device).type)[3]:
+                fuzz.run(seed, torch.device(device).type)
     assert isinstance(found.value.__cause__, AssertionError), "it was not found by its numbers"
 
 

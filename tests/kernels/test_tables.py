@@ -9,6 +9,7 @@ from flashlib.interop import flash_attn
 from flashlib.interop.vllm import pages as vllm_pages
 from flashlib.kernels import append, decode, varlen
 from flashlib.kernels.ablations import decode as in_one
+from tests.fewer import amounts
 
 pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="kernels are compiled here")
 PAGES, PAGE, MOST, H_k, d = 7, 16, 4, 2, 16
@@ -59,7 +60,7 @@ def drawn(rng, option, B=3):
 @pytest.mark.parametrize("option", OPTIONS)
 def test_decoding_reads_only_pages_that_exist(option, amount, rng):
     torch.manual_seed(0)
-    for _ in range({"few": 2, "all": 6}[amount]):
+    for _ in range({"few": 1, "all": 6}[amount]):
         (*given, table), options, used = drawn(rng, option)
         O, lse = decode.attention(*given, table, **options)
         assert O.isfinite().all()
@@ -73,8 +74,8 @@ def test_decoding_reads_only_pages_that_exist(option, amount, rng):
                 decode.attention(*given, wrong, **options)
 
 
-@pytest.mark.parametrize("number", NO_PAGES)
-def test_a_sequence_of_a_contiguous_cache_must_exist_where_keys_are_read(number):
+@pytest.mark.parametrize("amount, number", amounts(NO_PAGES, few=[-1, PAGES, -(2**31)]))
+def test_a_sequence_of_a_contiguous_cache_must_exist_where_keys_are_read(amount, number):
     Q, K, V = torch.randn(3, 4, 1, d), *cache()
     table, lengths = int32(4, number, 0), int32(9, 0, 16)
     O = decode.attention(Q, K, V, lengths, table).O
@@ -89,8 +90,8 @@ def test_a_sequence_of_a_contiguous_cache_must_exist_where_keys_are_read(number)
             in_one.attention(Q, K, V, some, table)
 
 
-@pytest.mark.parametrize("number", NO_PAGES)
-def test_keys_are_written_only_to_sequences_that_exist(number):
+@pytest.mark.parametrize("amount, number", amounts(NO_PAGES, few=[-1, PAGES, -(2**31)]))
+def test_keys_are_written_only_to_sequences_that_exist(amount, number):
     K, V = torch.randn(2, 2, H_k, 3, d)
     K_cache, V_cache = cache()
     before, table = K_cache.clone(), int32(5, number)
@@ -103,8 +104,8 @@ def test_keys_are_written_only_to_sequences_that_exist(number):
     assert torch.equal(K_cache[5, :, 5:8], K[0]) and torch.equal(K_cache[:5], before[:5])
 
 
-@pytest.mark.parametrize("number", NO_PAGES)
-def test_tokens_are_gathered_only_from_pages_that_exist(number):
+@pytest.mark.parametrize("amount, number", amounts(NO_PAGES, few=[-1, PAGES, -(2**31)]))
+def test_tokens_are_gathered_only_from_pages_that_exist(amount, number):
     X, offsets = cache()[0], int32(0, 20, 20, 36)
     table = torch.tensor([[3, 0, number], [number] * 3, [1, number, 2]]).int()
     with pytest.raises(ValueError, match=WORDS.format(number, 1, 2)):
@@ -118,9 +119,9 @@ def test_tokens_are_gathered_only_from_pages_that_exist(number):
         varlen.gathered(X, table.clamp(0, 6), int32(0, 20, 3, 36), 36)
 
 
-@pytest.mark.parametrize("number", NO_PAGES)
+@pytest.mark.parametrize("amount, number", amounts(NO_PAGES, few=[-1, PAGES, -(2**31)]))
 @pytest.mark.parametrize("new", [0, 2])
-def test_flash_attn_refuses_what_is_not_in_the_cache_before_anything_is_written(number, new):
+def test_flash_attn_refuses_what_is_not_in_the_cache_before_anything_is_written(amount, number, new):
     q, k_cache, v_cache = torch.randn(2, 1, 4, d), *(X.transpose(1, 2) for X in cache())
     call = {"k": torch.randn(2, new, H_k, d), "v": torch.randn(2, new, H_k, d)} if new else {}
     call |= {"cache_seqlens": int32(3, 9)}

@@ -13,6 +13,7 @@ from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.masking import host_side
 from flashlib.kernels.masking import packed as packing
 from tests import oracle
+from tests.fewer import amounts
 
 PACKS = {  # lengths of queries and of keys
     "one": ([37], [53]),
@@ -23,6 +24,7 @@ PACKS = {  # lengths of queries and of keys
     "nothing to ask": ([0, 0], [20, 3]),
     "no sequences": ([], []),
 }
+FEW = "empty ones", "more keys", "fewer keys", "nothing to see", "no sequences"
 
 
 def packed(device, lengths_q, lengths_k, heads=(2, 1), d=16, dtype=torch.float32, offsets=torch.int32):
@@ -78,16 +80,16 @@ def check(Q, K, V, cu_q, cu_k, **options):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("pack", PACKS)
-def test_equals_a_loop_over_the_sequences(pack, causal, device, poisoned):
+@pytest.mark.parametrize("amount, pack", amounts(PACKS, few=FEW))
+def test_equals_a_loop_over_the_sequences(amount, pack, causal, device, poisoned):
     Q, K, V, *offsets = packed(device, *PACKS[pack], offsets=torch.int64 if causal else torch.int32)
     given = check(Q, K, V, *offsets, causal=causal)
     if pack == "nothing to see":
         assert (given.O == 0).all() and (given.lse == -torch.inf).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_lengths_drawn_at_random(seed, device, poisoned):
+@pytest.mark.parametrize("amount, seed", amounts(range(4), few=[1, 2]))
+def test_lengths_drawn_at_random(amount, seed, device, poisoned):
     rng = np.random.default_rng(seed)
     longest = 40 if device == "cpu" else 700
     lengths = rng.integers(0, longest, (2, rng.integers(1, 6))) * (rng.random((2, 1)) < 0.9)

@@ -34,7 +34,8 @@ def error():
     def of(kind, recipe, **sizes):
         key = kind, recipe, *sizes.items()
         if key not in known:
-            given = tensors(kind, **sizes)
+            Q, *KV = tensors(kind, **sizes)
+            given = Q[:, :512], *KV  # rows enough, of all keys
             exact = known.setdefault((kind, *sizes.items()), lowbit.exact(*given))
             known[key] = lowbit.error(lowbit.attention(*given, recipe).O, exact)
         return known[key]

@@ -12,6 +12,7 @@ from torch import func
 from flashlib import masks, torch_ref
 from flashlib.kernels import DEVICE, autograd, backward, decode, forward, varlen
 from flashlib.kernels.masking import host_side
+from tests.fewer import amounts
 from tests.kernels import drawn
 from tests.kernels.masking.test_masks import tensors
 
@@ -72,7 +73,8 @@ def test_causal_is_a_bool_beside_a_mask_too(call):
         call(mask=masks.window(1, 1), causal="yes")
 
 
-def test_a_mask_inside_of_torch_compile_is_refused(device):
+@pytest.mark.parametrize("amount", ["all"])
+def test_a_mask_inside_of_torch_compile_is_refused(amount, device):
     compiled = torch.compile(lambda X: autograd.attention(X, X, X, mask=masks.window(3, 0)).O, backend="aot_eager")
     with pytest.raises(RuntimeError, match="cannot look into a mask: .* put torch.compiler.disable around"):
         compiled(tensors(device, 5, 5)[0])
@@ -92,7 +94,8 @@ def test_gradients_in_batches_with_a_mask_are_taken_by_vmap(device):
     torch.testing.assert_close(func.vmap(pull)(batch), torch.stack([pull(each) for each in batch]))
 
 
-def test_a_mask_outside_of_what_is_compiled_is_not(device):
+@pytest.mark.parametrize("amount", ["all"])
+def test_a_mask_outside_of_what_is_compiled_is_not(amount, device):
     Q, K, V, _ = tensors(device, 21, 29)
     mask = masks.window(3, 0)
     apart = torch.compiler.disable(lambda *X: autograd.attention(*X, mask=mask).O)
@@ -109,8 +112,8 @@ FITTING = {
 }
 
 
-@pytest.mark.parametrize("kind", ["documents", "function of heads", "score"])
-def test_torch_func_takes_gradients_and_batches(kind, device):
+@pytest.mark.parametrize("amount, kind", amounts(["documents", "function of heads", "score"], few=["score"]))
+def test_torch_func_takes_gradients_and_batches(amount, kind, device):
     def of(attention):
         def loss(Q, K, V):
             O, lse = attention(Q, K, V, mask=FITTING[kind])
@@ -140,8 +143,8 @@ def test_under_vmap_a_mask_is_asked_for_the_sequence_and_not_for_the_batch(mask,
     torch.testing.assert_close(given.double(), exact, atol=5e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", FITTING)
-def test_gradients_by_autograd(kind, device, poisoned):
+@pytest.mark.parametrize("amount, kind", amounts(FITTING, few=["documents", "slopes", "score"]))
+def test_gradients_by_autograd(amount, kind, device, poisoned):
     leaves = [Y.requires_grad_() for Y in tensors(device, 21, 29)[:3]]
     exact = [Y.detach().double().requires_grad_() for Y in leaves]
     both, causal = [], kind in ("documents", "function of heads")
@@ -161,9 +164,13 @@ def prepared(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "kind", ["long documents", "function of heads", "score of heads", "blocks of whole tiles"]
+    "amount, kind",
+    amounts(
+        ["long documents", "function of heads", "score of heads", "blocks of whole tiles"],
+        few=["long documents", "function of heads"],
+    ),
 )
-def test_a_second_call_prepares_nothing(kind, prepared, device, rng):
+def test_a_second_call_prepares_nothing(amount, kind, prepared, device, rng):
     mask = drawn.WIDE[kind](rng, 1, 2, 21, 45)
     Q, K, V, dO = tensors(device, 21, 45)
     Q.requires_grad_()
@@ -325,9 +332,13 @@ def test_two_masks_do_not_share_a_plan(device):
 
 
 @pytest.mark.parametrize(
-    "kind", ["long documents", "function of heads", "score of heads", "blocks of parts of tiles"]
+    "amount, kind",
+    amounts(
+        ["long documents", "function of heads", "score of heads", "blocks of parts of tiles"],
+        few=["function of heads"],
+    ),
 )
-def test_what_was_prepared_goes_with_its_mask(kind, device, rng):
+def test_what_was_prepared_goes_with_its_mask(amount, kind, device, rng):
     mask = drawn.WIDE[kind](rng, 1, 1, 5, 7)
     plans = forward.PLANS.of_masks, backward.PLANS.of_masks
     gc.collect()
@@ -378,7 +389,7 @@ def test_a_new_kind_is_asked_anew_in_each_call_and_not_between_its_passes(device
     Q, K, V, dO = tensors(device, 21, 29, heads=(2, 2, 1))
     Q.requires_grad_()
     mask, other = Steps(2), SameSteps(3)
-    for step in (2, 3, 5):
+    for step in (2, 5):
         mask.step, SHIFT[0] = step, step
         for one in (mask, mask | masks.prefix(3), other & masks.causal()):
             exact = torch_ref.attention(Q.double(), K.double(), V.double(), mask=one)

@@ -13,6 +13,7 @@ from flashlib import cost, kernels, masks, naive, tiled, torch_ref
 from flashlib.kernels import backward, decode, forward
 from flashlib.masks.lookups import looked_up
 from flashlib.widgets.mask_lab.numbers import kinds_of
+from tests.fewer import amounts
 
 triton, tl = kernels.triton, kernels.triton.language
 N = 48
@@ -137,6 +138,11 @@ CASES = {
     "an attribute, rebound": rebound_attribute,
     "a default, rebound": rebound_default,
 }
+IN_CALLS = [  # a function of objects, in place and rebound; one of numbers; one of its numbers elsewhere; of heads
+    "a closure, in place", "an object, in place", "another function, in place", "four arguments, in place",
+    "a number, rebound", "a global number of another function, rebound", "a default, rebound",
+]  # fmt: skip
+IN_PASSES = ["a partial, in place", "four arguments, in place", "a number, rebound", "an attribute, rebound"]
 JOINED = {
     "alone": lambda mask: mask,
     "both": lambda mask: masks.window(40, 0) & mask,
@@ -194,8 +200,8 @@ def alike(one, other):
 
 @pytest.mark.parametrize("launched", ["forward", "backward", "autograd"])
 @pytest.mark.parametrize("joined", JOINED)
-@pytest.mark.parametrize("case", CASES)
-def test_the_next_call_sees_what_was_changed(case, joined, launched):
+@pytest.mark.parametrize("amount, case", amounts(CASES, few=IN_CALLS))
+def test_the_next_call_sees_what_was_changed(amount, case, joined, launched):
     (f, change), join = CASES[case](), JOINED[joined]
     mask = join(masks.from_function(f))
     asked = {name: ASKED[name] for name in ("naive", "tiled", "torch_ref", "cost", "MaskLab", launched)}
@@ -210,8 +216,8 @@ def test_the_next_call_sees_what_was_changed(case, joined, launched):
     assert not wrong, f"after {case} these go by what the mask said before the change"
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_backward_pass_goes_by_what_its_forward_pass_saw(case):
+@pytest.mark.parametrize("amount, case", amounts(CASES, few=IN_PASSES))
+def test_a_backward_pass_goes_by_what_its_forward_pass_saw(amount, case):
     f, change = CASES[case]()
     mask = masks.from_function(f)
     expected = numbers(_autograd(mask))

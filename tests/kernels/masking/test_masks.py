@@ -9,6 +9,7 @@ from flashlib.kernels import autograd, backward, forward
 from flashlib.kernels.masking import device_side, host_side, packed
 from flashlib.kernels.masking.device_side import MaskArgs
 from tests import masked, oracle
+from tests.fewer import amounts
 from tests.kernels import drawn, gradients
 from tests.kernels.test_forward import check as check_repeated
 
@@ -62,8 +63,15 @@ def test_every_kind_of_mask_and_its_gradients_equal_the_definition(kind, size, d
         )  # its slopes: differences
 
 
-@pytest.mark.parametrize("kind", drawn.WIDE)
-def test_masks_of_batches_heads_and_whole_tiles(kind, device, rng, poisoned):
+FEW = [  # one for each way to list tiles, to tell batches and heads apart, and to change scores
+    "causal documents of sequences", "documents of sequences and a union", "slopes of heads", "function of heads",
+    "function of heads with a kernel", "score of heads", "blocks of whole tiles", "blocks of parts of tiles",
+    "new kind of heads",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("amount, kind", amounts(drawn.WIDE, few=FEW))
+def test_masks_of_batches_heads_and_whole_tiles(amount, kind, device, rng, poisoned):
     N_q, N_k = one_of(SIZES, kind, drawn.WIDE)
     mask = drawn.WIDE[kind](rng, 2, 2, N_q, N_k)
     Q, K, V, dO = tensors(device, N_q, N_k, heads=(2, 2, 1))
@@ -82,9 +90,13 @@ def test_half_precision(kind, dtype, device, rng, poisoned):
 
 
 @pytest.mark.parametrize(
-    "kind", ["wide window", "long documents", "function of heads", "blocks of parts of tiles"]
+    "amount, kind",
+    amounts(
+        ["wide window", "long documents", "function of heads", "blocks of parts of tiles"],
+        few=["wide window", "function of heads"],
+    ),
 )
-def test_the_result_does_not_depend_on_the_tiles(kind, device, rng, poisoned):
+def test_the_result_does_not_depend_on_the_tiles(amount, kind, device, rng, poisoned):
     B_r, B_c = one_of([(64, 16), (16, 64)], kind, drawn.WIDE)
     Q, K, V, dO = tensors(device, 53, 71, heads=(1, 1, 1))
     mask = drawn.WIDE[kind](rng, 1, 1, 53, 71)
@@ -121,8 +133,8 @@ def test_a_tile_of_bits_is_that_of_the_mask(transposed, B_r, B_c, rows, device, 
         assert (given < 2).all()
 
 
-@pytest.mark.parametrize("heads", [(1, 11, 1), (3, 3, 3)], ids=str)
-def test_every_block_of_every_head_has_its_turn(heads, device, rng, poisoned):
+@pytest.mark.parametrize("amount, heads", [("few", (1, 11, 1)), ("all", (3, 3, 3))], ids=str)
+def test_every_block_of_every_head_has_its_turn(amount, heads, device, rng, poisoned):
     """For more heads than take turns at a time, and not a multiple of them."""
     Q, K, V, dO = tensors(device, 21, 45, heads=heads)
     ids = np.sort(rng.integers(0, 4, (heads[0], 45)), axis=1)
@@ -159,8 +171,8 @@ def test_keys_past_the_end_weigh_nothing_where_all_scores_are_low(deterministic,
     gradients.check(Q, K, V, dO, mask=mask, scale=2.0, deterministic=deterministic, **SMALL)
 
 
-@pytest.mark.parametrize("cap", [1e5, 1e8])
-def test_a_large_cap_keeps_the_digits_of_scores(cap, device, poisoned):
+@pytest.mark.parametrize("amount, cap", [("all", 1e5), ("few", 1e8)])
+def test_a_large_cap_keeps_the_digits_of_scores(amount, cap, device, poisoned):
     Q, K, V, dO = tensors(device, 21, 45, heads=(1, 1, 1))
     check(Q, K, V, mask=masks.softcap(cap), B_r=16, B_c=16)
     gradients.check(Q, K, V, dO, mask=masks.softcap(cap), **SMALL)
@@ -211,8 +223,11 @@ def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng, monkey
             assert n == -(-(found[-1] + 1 - begin) // streamed)
 
 
-@pytest.mark.parametrize("kind", ["long documents", "slopes of heads", "function with a kernel"])
-def test_with_causal_the_masks_intersect(kind, device, rng, poisoned):
+@pytest.mark.parametrize(
+    "amount, kind",
+    amounts(["long documents", "slopes of heads", "function with a kernel"], few=["slopes of heads"]),
+)
+def test_with_causal_the_masks_intersect(amount, kind, device, rng, poisoned):
     N_q, N_k = one_of(SIZES, kind, drawn.WIDE)
     mask = drawn.WIDE[kind](rng, 1, 1, N_q, N_k)
     Q, K, V, dO = tensors(device, N_q, N_k, heads=(1, 1, 1))

@@ -10,6 +10,7 @@ from flashlib.kernels.launch import planning
 from flashlib.kernels.masking import host_side, placed
 from flashlib.kernels.masking.device_side import Closed
 from tests import masked
+from tests.fewer import amounts
 from tests.kernels import drawn, gradients
 from tests.kernels.masking.test_masks import LOADING, SMALL, WAYS, check, one_of, tensors
 from tests.masks.test_parts import draw_runs, listed
@@ -29,6 +30,11 @@ KINDS = {
     **drawn.WIDE,
     "tree": lambda rng, B, H, N_q, N_k: masks.tree(rng.integers(-1, np.arange(N_q))),
 }
+FEW = [  # one for each way to say what a part sees and how its scores change
+    "prefix", "blocks", "alibi", "score", "union", "tree",
+    "causal documents of sequences", "slopes of heads", "function of heads with a kernel",
+    "score of heads", "new kind of heads",
+]  # fmt: skip
 IN_STRIPES = masks.from_function(lambda r, c: (r - c) % 5 == 0, kernel=drawn.in_stripes)
 
 
@@ -47,24 +53,41 @@ def hold(part, n_q, n_k, device, kind, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("rows, keys", WAYS_TO_STAND)
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_mask_is_asked_where_a_part_stands(kind, rows, keys, device, rng, poisoned):
+@pytest.mark.parametrize("amount, kind", amounts(KINDS, few=FEW))
+def test_every_kind_of_mask_is_asked_where_a_part_stands(amount, kind, rows, keys, device, rng, poisoned):
     hold(*draw(rng, kind, rows, keys), device, kind)
 
 
-@pytest.mark.parametrize("kind", ["causal", "documents", "blocks", "stripes", "union"])
-def test_many_pieces_are_taken_where_no_score_is_changed(kind, device, rng, poisoned):
+@pytest.mark.parametrize(
+    "amount, kind", amounts(["causal", "documents", "blocks", "stripes", "union"], few=["documents", "stripes"])
+)
+def test_many_pieces_are_taken_where_no_score_is_changed(amount, kind, device, rng, poisoned):
     hold(*draw(rng, kind, "three pieces", "three pieces"), device, kind)
 
 
-@pytest.mark.parametrize("left, right", [(None, -9), (-5, None), (40, -20), (-20, 40), (3, -4), (1000, 1000)])
+@pytest.mark.parametrize(
+    "amount, left, right",
+    [
+        ("few", None, -9),
+        ("few", -5, None),
+        ("all", 40, -20),
+        ("few", -20, 40),
+        ("all", 3, -4),
+        ("all", 1000, 1000),
+    ],
+)
 @pytest.mark.parametrize("size", [(61, 37), (37, 61), (45, 45)], ids=str)
-def test_the_bounds_of_a_window_may_be_negative(left, right, size, device, poisoned):
+def test_the_bounds_of_a_window_may_be_negative(amount, left, right, size, device, poisoned):
     hold(masks.Window(left, right), *size, device, "window")
 
 
-@pytest.mark.parametrize("kind", ["causal documents of sequences", "slopes of heads", "function with a kernel"])
-def test_half_precision(kind, device, rng, poisoned):
+@pytest.mark.parametrize(
+    "amount, kind",
+    amounts(
+        ["causal documents of sequences", "slopes of heads", "function with a kernel"], few=["slopes of heads"]
+    ),
+)
+def test_half_precision(amount, kind, device, rng, poisoned):
     hold(*draw(rng, kind, "zigzag", "zigzag"), device, kind, torch.bfloat16)
 
 
