@@ -1,5 +1,6 @@
 """Ranks that were given different things are told so in one sentence, the same on every rank."""
 
+import functools
 from datetime import timedelta
 from unittest import mock
 
@@ -114,8 +115,18 @@ def compared():
     ]
 
 
+@functools.cache
+def ranks():
+    """Return what three ranks find: one run does for three tests."""
+    return [*zip(*processes.run(everything, ranks=3, seconds=100), strict=True)]
+
+
+def everything():
+    return compared(), in_a_part(), many_rounds()
+
+
 def test_every_rank_raises_the_same_or_none():
-    first, *others = processes.run(compared, ranks=3, seconds=100)
+    first, *others = ranks()[0]
     assert others == [first] * 2
     assert [bool(text) for text in first] == [False, True, True, True, False]
     assert "N is 96 on ranks 0, 2 and 95 on rank 1" in first[1]
@@ -130,13 +141,14 @@ def in_a_part():
 
 def test_a_part_of_the_ranks_compares_alone_and_has_its_own_numbers():
     said = "the ranks of attention disagree: N is 1 on rank 1 and 2 on rank 2; give every rank the same"
-    assert processes.run(in_a_part, ranks=3, seconds=100) == ["", said, said]
+    assert ranks()[1] == ("", said, said)
 
 
 def only_new(backend):
     """Be a rank on a backend: return what is raised, and how many exchanges there were after each call."""
     rank, done = torch.distributed.get_rank(), []
     pair = torch.distributed.new_group([0, 1])
+    agree._known.clear()
     ways = [
         mock.patch.object(agree, way, counted(getattr(agree, way), done)) for way in ("_by_tensors", "_by_store")
     ]
@@ -158,13 +170,18 @@ def counted(function, done):
     return noting
 
 
-@pytest.mark.parametrize("backend, way", [("cpu:gloo", "_by_tensors"), ("cuda:nccl", "_by_store")])
-def test_what_was_equal_is_not_compared_again_and_what_was_not_is(backend, way):
-    (found, done), other = processes.run(only_new, backend, ranks=2, seconds=100)
-    assert other == (found, done) and {*done} == {way}
-    assert [bool(text) for text, _ in found] == [False] * 4 + [True] * 4 + [False] * 2
-    assert [count for _, count in found] == [1, 2, 2, 2, 3, 4, 5, 6, 6, 6]
-    assert "N is 6 on rank 0 and 7 on rank 1" in found[4][0]
+def on_both():
+    return only_new("cpu:gloo"), only_new("cuda:nccl")
+
+
+def test_what_was_equal_is_not_compared_again_and_what_was_not_is():
+    one, other = processes.run(on_both, ranks=2, seconds=100)
+    assert one == other
+    for (found, done), way in zip(one, ("_by_tensors", "_by_store"), strict=True):
+        assert {*done} == {way}
+        assert [bool(text) for text, _ in found] == [False] * 4 + [True] * 4 + [False] * 2
+        assert [count for _, count in found] == [1, 2, 2, 2, 3, 4, 5, 6, 6, 6]
+        assert "N is 6 on rank 0 and 7 on rank 1" in found[4][0]
 
 
 def many_rounds():
@@ -181,7 +198,7 @@ def many_rounds():
 
 
 def test_what_was_compared_does_not_stay_in_the_store():
-    for (few, many), numbers in processes.run(many_rounds, ranks=3, seconds=100):
+    for (few, many), numbers in ranks()[2]:
         assert few == many and numbers == [(0,), (1,), (2,)]
 
 

@@ -27,7 +27,7 @@ def drawn(rng, kind):
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("kind", masked.KINDS)
 def test_a_ring_equals_one_process(kind, amount, rng):
-    for _ in range({"few": 4, "all": 60}[amount]):
+    for _ in range({"few": 2, "all": 60}[amount]):
         N_q, N_k, options = drawn(rng, kind)
         Q, K, V, dO = problem(rng, N_q, N_k)
         one = {"mask": options["mask"], "causal": options["causal"]}
@@ -43,7 +43,7 @@ def test_a_ring_equals_one_process(kind, amount, rng):
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_heads_and_groups_of_ranks_equal_one_process(amount, rng):
-    for n in range({"few": 12, "all": 200}[amount]):
+    for n in range({"few": 8, "all": 200}[amount]):
         N_q, N_k, options = drawn(rng, ["all", "window", "causal documents", "capped window"][n % 4])
         H_k, group, size = (int(n) for n in rng.integers(1, 4, 3))
         options |= {"ranks": int(rng.integers(1, 4)) * size, "heads": size}

@@ -7,7 +7,7 @@ pytest.importorskip("cloudpickle")
 kernels = pytest.importorskip("flashlib.kernels")
 
 from flashlib import checks, gluon  # noqa: E402
-from flashlib.checks.engine import Finding, process, solutions  # noqa: E402
+from flashlib.checks.engine import Finding, process, random_cases, solutions  # noqa: E402
 from flashlib.checks.harness import gluon_causes, gluon_launches, gluon_parts  # noqa: E402
 from flashlib.kernels.compiler import learner_kernels  # noqa: E402
 from flashlib.pipeline import Product, check  # noqa: E402
@@ -17,8 +17,9 @@ from tests.checks.test_answers import call_here, wrong  # noqa: E402
 
 @pytest.fixture
 def here(monkeypatch):
-    """Answers are checked in this process, and nothing is compiled."""
+    """Answers are checked in this process, in cases that are not drawn, and nothing is compiled."""
     monkeypatch.setattr(process, "call", call_here)
+    monkeypatch.setattr(random_cases, "cases", lambda make, count: [])
     monkeypatch.setattr(learner_kernels, "refusal", lambda sent: None)
 
 
@@ -78,6 +79,7 @@ def test_who_writes_into_a_slot_that_others_read_is_named_and_played(here):
     assert "goes wrong" in repr(verdict.run.play(answer))
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_a_right_answer_has_nothing_to_play(here):
     verdict = checks.gluon_producer(solutions.solution("gluon_producer"), seed=1)
     assert verdict.right and verdict.run is None

@@ -84,8 +84,16 @@ BODIES = {  # of an answer that is no right program, and the mistake that is nam
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("mistake", "body"), [(id, body) for id, bodies in BODIES.items() for body in bodies])
-def test_whatever_an_answer_does_is_said_in_words(mistake, body):
+# Few: the last of each mistake, and what is no command at all.
+CASES = [
+    ("few" if body in (bodies[-1], "yield 1") else "all", id, body)
+    for id, bodies in BODIES.items()
+    for body in bodies
+]
+
+
+@pytest.mark.parametrize(("amount", "mistake", "body"), CASES)
+def test_whatever_an_answer_does_is_said_in_words(amount, mistake, body):
     text = f"def my_ring_rank(me):\n    {body}"
     answer = Program(text, {"Compute": Compute, "Send": Send, "Wait": Wait}).function
     found = examine_answer("ring_rank", answer, 0)
@@ -144,7 +152,7 @@ def test_numbers_that_depend_on_who_ends_first_are_found(monkeypatch):
 @pytest.mark.parametrize("name", ["ring_rank", "ring_gradients"])
 def test_a_solution_is_right_whatever_is_drawn(name, monkeypatch):
     draw = random_cases.cases
-    monkeypatch.setattr(random_cases, "cases", lambda make: draw(make, count=8))
+    monkeypatch.setattr(random_cases, "cases", lambda make: draw(make, count=4))
     assert examine_answer(name, solutions.program(name).function, 0).right
     assert EXERCISES[name].known.program is solutions.program(name)
 

@@ -10,7 +10,7 @@ from flashlib.kernels.hopper import backward, forward, launch
 from tests import oracle
 from tests.kernels import gradients
 from tests.kernels.hopper import on_a_cpu
-from tests.kernels.hopper.test_numbers import BACKWARD, BACKWARD_256
+from tests.kernels.hopper.test_numbers import BACKWARD, BACKWARD_256, COMBINED
 
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 FP32 = torch.float32
@@ -95,8 +95,12 @@ def test_delta_found_once_gives_the_same_bits(d, with_dlse, way, poisoned):
     assert (given.dQ - exact.dQ).abs().max() <= 1e-6 * exact.dQ.abs().max()
 
 
-@pytest.mark.parametrize("sizes", [BACKWARD[1], BACKWARD[3], BACKWARD[4], *BACKWARD_256[1:3]], ids=str)
-def test_the_gradients_are_as_exact_as_those_of_standard_attention(sizes, poisoned):
+FEW = BACKWARD[1], COMBINED, BACKWARD_256[1]
+CASES = [*(("few", sizes) for sizes in FEW), *(("all", sizes) for sizes in (*BACKWARD[3:5], BACKWARD_256[2]))]
+
+
+@pytest.mark.parametrize("amount, sizes", CASES, ids=str)
+def test_the_gradients_are_as_exact_as_those_of_standard_attention(amount, sizes, poisoned):
     Q, K, V, O, lse, dO, dlse = on_a_cpu.inputs(sizes)
     options = {"causal": sizes.causal, "out_dtype": FP32}
     given = Interpreted.backward(Q, K, V, O, lse, dO, dlse=dlse, **options)

@@ -21,7 +21,8 @@ def run(function, *arguments, importing=()):
     """Run a function on four ranks that find imported what each would take half a second to import."""
     from flashlib.ring import processes  # here: ranks that are threads do without cloudpickle
 
-    processes.run(imports, "torch.fx.experimental.symbolic_shapes", *importing, ranks=1, seconds=100)
+    names = "torch.fx.experimental.symbolic_shapes", "torch._dynamo", *importing
+    processes.run(imports, *names, ranks=1, seconds=100)
     return processes.run(function, *arguments, ranks=4, seconds=300)
 
 

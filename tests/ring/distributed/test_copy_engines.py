@@ -71,8 +71,8 @@ def on_this_rank(folder, copies):
     return len(made)
 
 
-@pytest.mark.parametrize("P", [2, 4])
-def test_the_same_bits_as_by_send_and_receive(P):
+@pytest.mark.parametrize("amount, P", [("few", 3), ("all", 2), ("all", 4)])
+def test_the_same_bits_as_by_send_and_receive(amount, P):
     with tempfile.TemporaryDirectory() as folder:
         found = processes.run(on_this_rank, folder, copy_engines, ranks=P, seconds=60)
     assert len({*found}) == 1 and found[0] == 5, "memory is kept, and grows with what is asked for"

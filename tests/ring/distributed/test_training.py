@@ -19,6 +19,7 @@ from tests.ring.distributed import on_ranks  # noqa: E402
 CONFIG = Config(vocab=31, layers=2, width=24, heads=3, kv_heads=1, context=64)
 N = 45
 RATE = 0.5
+STEPS = 2
 
 
 def logits(model, tokens, positions, attention):
@@ -41,12 +42,12 @@ def texts():
 
 
 def of_one_process():
-    """Return the losses of three steps of SGD of one process, and the gradients of the first."""
+    """Return the losses of two steps of SGD of one process, and the gradients of the first."""
     model = LM(CONFIG).double()
     tokens = texts()
     labels = torch.cat([tokens[:, 1:], torch.full((4, 1), training.IGNORED)], dim=1)
     found, grads = [], None
-    for _ in range(3):
+    for _ in range(STEPS):
         each = losses_of(model, tokens, labels, torch.arange(N), model.attention)
         loss = each.sum() / (labels != training.IGNORED).sum()
         model.zero_grad()
@@ -69,7 +70,7 @@ def by_ranks(way, layout, heads=1, **options):
         return way.attention(Q, K, V, causal=causal, layout=layout, **options).O
 
     found, grads = [], None
-    for _ in range(3):
+    for _ in range(STEPS):
         each = losses_of(model, tokens, labels, at, attention)
         loss = training.mean(each, labels.flatten() != training.IGNORED, averaged_over=P)
         model.zero_grad()
@@ -84,29 +85,35 @@ def by_ranks(way, layout, heads=1, **options):
     return found, grads
 
 
-def sharded():
-    """Return the losses on a mesh of 2 x 2, sharded over both: one cuts the texts, one is a ring."""
-    from torch.distributed.fsdp import fully_shard  # imported before the ranks were made
+def on_a_mesh(sharded):
+    """Return the losses on a mesh of 2 x 2: one axis cuts the texts, one is a ring.
 
+    The model is sharded over both, or gradients are added up over both.
+    """
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("texts", "ring"))
     model, group = LM(CONFIG).double(), mesh["ring"]
     half = texts()[2 * mesh.get_local_rank("texts") :][:2]
     tokens, at = training.split(half, group=group), training.positions(N, group=group)
     labels = training.labels(tokens, group=group)
-    both = init_device_mesh("cpu", (4,))
 
     def attention(Q, K, V, causal):
         return ring.attention(Q, K, V, causal=causal, group=group).O
 
     model.forward = functools.partial(_forward, model, attention)
-    fully_shard(model, mesh=both)
+    if sharded:
+        from torch.distributed.fsdp import fully_shard  # imported before the ranks were made
+
+        fully_shard(model, mesh=init_device_mesh("cpu", (4,)))
     found = []
-    for _ in range(3):
+    for _ in range(STEPS):
         model.zero_grad()
         result = model(tokens, at).flatten(0, 1)
         each = cross_entropy(result, labels.flatten(), reduction="none", ignore_index=training.IGNORED)
         loss = training.mean(each, labels.flatten() != training.IGNORED, averaged_over=4)
         loss.backward()
+        if not sharded:
+            [dist.all_reduce(p.grad) for p in model.parameters()]
+            [p.grad.div_(4) for p in model.parameters()]
         with torch.no_grad():
             [p.sub_(RATE * p.grad) for p in model.parameters()]
         found.append(loss.item())
@@ -149,12 +156,12 @@ def everything():
         cut = {"layout": layout, "heads": heads, "dim": heads // 2}
         whole = X.movedim(1, cut["dim"])
         again[layout, heads] = torch.equal(training.join(training.split(whole, **cut), **cut), whole)
-    return of_one_process(), ways, sharded(), again, with_other_options(), unlike()
+    return of_one_process(), ways, on_a_mesh(sharded=False), again, with_other_options(), unlike()
 
 
 @functools.cache
 def ranks():
-    return on_ranks.run(everything, importing=["torch.distributed.fsdp", "torch._dynamo"])
+    return on_ranks.run(everything)
 
 
 def close(found, known):
@@ -165,15 +172,20 @@ def close(found, known):
 def test_losses_and_gradients_are_those_of_one_process(way):
     for (losses, grads), ways, *_ in ranks():
         found, found_grads = ways[way]
-        assert losses[2] < losses[0]
+        assert losses[-1] < losses[0]
         close(found, losses)
         for X, Y in zip(found_grads, grads, strict=True):
             torch.testing.assert_close(X, Y, rtol=1e-8, atol=1e-10)
 
 
-def test_a_mesh_of_texts_and_rings_shards_the_model_over_both():
-    for (losses, _), _, found, *_ in ranks():
-        close(found, losses)
+@pytest.mark.parametrize("amount", ["few", "all"])
+def test_a_mesh_of_texts_and_rings_adds_up_gradients_over_both_and_may_shard_the_model(amount):
+    if amount == "few":
+        found = [one for _, _, one, *_ in ranks()]
+    else:
+        found = on_ranks.run(on_a_mesh, True, importing=["torch.distributed.fsdp"])
+    for losses in found:
+        close(losses, of_one_process()[0])
 
 
 def test_what_is_split_is_joined():
