@@ -26,9 +26,9 @@ for_notebooks(os.environ)  # their kernels inherit it
 def scope(nodeid, together=False):
     """Return the name of a group of tests that run in one process, one after the other.
 
-    A notebook has one kernel for all its cells. Tests of a file share what the file prepares. The cases of a test of
-    kernels or of answers may be apart: there are too many for one process. together: all tests in the browser are
-    one group, and start one browser and one JupyterLab.
+    A notebook has one kernel for all its cells. Tests of a file share what the file prepares. The cases of a test
+    of kernels or of answers may be apart: there are too many for one process. together: all tests in the browser
+    are one group, and start one browser and one JupyterLab.
     """
     path, _, test = nodeid.partition("::")
     if together and path.startswith(BROWSER):
