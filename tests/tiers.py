@@ -65,9 +65,11 @@ def entries(item) -> set:
     return found | {((name,), (id(value),)) for name, value in left.items()}
 
 
-def few_of(cases, *few) -> list:
-    """Return [(case, amount)] of all cases: few are short, the others long."""
-    return [(case, "few" if any(case is one or case == one for one in few) else "all") for case in cases]
+def amounts(entries, few) -> list:
+    """Return (amount, entry) of each entry, for the parameters "amount, name" of a test: `few` are short."""
+    entries = list(entries)
+    assert all(entry in entries for entry in few), f"{few} are not all among {entries}"
+    return [("few" if entry in few else "all", entry) for entry in entries]
 
 
 def covering(cases, having) -> list:

@@ -11,7 +11,7 @@ from flashlib.bench.common import harness, records
 from flashlib.bench.decode import Size
 from flashlib.kernels import decode as kernel
 from flashlib.kernels.compiler import client, compiled
-from tests.tiers import few_of
+from tests.tiers import amounts
 
 RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
 AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
@@ -97,7 +97,7 @@ def no_clock(monkeypatch):
     monkeypatch.setattr(harness, "captured", captured)
 
 
-@pytest.mark.parametrize("case, amount", few_of(SIZES, "contiguous", "fp8 in pages", "ragged"))
+@pytest.mark.parametrize("amount, case", amounts(SIZES, few=["contiguous", "fp8 in pages", "ragged"]))
 def test_a_row_says_what_was_timed(case, amount, no_clock):
     torch.manual_seed(0)
     size = SIZES[case]
@@ -109,7 +109,7 @@ def test_a_row_says_what_was_timed(case, amount, no_clock):
     assert [kernel["kernel"] for kernel in row["kernels"]] == ["_partial", "_merge"]
 
 
-@pytest.mark.parametrize("case, amount", few_of(SIZES, "contiguous", "fp8 in pages"))
+@pytest.mark.parametrize("amount, case", amounts(SIZES, few=["contiguous", "fp8 in pages"]))
 def test_a_wrong_result_is_not_timed(case, amount):
     torch.manual_seed(0)
     problem = decode.Problem(SIZES[case], "cpu", cold=0)

@@ -9,7 +9,7 @@ from flashlib import gluon, torch_ref
 from flashlib.bench import fp8
 from flashlib.bench.common import harness
 from flashlib.bench.common.problem import Size, tensors
-from tests.tiers import few_of
+from tests.tiers import amounts
 
 SIZE = Size(1, 2, 2, 150, 64, True)
 
@@ -53,7 +53,7 @@ def test_a_wrong_result_is_not_timed(on_a_cpu, monkeypatch):
         fp8.measure(SIZE)
 
 
-@pytest.mark.parametrize("kind, amount", few_of(fp8.KINDS, "positive"))
+@pytest.mark.parametrize("amount, kind", amounts(fp8.KINDS, few=["positive"]))
 def test_errors_are_against_fp64_on_the_same_tensors(kind, amount, on_a_cpu):
     torch.manual_seed(0)
     row = fp8.errors(kind, 130)

@@ -18,7 +18,7 @@ from flashlib import torch_ref  # noqa: E402
 from flashlib.bench import models, models_writing  # noqa: E402
 from flashlib.bench.common import harness  # noqa: E402
 from flashlib.interop import transformers as course  # noqa: E402
-from tests.tiers import few_of  # noqa: E402
+from tests.tiers import amounts  # noqa: E402
 
 SMALL = {
     "num_hidden_layers": 2, "hidden_size": 48, "intermediate_size": 64, "num_attention_heads": 3,
@@ -98,7 +98,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("mistake, amount", few_of(WRONG, "no gradient of K", "NaN in a gradient"))
+@pytest.mark.parametrize("amount, mistake", amounts(WRONG, few=["no gradient of K", "NaN in a gradient"]))
 def test_a_wrong_one_is_left_out(verifier, mistake, amount):
     name = wrong("wrong_" + mistake.replace(" ", "_"), WRONG[mistake])
     errors, left_out = verifier.verified(N, {"eager": "eager", "wrong": name})

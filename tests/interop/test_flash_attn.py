@@ -10,7 +10,7 @@ from flashlib import torch_ref
 from flashlib.interop import flash_attn
 from tests import oracle
 from tests.kernels import sequences
-from tests.tiers import few_of
+from tests.tiers import amounts
 
 B, N_q, N_k, H, H_k, d = 3, 19, 27, 4, 2, 24
 OPTIONS = [
@@ -88,7 +88,7 @@ def hold_weights(S_dmask, O, v, lengths_q, lengths_k, p):
         torch.testing.assert_close(O_b.double(), right, atol=max(1e-5, 4 * torch.finfo(O.dtype).eps), rtol=0)
 
 
-@pytest.mark.parametrize("options, amount", few_of(OPTIONS, *COMBINED), ids=str)
+@pytest.mark.parametrize("amount, options", amounts(OPTIONS, few=COMBINED), ids=str)
 def test_sequences_of_one_length(options, amount, device, poisoned):
     q, k, v = leaves(device)
     options = made(options, device)
@@ -119,7 +119,7 @@ def offsets(lengths, device):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("options, amount", few_of(OPTIONS, *COMBINED), ids=str)
+@pytest.mark.parametrize("amount, options", amounts(OPTIONS, few=COMBINED), ids=str)
 def test_sequences_of_any_lengths(options, amount, dtype, device, poisoned):
     lengths_q, lengths_k = [7, 0, 19], [20, 4, 3]
     options = made(options, device)

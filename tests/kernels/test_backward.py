@@ -6,9 +6,9 @@ import torch
 
 from flashlib import tiled, torch_ref
 from flashlib.kernels import DEVICE, INTERPRETED, backward, forward
-from tests.fewer import amounts
 from tests.kernels.gradients import check
 from tests.kernels.test_forward import HALF
+from tests.tiers import amounts
 
 WAYS = [
     {"deterministic": True, "descriptors": False},

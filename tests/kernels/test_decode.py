@@ -14,9 +14,9 @@ from flashlib.kernels.launch import planning
 from flashlib.lm import rotary
 from flashlib.types import Attention
 from tests import oracle
-from tests.fewer import amounts
 from tests.kernels import cached, drawn
 from tests.kernels.test_forward import dot_product_rounding, largest
+from tests.tiers import amounts
 
 LENGTHS = [0, 1, 200, 37, 397]  # ragged; of one, of none
 HALF = [torch.float16, torch.bfloat16]

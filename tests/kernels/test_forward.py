@@ -12,8 +12,8 @@ from flashlib.kernels.ablations import forward as ablated
 from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal, r8_descriptors
 from flashlib.kernels.launch import planning, tile_sizes
 from tests import oracle
-from tests.fewer import amounts
 from tests.kernels.scores import under
+from tests.tiers import amounts
 
 HALF = [torch.float16, torch.bfloat16]
 SMALL = {"B_r": 32, "B_c": 16}  # more than one block at the sizes of the interpreter

@@ -14,7 +14,7 @@ import torch
 from flashlib import kernels
 import triton
 import triton.language as tl
-from tests.fewer import amounts
+from tests.tiers import amounts
 from tests.kernels import every
 
 pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="kernels are compiled here")

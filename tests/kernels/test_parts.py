@@ -12,12 +12,12 @@ from flashlib import masks, torch_ref
 from flashlib.kernels import DEVICE, backward, forward
 from flashlib.types import Grads
 from tests import oracle
-from tests.fewer import amounts
 from tests.kernels import drawn
 from tests.kernels.gradients import hold, reference
 from tests.kernels.test_backward import LSE, SMALL, WAYS, X, tensors
 from tests.kernels.test_forward import HALF
 from tests.masks.test_parts import listed
+from tests.tiers import amounts
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["pointers", "descriptors", "fused"])
 FP32 = torch.float32

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from flashlib.kernels import DEVICE, quantise
-from tests.fewer import amounts
 from tests.kernels import eight
+from tests.tiers import amounts
 
 # B, H, H_k, N_q, N_k, d, dtype
 SIZES = [

@@ -9,7 +9,7 @@ from flashlib.interop import flash_attn
 from flashlib.interop.vllm import pages as vllm_pages
 from flashlib.kernels import append, decode, varlen
 from flashlib.kernels.ablations import decode as in_one
-from tests.fewer import amounts
+from tests.tiers import amounts
 
 pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="kernels are compiled here")
 PAGES, PAGE, MOST, H_k, d = 7, 16, 4, 2, 16

@@ -13,7 +13,7 @@ from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.masking import host_side
 from flashlib.kernels.masking import packed as packing
 from tests import oracle
-from tests.fewer import amounts
+from tests.tiers import amounts
 
 PACKS = {  # lengths of queries and of keys
     "one": ([37], [53]),

@@ -7,9 +7,9 @@ import torch
 from flashlib import masks
 from flashlib.kernels import varlen
 from tests import oracle
-from tests.fewer import amounts
 from tests.kernels import sequences
 from tests.kernels.test_varlen import PACKS, packed
+from tests.tiers import amounts
 
 NAMES = "O", "lse", "dQ", "dK", "dV"
 

@@ -11,7 +11,7 @@ import torch
 from flashlib.lm.cached_attention import gathered
 from flashlib.lm.server import QueueFull, Request, Server, play
 from tests.lm.small import CONFIG, one_thread, small, some, way  # noqa: F401, a fixture for all tests here
-from tests.tiers import few_of
+from tests.tiers import amounts
 
 # In float64 the logits of a request differ by 1e-13, whatever runs beside it: the text is the same for certain.
 MODEL = small(dtype=torch.float64)
@@ -110,7 +110,7 @@ def test_in_float32_both_ways_write_the_same(over):
     check_text(server, records, requests, model)
 
 
-@pytest.mark.parametrize("seed, amount", few_of(range(4), 1))
+@pytest.mark.parametrize("amount, seed", amounts(range(4), few=[1]))
 def test_nothing_is_lost_under_random_traces(seed, amount):
     rng = np.random.default_rng(seed)
     requests = trace(seed=seed, n=25, most=12, arrives=int(rng.integers(1, 100)))

@@ -11,7 +11,7 @@ import pytest
 
 from flashlib import cost, masks, naive, tiled
 from tests import masked, oracle
-from tests.fewer import amounts
+from tests.tiers import amounts
 
 KINDS, SIZES = list(masked.KINDS), masked.SIZES
 BLOCKS = [(1, 1), (3, 4), (4, 3), (5, 7), (64, 64)]

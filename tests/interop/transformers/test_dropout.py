@@ -13,7 +13,7 @@ from flashlib import kernels, masks  # noqa: E402
 from flashlib.interop.transformers import dropping, engines, register  # noqa: E402
 from flashlib.interop.transformers.present import Present  # noqa: E402
 from tests.interop.transformers.families import FAMILIES, N  # noqa: E402
-from tests.tiers import few_of  # noqa: E402
+from tests.tiers import amounts  # noqa: E402
 
 LLAMA = FAMILIES["llama"]
 P = 0.3
@@ -78,7 +78,7 @@ def expected(Q, K, V, mask, causal, scale, drop):
     return P_ij.masked_fill(drop, 0) / (1 - P) @ V
 
 
-@pytest.mark.parametrize("case, amount", few_of(CASES, "window and cap", "documents", "keys with padding"))
+@pytest.mark.parametrize("amount, case", amounts(CASES, few=["window and cap", "documents", "keys with padding"]))
 def test_outputs_and_gradients_are_those_of_the_weights_that_stay(case, amount):
     N_q, N_k, causal, mask = CASES[case]
     g = torch.Generator().manual_seed(1)
@@ -137,7 +137,7 @@ def one_text(family):
     return family._replace(inputs={"input_ids": family.inputs["input_ids"][:1]})
 
 
-@pytest.mark.parametrize("name, amount", few_of(NAMES, "llama", "gpt_oss"))
+@pytest.mark.parametrize("amount, name", amounts(NAMES, few=["llama", "gpt_oss"]))
 def test_a_model_in_training_drops_by_torchs_seed(name, amount):
     family = FAMILIES[name] if name in ("llama", "bert") else one_text(FAMILIES[name])
     register("tested_dropout", "kernels")

@@ -12,8 +12,8 @@ from flashlib.kernels import autograd, backward, decode, forward
 from flashlib.kernels.masking import biases, looked_up
 from flashlib.ring.distributed import call, of_heads
 from tests import biased, oracle
-from tests.fewer import amounts
 from tests.kernels import cached
+from tests.tiers import amounts
 
 triton, tl = kernels.triton, kernels.triton.language
 

@@ -12,9 +12,9 @@ from torch import func
 from flashlib import masks, torch_ref
 from flashlib.kernels import DEVICE, autograd, backward, decode, forward, varlen
 from flashlib.kernels.masking import host_side
-from tests.fewer import amounts
 from tests.kernels import drawn
 from tests.kernels.masking.test_masks import tensors
+from tests.tiers import amounts
 
 X = torch.zeros(2, 2, 8, 16, device=DEVICE)
 CALLS = {

@@ -13,7 +13,7 @@ from flashlib import cost, kernels, masks, naive, tiled, torch_ref
 from flashlib.kernels import backward, decode, forward
 from flashlib.masks.lookups import looked_up
 from flashlib.widgets.mask_lab.numbers import kinds_of
-from tests.fewer import amounts
+from tests.tiers import amounts
 
 triton, tl = kernels.triton, kernels.triton.language
 N = 48

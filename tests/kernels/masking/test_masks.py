@@ -9,9 +9,9 @@ from flashlib.kernels import autograd, backward, forward
 from flashlib.kernels.masking import device_side, host_side, packed
 from flashlib.kernels.masking.device_side import MaskArgs
 from tests import masked, oracle
-from tests.fewer import amounts
 from tests.kernels import drawn, gradients
 from tests.kernels.test_forward import check as check_repeated
+from tests.tiers import amounts
 
 triton, tl = kernels.triton, kernels.triton.language
 

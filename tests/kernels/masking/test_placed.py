@@ -10,10 +10,10 @@ from flashlib.kernels.launch import planning
 from flashlib.kernels.masking import host_side, placed
 from flashlib.kernels.masking.device_side import Closed
 from tests import masked
-from tests.fewer import amounts
 from tests.kernels import drawn, gradients
 from tests.kernels.masking.test_masks import LOADING, SMALL, WAYS, check, one_of, tensors
 from tests.masks.test_parts import draw_runs, listed
+from tests.tiers import amounts
 
 N_Q, N_K = 45, 61
 WAYS_TO_STAND = [  # layouts of the rows and of the keys
