@@ -91,7 +91,7 @@ WIDE = {
     ),
     "slopes of heads": lambda rng, B, H, N_q, N_k: masks.causal() & masks.alibi(masks.alibi_slopes(H)),
     "function of heads": lambda rng, B, H, N_q, N_k: stripes(True, kernel=False),
-    "function of heads with a kernel": lambda rng, B, H, N_q, N_k: stripes(True) & masks.prefix(20),
+    "function of heads with a kernel": lambda rng, B, H, N_q, N_k: stripes(True) & documents(rng, N_k, B=B),
     "function with a kernel": lambda rng, B, H, N_q, N_k: stripes(),
     "score of heads": lambda rng, B, H, N_q, N_k: OF_HEADS & masks.window(20, 3),
     "blocks of whole tiles": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k) & masks.causal(),
