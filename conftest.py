@@ -87,11 +87,11 @@ FOR_GPU = pytest.StashKey[int]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Return more processes than there are cores: much of a notebook is waiting.
+    """Return a process for each core, and more in make test-all, whose tests in the browser wait.
 
-    Of a test in the browser even more is, and make test-all begins with minutes of such tests.
+    In make test one more would save no time: each imports all that the tests need.
     """
-    return cores.usable() + (3 if config.option.backwards else 1)
+    return cores.usable() + (3 if config.option.backwards else 0)
 
 
 @pytest.hookimpl(optionalhook=True)
