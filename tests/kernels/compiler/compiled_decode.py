@@ -35,9 +35,9 @@ def call(attention, group, N_q, d, page, dtype, options):
     of_q = torch.bfloat16 if dtype == torch.float8_e4m3fn else dtype
     shape = (B * N // page, H_K, page, d) if page else (B, H_K, N, d)
     scales = {X: torch.empty(shape[:3]) for X in ("k_scale", "v_scale")} if dtype != of_q else {}
-    table = torch.empty(B, N // page, dtype=torch.int32) if page else None
+    table = torch.arange(B * N // page, dtype=torch.int32).view(B, -1) if page else None  # its numbers are checked
     K, V = torch.empty(shape, dtype=dtype), torch.empty(shape, dtype=dtype)
-    Q, lengths = torch.empty(B, H_K * group, N_q, d, dtype=of_q), torch.empty(B, dtype=torch.int32)
+    Q, lengths = torch.empty(B, H_K * group, N_q, d, dtype=of_q), torch.full((B,), N, dtype=torch.int32)
     attention(Q, K, V, lengths, table, **options, **scales)
 
 
