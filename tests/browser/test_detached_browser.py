@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser.lab import SIZE, NoBrowser
 from tests.required import missing
-from tools import apart
+from tools import detached_browser
 
 pytestmark = pytest.mark.browser
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     try:
-        with apart.chromium(tmp_path_factory.mktemp("apart")) as browser:
+        with detached_browser.chromium(tmp_path_factory.mktemp("browser")) as browser:
             yield browser
     except NoBrowser as reason:
         missing(str(reason))
@@ -32,7 +32,7 @@ def test_what_a_function_makes_is_returned(browser):
 
 
 def test_what_it_throws_is_raised(browser):
-    with pytest.raises(apart.Failed, match="^too late$"):
+    with pytest.raises(detached_browser.Failed, match="^too late$"):
         run(browser, "() => { throw Error('too late'); }")
     assert run(browser, "() => 'and it goes on'") == "and it goes on"
 

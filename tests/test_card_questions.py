@@ -1,4 +1,4 @@
-"""A card asks what the notebook asks above it: the file beside the questions is made from the notebook."""
+"""A card asks what the notebook asks above it: the file next to the questions is made from the notebook."""
 
 import itertools
 
@@ -8,32 +8,33 @@ pytest.importorskip("nbformat")
 
 from flashlib.chapters import CHAPTERS  # noqa: E402
 from flashlib.checks.engine import folders, prediction  # noqa: E402
-from tools import asked, notebooks  # noqa: E402
+from tools import card_questions as cards
+from tools import notebooks  # noqa: E402
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
-def test_cards_ask_what_the_notebook_asks(chapter):
-    made = asked.written(notebooks.read(asked.NOTEBOOKS / f"{chapter.slug}.ipynb"))
+def test_cards_ask_the_questions_of_the_notebook(chapter):
+    made = cards.written(notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb"))
     path = folders.FOLDER / chapter.name / folders.ASKED
     assert (path.read_text(encoding="utf-8") if path.exists() else "") == made, "run: python -m tools.tables"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
-def test_a_card_has_its_question_from_the_beginning(chapter):
-    """A paragraph of more than a card has room for would be cut where it says of what is asked."""
-    texts = asked.texts(notebooks.read(asked.NOTEBOOKS / f"{chapter.slug}.ipynb"))
+def test_a_card_shows_its_question_from_the_beginning(chapter):
+    """A paragraph that is too long for a card would lose its beginning, which gives the context."""
+    texts = cards.texts(notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb"))
     for name, text in texts.items():
-        begins = asked.END.split(asked.plain(asked.asking(text)))[0]
-        assert begins in asked.question(text), f"{name}: shorten its paragraph to {asked.MOST} characters"
+        begins = cards.END.split(cards.plain(cards.asking(text)))[0]
+        assert begins in cards.question(text), f"{name}: shorten its paragraph to {cards.MOST} characters"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
 def test_the_question_is_in_the_cell_just_above_its_card(chapter):
-    """There the card hides its own text: prediction_card.css finds the bold word that begins a paragraph."""
-    cells = notebooks.read(asked.NOTEBOOKS / f"{chapter.slug}.ipynb").cells
+    """There the card hides its own copy: prediction_card.css finds the bold word that begins a paragraph."""
+    cells = notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb").cells
     for above, cell in itertools.pairwise(cells):
-        if found := asked.CARD.match(cell.source):
-            begins = [block for block in asked.BLANK.split(above.source) if block.startswith(asked.MARK)]
+        if found := cards.CARD.match(cell.source):
+            begins = [block for block in cards.BLANK.split(above.source) if block.startswith(cards.MARK)]
             assert above.cell_type == "markdown" and begins, f"{found[1]}: its question is not just above"
 
 
@@ -60,30 +61,30 @@ def test_every_question_is_asked_in_plain_words():
     ],
 )
 def test_a_formula_becomes_a_line(tex, text):
-    assert asked.formula(tex) == text
+    assert cards.formula(tex) == text
 
 
-def test_a_question_takes_what_says_of_what_it_is_and_a_long_one_does_not():
+def test_a_short_question_includes_its_context_and_a_long_one_does_not():
     short = "Once.\n\n**Predict.** A row has $n$ scores, all of them\nequal. What is $l$? Answer with a number."
-    assert asked.question(short) == "A row has n scores, all of them equal. What is l?"
+    assert cards.question(short) == "A row has n scores, all of them equal. What is l?"
     above = "A row.\n\nA score comes. It is 4.\n\n**Predict.** What is $m$?"
-    assert asked.question(above) == "A score comes. It is 4. What is m?"
-    assert asked.question(above.replace("A score", "A score of many " * 30)) == "It is 4. What is m?"
-    assert asked.question(above.replace("A score", "where a score")) == "What is m?", "it goes on after a formula"
-    assert asked.question(above.replace("A score comes", "So it comes")) == "It is 4. What is m?"
-    assert asked.question("## A row\n\n**Predict.** What is $m$?") == "What is m?"
+    assert cards.question(above) == "A score comes. It is 4. What is m?"
+    assert cards.question(above.replace("A score", "A score of many " * 30)) == "It is 4. What is m?"
+    assert cards.question(above.replace("A score", "where a score")) == "What is m?", "it goes on after a formula"
+    assert cards.question(above.replace("A score comes", "So it comes")) == "It is 4. What is m?"
+    assert cards.question("## A row\n\n**Predict.** What is $m$?") == "What is m?"
     long = (
         f"**Predict.** First a fact. {'And a question that is long ' * 12}enough by itself? Then an instruction."
     )
-    assert asked.question(long).startswith("And a question") and asked.question(long).endswith("itself?")
+    assert cards.question(long).startswith("And a question") and cards.question(long).endswith("itself?")
     taken = (
         f"{'It is long. ' * 40}Take $n = 3$ ranks.\n\n**Predict.** How many copies are there in all, and how long?"
     )
-    assert asked.question(taken) == "Take n = 3 ranks. How many copies are there in all, and how long?"
-    assert asked.question(taken.replace("Take", "Let")).startswith("How many copies")
+    assert cards.question(taken) == "Take n = 3 ranks. How many copies are there in all, and how long?"
+    assert cards.question(taken.replace("Take", "Let")).startswith("How many copies")
     fits = long.replace("And a question that is long " * 8, "")
-    assert asked.question(fits).startswith("First a fact. And a question"), "its paragraph fits"
+    assert cards.question(fits).startswith("First a fact. And a question"), "its paragraph fits"
     items = (
         "**Predict.** Make guesses.\n\n- `one`: the **first**. Is it so?\n- `two`: the\n  second.\n\nLater text."
     )
-    assert asked.question(items) == "Make guesses. `one`: the first. Is it so? `two`: the second."
+    assert cards.question(items) == "Make guesses. `one`: the first. Is it so? `two`: the second."

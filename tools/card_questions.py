@@ -1,8 +1,8 @@
-"""What the cards of a chapter ask: the question's own sentences, from the text of its notebook.
+"""The questions on the cards of a chapter, taken from the text of its notebook.
 
-The notebook is where a question stands. A card shows it too, since it may be read alone. `flashlib` has no
-notebooks, so `python -m tools.tables` writes what they ask beside the questions, into a file `asked.txt` of each
-chapter. Formulas become what a card can set: names such as B_r, powers such as 2^20, `code`.
+A question is written in the notebook. Its card repeats it, since the card may be read alone. `flashlib` has no
+notebooks, so `python -m tools.tables` writes these sentences into a file `asked.txt` in the folder of each
+chapter. Formulas become text that a card can show: names such as B_r, powers such as 2^20, `code`.
 """
 
 import re
@@ -16,9 +16,9 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 HEAD = "# Written by python -m tools.tables, from the notebook: what its cards ask.\n"
 MARK = "**Predict.**"
 CARD = re.compile(r'^checks\.predict\("(\w+)"\)$')
-MOST = 360  # characters: up to so many, a card has a paragraph from its beginning, which says of what is asked
-LEAST = 100  # characters: a question of less is understood with the sentences before it only
-ALONE = 30  # characters: one of less needs even a part of that
+MOST = 360  # characters: a paragraph of at most so many is shown whole, since its beginning gives the context
+LEAST = 100  # characters: a shorter question needs the sentences before it to be understood
+ALONE = 30  # characters: a still shorter one needs the paragraph before it
 BLANK = re.compile(r"\n\s*\n")
 END = re.compile(r"(?<=[.?!])\s+(?=[A-Z`$\"(*])")
 FORMULA = re.compile(r"\$([^$]+)\$")
@@ -35,7 +35,7 @@ WRAPPED = re.compile(r"\\(?:mathrm|text|tilde|hat|bar|operatorname)\s*(?:\{([^{}
 
 
 def written(nb) -> str:
-    """Return the text of the file of a chapter: a line for each card, its name and what it asks."""
+    """Return the text of a chapter's file: a line for each card, with its name and its question."""
     lines = [f"{name}: {text}\n" for name, text in of_chapter(nb).items()]
     return "".join([HEAD, *lines]) if lines else ""
 
@@ -48,7 +48,7 @@ def write() -> None:
 
 
 def of_chapter(nb) -> dict[str, str]:
-    """Return what each card of a notebook asks: {name of the question: text}."""
+    """Return the question of each card of a notebook: {name of the question: text}."""
     return {name: question(text) for name, text in texts(nb).items()}
 
 
@@ -57,7 +57,7 @@ def texts(nb) -> dict[str, str]:
     found, text, before = {}, "", ""
     for cell in nb.cells:
         if cell.cell_type == "markdown":
-            text = before = f"{before}\n\n{cell.source}"  # of cells that nothing stands between
+            text = before = f"{before}\n\n{cell.source}"  # of adjacent cells
         elif card := CARD.match(cell.source):
             found[card[1]], before = text, ""
         else:
@@ -66,12 +66,12 @@ def texts(nb) -> dict[str, str]:
 
 
 def asking(text: str) -> str:
-    """Return the paragraph that asks, of the Markdown above a card."""
+    """Return the paragraph with the question, from the Markdown above a card."""
     return BLANK.split(text.rpartition(MARK)[2].strip())[0]
 
 
 def question(text: str) -> str:
-    """Return the sentences that ask, with those before them that say of what: a card may be read alone."""
+    """Return the question with the sentences before it that give its context, since a card may be read alone."""
     above, _, below = text.rpartition(MARK)
     first, *others = BLANK.split(below.strip())
     items = re.findall(r"^- (.*(?:\n  .*)*)", others[0], re.MULTILINE) if others else []
@@ -85,15 +85,16 @@ def question(text: str) -> str:
     while begin and len(" ".join(sentences[begin:end])) < LEAST:
         begin -= 1
     asks = " ".join(sentences[begin:end])
-    bare = asking[0] == 0 and not items  # no sentence before it says of what
+    bare = asking[0] == 0 and not items  # no sentence before it gives the context
     return f"{_before(above, asks)} {asks}".strip() if bare or len(asks) < ALONE else asks
 
 
 def _before(text, asks):
-    """Return the last paragraph of prose; its last sentence if a card has no room for more.
+    """Return the last paragraph of prose, or its last sentence if a card has no room for more.
 
-    That sentence only for the shortest question, or where it says what to take. "" if a formula, a list or a
-    heading stands there, or what goes on after one. What asks, or begins with "It", is not understood alone.
+    The last sentence alone is used only for the shortest questions, or if it says what to assume. "" if a formula,
+    a list or a heading comes last, or a sentence that continues one. A question, or a sentence that begins with
+    "It", cannot be understood alone.
     """
     block = BLANK.split(text.strip())[-1]
     if not re.match(r"[A-Z0-9`*$](?!\$)", block):
@@ -106,14 +107,14 @@ def _before(text, asks):
 
 
 def plain(text: str) -> str:
-    """Return Markdown with formulas as a card sets it."""
+    """Return Markdown as the text that a card shows."""
     text = FORMULA.sub(lambda found: formula(found[1]), " ".join(text.split()))
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
     return re.sub(r"\*{1,2}([^*]+)\*{1,2}", r"\1", text)
 
 
 def formula(tex: str) -> str:
-    """Return a formula in a line, as a card sets it."""
+    """Return a formula as a line of text."""
     tex = FRACTION.sub(r"\1 / \2", tex)
     tex = ROOT.sub(r"√\1", tex)
     tex = WRAPPED.sub(lambda found: found[1] or found[2], tex)

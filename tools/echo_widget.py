@@ -1,11 +1,11 @@
-"""The least widget: a slider asks Python, which answers, and nothing is drawn. Its time is JupyterLab's own."""
+"""The smallest widget: a slider asks Python, which answers; nothing is drawn. Its time is JupyterLab's own."""
 
 import anywidget
 import traitlets
 
 
 class Echo(anywidget.AnyWidget):
-    """A slider; Python answers with its value. Has what tools/measure_widgets.py asks of a widget."""
+    """A slider; Python answers with its value. It has the attributes that tools/measure_widgets.py uses."""
 
     _esm = """
     export default {

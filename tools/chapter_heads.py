@@ -1,4 +1,4 @@
-"""The head of a chapter: its title, the line that says where it stands in the course, and how long it takes.
+"""The head of a chapter: its title, the line that says where in the course it is, and how long it takes.
 
 All three are computed, and so is the title in the link to the next chapter. `tools.notebooks` and `tools.tables`
 write them.
@@ -15,7 +15,7 @@ NEXT = re.compile(r"^Next: \[[^\]]*\]\((\d\d)_\w+\.ipynb\)", re.MULTILINE)
 
 
 def stated(nb):
-    """Return a copy of a chapter whose head has its title, says where it stands and how long it takes."""
+    """Return a copy of a chapter whose head has its title, its place in the course and the time it takes."""
     nb = minutes.stated(nb)
     head = nb.cells[0]
     title = TITLE.match(head.source)
@@ -30,7 +30,7 @@ def stated(nb):
 
 
 def line(of_it: Chapter) -> str:
-    """Return the line of a chapter, Markdown; "" for the first, which has the routes themselves."""
+    """Return the line of a chapter, in Markdown; "" for the first chapter, which lists the routes."""
     if of_it is CHAPTERS[0]:
         return ""
     part = f"in the part *{of_it.part}*"
@@ -43,7 +43,7 @@ def line(of_it: Chapter) -> str:
 
 
 def _link(found):
-    """Return the link to a chapter, if there is one of that number, with title and file as registered."""
+    """Return the link to the chapter of that number, with its registered title and file; else what was found."""
     to = next((c for c in CHAPTERS if c.number == found[1]), None)
     return f"Next: [{to.number} · {to.title}]({to.slug}.ipynb)" if to else found[0]
 

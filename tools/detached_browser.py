@@ -1,7 +1,7 @@
-"""A Chromium that goes on while playwright has left it: what is attached to a page takes time from it.
+"""A Chromium that keeps running while playwright is detached, since an attached debugger slows a page down.
 
-Playwright listens to all that a page sends and receives. Each message of Jupyter is taken apart once more in node
-and in Python, 10 ms of a core for a change of a setting, while on two cores the browser and Jupyter need both.
+Playwright listens to everything that a page sends and receives. It parses each message of Jupyter again in node
+and in Python: 10 ms of a core for a change of a setting, while the browser and Jupyter need both cores.
 """
 
 import json
@@ -13,12 +13,12 @@ from pathlib import Path
 from tests.browser import lab as browsing
 
 FLAGS = ["--headless=new", "--remote-debugging-port=0", "--no-default-browser-check", "--hide-scrollbars"]
-START = 30  # seconds until it listens
-EVERY = 0.5  # seconds between two looks at a page's title, which cost the browser little
+START = 30  # seconds within which Chromium must listen
+EVERY = 0.5  # seconds between two reads of the page's title, which are cheap for the browser
 DONE = "done"
 
-# What runs goes on in the page. Its end stands in the title, which can be read without being attached. The page
-# keeps what it asked for meanwhile.
+# The script runs on in the page. At its end it sets the title, which can be read without being attached. The
+# page records its requests meanwhile.
 BEGIN = """([run, asked, pause, done]) => {
     performance.clearResourceTimings();
     const begun = new Promise((go) => setTimeout(go, pause)).then(() => eval(run)(asked));
@@ -26,49 +26,49 @@ BEGIN = """([run, asked, pause, done]) => {
         document.title = done;
         return { ...outcome, requests: performance.getEntriesByType("resource").map(({ name }) => name) };
     };
-    window.apart = begun.then((value) => ended({ value }), (error) => ended({ error: error.message }));
+    window.detached = begun.then((value) => ended({ value }), (error) => ended({ error: error.message }));
 }"""
 
 
 class Failed(Exception):
-    """What ran in the page threw this."""
+    """The script in the page threw this error."""
 
 
-class Apart:
-    """A Chromium with one page. Has what `tests.browser.lab.opened` asks of a browser."""
+class DetachedBrowser:
+    """A Chromium with one page, with the attributes of a browser that `tests.browser.lab.opened` uses."""
 
     def __init__(self, playwright, port):
         self.playwright, self.port = playwright, port
-        self.requests = []  # addresses that the page asked for while nothing was attached to it
+        self.requests = []  # addresses that the page requested while detached
         self._attach()
 
     def _attach(self):
         self._browser = self.playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{self.port}")
         (self.page,) = self._browser.contexts[0].pages
-        self.page.set_viewport_size(browsing.SIZE)  # this goes whenever playwright does
+        self.page.set_viewport_size(browsing.SIZE)  # which is lost whenever playwright detaches
 
     @property
     def version(self):
         return self._browser.version
 
     def new_page(self, viewport):
-        """Return the page that there is."""
+        """Return the only page."""
         assert viewport == browsing.SIZE
         return self.page
 
     def run(self, script, asked, *, pause, timeout):
-        """Return what a function of JavaScript makes of `asked` in the page, with nothing attached to it.
+        """Call a JavaScript function with `asked` in the page while detached; return its result.
 
-        It begins after a pause in ms, when the page rests again. Raises Failed for what it throws. After `timeout`
-        seconds it is waited for with playwright attached. The page is a new object then, see `page`.
+        It starts after a pause in ms, when the page is idle again. Raises Failed with what it throws. After
+        `timeout` seconds playwright attaches again and waits. Afterwards `page` is a new object.
         """
         self.page.evaluate(BEGIN, [f"({script})", asked, pause, DONE])
-        self._browser.close()  # the connection: the browser goes on
+        self._browser.close()  # closes the connection, not the browser
         end = time.monotonic() + timeout
         while self._title() != DONE and time.monotonic() < end:
             time.sleep(EVERY)
         self._attach()
-        outcome = self.page.evaluate("() => window.apart")
+        outcome = self.page.evaluate("() => window.detached")
         self.requests += outcome["requests"]
         if "error" in outcome:
             raise Failed(outcome["error"])
@@ -81,7 +81,7 @@ class Apart:
 
 @contextmanager
 def chromium(folder: Path):
-    """Yield an Apart, whose data lives in the folder; raises NoBrowser as `tests.browser.lab.chromium` does."""
+    """Yield a DetachedBrowser that keeps its data in the folder; raises NoBrowser as `browsing.chromium` does."""
     path, sync_playwright = browsing.needed()
     data, size = folder / "browser", "{width},{height}".format_map(browsing.SIZE)
     flags = [*browsing.FLAGS, *FLAGS, f"--user-data-dir={data}", f"--window-size={size}"]
@@ -89,7 +89,7 @@ def chromium(folder: Path):
     process = subprocess.Popen([path, *flags, "about:blank"], stdin=nothing, stdout=nothing, stderr=nothing)
     try:
         with sync_playwright() as playwright:
-            yield Apart(playwright, _port(data / "DevToolsActivePort"))
+            yield DetachedBrowser(playwright, _port(data / "DevToolsActivePort"))
     finally:
         process.terminate()
         process.wait(20)
