@@ -88,7 +88,8 @@ def test_nothing_is_left_to_fill_in():
     """`tools.new_exercise` marks with TODO what is to be replaced."""
     inside = (path for folder in (folders.FOLDER, answers.FOLDER) for path in folder.rglob("*.*"))
     paths = [*(path for path in inside if path.suffix in (".py", ".txt")), *(ROOT / "notebooks").glob("*.ipynb")]
-    assert not [path for path in paths if "TODO" in path.read_text(encoding="utf-8")]
+    left = [path.relative_to(ROOT).as_posix() for path in paths if "TODO" in path.read_text(encoding="utf-8")]
+    assert not left, f"fill in what says TODO in {', '.join(left)}"
 
 
 def test_an_exercise_without_a_solution_is_named():
