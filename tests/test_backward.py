@@ -1,4 +1,4 @@
-"""The gradients of naive and tiled equal autograd and finite differences, and are metered like the forward."""
+"""The gradients of naive and tiled equal autograd and finite differences, and are metered like O and lse."""
 
 import ast
 import inspect
@@ -14,14 +14,14 @@ BLOCKS = [(1, 1), (3, 4), (8, 5), (16, 16), (100, 100)]
 
 
 def problem(rng, N_q, N_k, d, dtype=np.float64, **options):
-    """Return Q, K, V, O, lse, dO as the backward pass takes them."""
+    """Return Q, K, V, O, lse, dO for the backward pass."""
     Q, K, V = oracle.inputs(rng, N_q, N_k, d, dtype)
     O, lse = naive.attention(Q, K, V, **options)
     return Q, K, V, O, lse, rng.standard_normal((N_q, d)).astype(dtype)
 
 
 def autograd(Q, K, V, dO, *, causal=False, scale=None):
-    """Return dQ, dK, dV of torch's autograd through plain attention in fp64, without rows that see nothing."""
+    """Return dQ, dK, dV from torch's autograd through plain attention in fp64, without rows that see nothing."""
     torch = pytest.importorskip("torch")
     Q, K, V, dO = (torch.from_numpy(X.astype(np.float64)) for X in (Q, K, V, dO))
     for X in (Q, K, V):

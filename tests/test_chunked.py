@@ -1,4 +1,4 @@
-"""Attention in chunks is attention, for every chunk size, and holds no more than a chunk of scores."""
+"""Attention in chunks equals attention, for every chunk size, and stores at most a chunk of scores."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Closed forms where they can be worked out by hand, and their limits; test_memory holds them to the byte."""
+"""Closed forms where they can be worked out by hand, and their limits; test_memory checks them to the byte."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ FORMS = [
 ]
 
 
-def test_flops_by_the_convention():
+def test_flops_follow_the_convention():
     assert cost.flops(4096, 4096, 64) == 4 * 4096**2 * 64
     assert cost.flops(4096, 4096, 64, causal=True) == 2 * 4096**2 * 64
 
@@ -104,7 +104,7 @@ def test_bad_blocks_are_refused():
 
 
 class Counting(np.ndarray):
-    """An array that counts, in `done`, the numbers that each kind of arithmetic works on."""
+    """An array that counts, in `done`, how many numbers each kind of arithmetic processes."""
 
     done: Counter
 
@@ -146,7 +146,7 @@ def operations(attention, arrays, **options):
 def test_counted_operations_equal_the_closed_forms(causal, rng):
     for _ in range(60):
         N_q, N_k, d, B_r, B_c = case = tuple(int(n) for n in rng.integers([1, 1, 1, 1, 1], [20, 20, 6, 9, 9]))
-        if causal and N_k < N_q:  # rows that see no key have a state that came from no Counting array
+        if causal and N_k < N_q:  # the state of rows that see no key comes from no Counting array
             continue
         arrays, tiles = oracle.inputs(rng, N_q, N_k, d), {"B_r": B_r, "B_c": B_c, "causal": causal}
         assert operations(naive.attention, arrays, causal=causal) == cost.standard_work(N_q, N_k, d), case
@@ -177,7 +177,7 @@ def test_the_largest_row_block_fits_and_one_row_more_does_not(rng):
 
 @pytest.mark.parametrize("gpu", GPUS.values(), ids=GPUS)
 def test_the_roofline_bends_at_the_ridge(gpu):
-    """Below the ridge the bytes decide, above it the FLOPs; at it both take the same time."""
+    """Below the ridge point bytes limit the speed, above it FLOPs; at the ridge point both take the same time."""
     traffic = Traffic(read=10**9)
     for share in (0.5, 1, 2):
         flops = share * gpu.ridge * traffic.total

@@ -15,7 +15,7 @@ MODULES = {
     for path in sorted((ROOT / "flashlib").rglob("*.py"))
 }
 
-# The rooms of flashlib from the ground up, and what each may import: only rooms that stand above it in this list.
+# The rooms of flashlib from the ground up, and what each may import: only rooms above it in this list.
 # A room is a folder with what has no room of its own below it, or a file on top.
 ROOMS = {
     "language": "",
@@ -79,9 +79,9 @@ ROOMS = {
     "checks.engine, interop.transformers, ring.distributed, ring.processes, bench.common",
 }
 
-# Implementations of which none imports another: the lines that they have in common are the lesson, and sharing
-# them would hide it. The fifth rung of Hopper's ladder is the fourth with other registers; those of its backward
-# have one producer, the second's.
+# Implementations that must not import each other: the lines that they have in common are the lesson, and sharing
+# them would hide it. The fifth rung of Hopper's ladder is the fourth with different registers; the rungs of its
+# backward pass share the producer of the second.
 APART = [
     r"flashlib\.(softmax|naive|tiled|chunked|torch_ref)",
     r"flashlib\.kernels\.(softmax|forward|append)",
@@ -113,7 +113,7 @@ def allowed(room):
 
 
 class WithoutTypes(ast.NodeTransformer):
-    """Drops what stands under `if TYPE_CHECKING:`, which editors read and Python does not run."""
+    """Drops the code under `if TYPE_CHECKING:`, which editors read and Python does not run."""
 
     def visit_If(self, node):
         self.generic_visit(node)
@@ -138,7 +138,7 @@ def imports_of(name, text, is_package=False):
 
 
 def forbidden(name, text, is_package=False):
-    """Return what the module `name` imports of flashlib and may not."""
+    """Return what the module `name` imports from flashlib but must not."""
     room = room_of(name)
     assert room in ROOMS, f"{name} has no room: say in ROOMS what may be imported there"
     imported = imports_of(name, text, is_package)
@@ -164,7 +164,7 @@ def test_no_room_may_import_upward():
         assert not above, f"{room} may import {above}, which do not stand above it in ROOMS"
 
 
-def test_every_room_is_there_and_what_it_may_import_is_imported():
+def test_every_room_exists_and_imports_what_it_may_import():
     used = {room: set() for room in ROOMS}
     for name, path in MODULES.items():
         imported = imports_of(name, path.read_text(encoding="utf-8"), path.name == "__init__.py")
@@ -217,7 +217,7 @@ def test_a_forbidden_import_is_found(name, text):
 
 
 def python(code):
-    """Run `code` in a Python of its own, from the root of the repository, and return the finished process."""
+    """Run `code` in a new Python process, from the root of the repository, and return the finished process."""
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 

@@ -1,4 +1,4 @@
-"""HBM counts what is moved, changes no result, and agrees with the closed forms to the byte."""
+"""HBM counts the bytes that are moved, changes no result, and agrees with the closed forms to the byte."""
 
 import numpy as np
 import pytest
