@@ -1,4 +1,4 @@
-"""The same run under torchrun: this process is one of the ranks that it has started, on one host or on several."""
+"""`run` under torchrun: this process is one of the ranks that torchrun has started, on one host or several."""
 
 import atexit
 import os
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from flashlib.ring.processes import told, values, waits
+from flashlib.ring.processes import failure_report, packing, waits
 
 
 def started() -> bool:
@@ -15,27 +15,27 @@ def started() -> bool:
 
 
 def run(function: Callable, arguments: tuple, ranks: int | None, seconds: float, backend: str) -> list[Any]:
-    """Return on every rank what all ranks returned; an error is raised on the rank that has it.
+    """Return on every rank what all ranks returned; an error is raised only on the rank where it occurs.
 
-    The group stays for further runs: `backend` and `seconds` are those of the first one.
+    Further runs use the same group, with the `backend` and `seconds` of the first run.
     """
     import torch.distributed as dist
 
-    there = int(os.environ["WORLD_SIZE"])
-    if ranks not in (None, there):
+    running = int(os.environ["WORLD_SIZE"])
+    if ranks not in (None, running):
         raise ValueError(
-            f"run() asks for {ranks} ranks and torchrun has started {there}: give both the same number"
+            f"run() asks for {ranks} ranks and torchrun has started {running}: give both the same number"
         )
-    if not dist.is_initialized():  # a second group would meet what the first has left in torchrun's store
+    if not dist.is_initialized():  # a second group would read what the first has left in torchrun's store
         dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
         atexit.register(_leave)
     try:
-        with waits.noted():
-            return [values.unpack(packed) for packed in _from_all(values.pack(function(*arguments)))]
+        with waits.calls_counted():
+            return [packing.unpack(packed) for packed in _gathered(packing.pack(function(*arguments)))]
     except RuntimeError as error:
-        if told.cause(error) == "timed out":
-            place = waits.place_of_error(error)._replace(call="wait")
-            error.add_note(waits.sentence(rank := dist.get_rank(), {rank: place}, set()))
+        if failure_report.cause(error) == "timed out":
+            site = waits.site_of_error(error)._replace(call="wait")
+            error.add_note(waits.sentence(rank := dist.get_rank(), {rank: site}, set()))
         raise
 
 
@@ -46,8 +46,8 @@ def _leave():
         dist.destroy_process_group()
 
 
-def _from_all(packed):
-    """Return the bytes of all ranks. They travel as tensors: of their sizes, then of the bytes, filled up."""
+def _gathered(packed):
+    """Return the bytes of all ranks. They travel as tensors: first their lengths, then the bytes, padded."""
     import torch
     import torch.distributed as dist
 

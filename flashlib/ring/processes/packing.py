@@ -1,4 +1,4 @@
-"""What a rank may return, as bytes: no pickle, so that what comes from another host is data and never code."""
+"""Values that ranks return, packed as bytes without pickle, so that bytes from another host are never code."""
 
 import json
 import sys
@@ -10,24 +10,24 @@ from flashlib import types
 
 NAMED = {cls.__name__: cls for cls in (types.Attention, types.Grads, types.Step, types.BackwardStep)}
 ACCEPTED = "None, numbers, text, tensors, arrays, and lists, tuples, dicts, Attention and Grads of them"
-HEAD = 8  # bytes of the length of what is JSON; the numbers of tensors and arrays follow it
+HEAD = 8  # bytes that hold the length of the JSON; the numbers of tensors and arrays follow it
 
 
 def pack(value: object) -> bytes:
-    """Return a value as bytes; raise TypeError if it has what cannot be sent. Tensors lose their gradient."""
+    """Return a value as bytes; raise TypeError for anything but what is ACCEPTED. Tensors lose their gradient."""
     parts: list[bytes] = []
     text = json.dumps(_plain(value, parts)).encode()
     return b"".join([len(text).to_bytes(HEAD, "little"), text, *parts])
 
 
 def unpack(packed: bytes) -> Any:
-    """Return what was packed; tensors are on the CPU."""
+    """Return the value that was packed; its tensors are on the CPU."""
     end = HEAD + int.from_bytes(packed[:HEAD], "little")
-    return _Reader(packed, end).value(json.loads(packed[HEAD:end]))
+    return _Unpacker(packed, end).value(json.loads(packed[HEAD:end]))
 
 
 def _plain(value, parts):
-    """Return a value as JSON can hold it; the numbers of tensors and arrays are appended to `parts`."""
+    """Return a value that JSON can hold; the numbers of tensors and arrays are appended to `parts`."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray | np.generic):
@@ -63,8 +63,8 @@ def _tensor(value, parts):
     return ["tensor", str(value.dtype).removeprefix("torch."), list(value.shape), len(parts[-1])]
 
 
-class _Reader:
-    """Makes values of what JSON held; the numbers of tensors and arrays stand in `packed`, from `at` on."""
+class _Unpacker:
+    """Makes values of what JSON held; the numbers of tensors and arrays are in `packed`, starting at `at`."""
 
     def __init__(self, packed, at):
         self.packed, self.at = packed, at
