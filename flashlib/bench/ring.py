@@ -39,7 +39,7 @@ import torch.distributed as dist
 from flashlib import masks
 from flashlib.bench.common import harness, records, sampled
 from flashlib.masks.parts import count
-from flashlib.ring import heads, layouts
+from flashlib.ring import head_groups, layouts
 from flashlib.ring.distributed import all_gather, copy_engines, link, ring, two_d, ulysses
 from flashlib.types import Record
 
@@ -51,7 +51,7 @@ DISTRIBUTED = (
     "all_gather", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu", "on_hopper", "ring",
     "signals", "two_d", "ulysses",
 )  # fmt: skip
-SOURCES = "heads", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
+SOURCES = "head_groups", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
 
 
 class Size(NamedTuple):
@@ -152,7 +152,7 @@ class Problem:
     def own(self, way: Way) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         """Return Q, K, V and dO as a way takes them on this rank, and the positions of their rows."""
         P, me = dist.get_world_size(), dist.get_rank()
-        runs = (range(self.size.N),) if way.whole else heads.runs(self.size.N, P, me, way.layout, way.heads)
+        runs = (range(self.size.N),) if way.whole else head_groups.runs(self.size.N, P, me, way.layout, way.heads)
         at = torch.cat([torch.arange(run.start, run.stop, run.step) for run in runs]).to(self.device)
         return tuple(X if way.whole else X[:, :, at] for X in self.whole), at
 

@@ -11,7 +11,7 @@ its rows, and chapter 03's monoid merges them. In one process, with NumPy alone:
     programs    what a rank does: ring, all_gather, and the same backward
     play        ranks on their way: by the time that tiles and copies take, or at random
     schedules   all orders of small programs
-    heads       Ulysses: heads exchanged for rows; and both ways at once
+    head_groups groups of ranks that share heads; ulysses: they exchange heads for rows
     cost        tiles, bytes, steps and memory of every way, in closed form
 
 Over processes: `agree`, by which ranks compare what they were given; `processes`, which starts them;

@@ -17,7 +17,7 @@ from flashlib import cost, masks
 from flashlib.inputs import check_block_sizes, check_counts
 from flashlib.masks.parts import count
 from flashlib.ring import hops
-from flashlib.ring.heads import check_group, kv_heads, own_heads, pieces
+from flashlib.ring.head_groups import check_group, kv_heads, own_heads, pieces
 from flashlib.types import DType
 
 
@@ -64,7 +64,7 @@ def ring(problem: Problem, ranks: int, layout: str = "zigzag", *, backward: bool
 
 
 def ulysses(problem: Problem, ranks: int, layout: str = "contiguous", *, backward: bool = False) -> Cost:
-    """Return the Cost of Ulysses: `heads.forward` or, with `backward`, `heads.backward`, in one group."""
+    """Return the Cost of Ulysses: `ulysses.forward` or, with `backward`, `ulysses.backward`, in one group."""
     return both(problem, ranks, layout, heads=ranks, backward=backward)
 
 
@@ -86,7 +86,7 @@ def all_gather(problem: Problem, ranks: int, layout: str = "zigzag", *, backward
 
 
 def both(problem: Problem, ranks: int, layout: str = "zigzag", *, heads: int, backward: bool = False) -> Cost:
-    """Return the Cost of groups of `heads` ranks, and a ring of groups: of `heads.forward` or `heads.backward`.
+    """Return the Cost of groups of `heads` ranks that form a ring, of `ulysses.forward` or `ulysses.backward`.
 
     Raises TypeError or ValueError, as for every way, for sizes that are no whole numbers, another dtype or layout,
     a mask that does not fit, or heads that do not divide ranks.

@@ -14,14 +14,14 @@ from flashlib.inputs import (
     resolve_scale,
 )
 from flashlib.masks import parts as items
-from flashlib.ring import heads as in_groups
-from flashlib.ring import layouts, programs
+from flashlib.ring import layouts, programs, ulysses
 from flashlib.ring.commands import Fault
-from flashlib.ring.heads import Member, check_group, runs
+from flashlib.ring.head_groups import check_group, runs
 from flashlib.ring.hops import Plan, plan
 from flashlib.ring.play import TIMES, Event, Play, Times, shuffled, timed
 from flashlib.ring.rank import Rank
 from flashlib.ring.schedules import Report, tried
+from flashlib.ring.ulysses import Member
 from flashlib.types import Attention, Grads
 
 
@@ -130,7 +130,7 @@ def events(
     after: (O, lse, dO) for the backward pass. program: what each rank does, a function of a Rank that returns a
     generator of commands, whose last value is the rank's Attention or Grads; None: `programs.ring` or, with
     `after`, `programs.ring_backward`. heads: how many ranks share the heads of a group, a divisor of ranks, see
-    `heads`; with `ranks` of them it is Ulysses. times: how long a tile and a copy take. seed: of an order at
+    `head_groups`; with `ranks` of them it is Ulysses. times: how long a tile and a copy take. seed: of an order at
     random; None: the order that the times give. The other arguments and what is raised: see `attention`.
     """
     make = _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads)
@@ -194,7 +194,7 @@ def _in_order(play, seed):
 
 def _program(is_backward, heads):
     if heads > 1:
-        return in_groups.backward if is_backward else in_groups.forward
+        return ulysses.backward if is_backward else ulysses.forward
     return programs.ring_backward if is_backward else programs.ring
 
 

@@ -13,7 +13,7 @@ from flashlib import masks
 from flashlib.inputs import check_causal, check_shapes, check_tensors, resolve_scale
 from flashlib.masks import Mask
 from flashlib.masks.parts import Runs, count
-from flashlib.ring import agree, heads, hops, layouts
+from flashlib.ring import agree, head_groups, hops, layouts
 from flashlib.ring.distributed import local, of_heads
 from flashlib.ring.distributed.link import Link
 from flashlib.types import Attention
@@ -77,8 +77,8 @@ class Call(NamedTuple):
 
     def heads_of(self, member: int) -> tuple[slice, slice]:
         """Return the heads of Q, and of K and V, of a member of the group of heads."""
-        own = heads.own_heads(self.H[0], self.heads.size, member)
-        kv = heads.kv_heads(own, *self.H)
+        own = head_groups.own_heads(self.H[0], self.heads.size, member)
+        kv = head_groups.kv_heads(own, *self.H)
         return slice(own.start, own.stop), slice(kv.start, kv.stop)
 
 
@@ -281,7 +281,7 @@ def _check_cut(way, axes, layout, ranks):
     P, size = axes[0].size * axes[1].size, axes[1].size if way.in_pieces else 1
     for name, sizes in zip(("Q", "K"), zip(*ranks, strict=True), strict=True):
         N = sum(sizes)
-        expected = tuple(count(heads.runs(N, P, r, layout, size)) for r in range(P))
+        expected = tuple(count(head_groups.runs(N, P, r, layout, size)) for r in range(P))
         if sizes != expected:
             raise ValueError(
                 f"the ranks of {way.name} have {_listed(sizes)} rows of {name}; {N} rows in a {layout} layout are "
@@ -298,7 +298,7 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
     ring, of = axes
     (B, H), H_k = Q.shape[:2], K.shape[1]
     masks.fitted(mask, False, B, H, N_q, N_k)
-    own = heads.own_heads(H, of.size, of.me)
+    own = head_groups.own_heads(H, of.size, of.me)
     if of.size > 1:
         mask = of_heads.part(mask, own.start, own.stop)
     where = Where(mask, N_q, N_k, ring.size, ring.me, layout, ask=Q.device.type == "cpu")
@@ -308,7 +308,7 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
         else tuple(layouts.runs(N, of.size, m, layout) for m in range(of.size))
         for N in (N_q, N_k)
     ]  # fmt: skip
-    kv = heads.kv_heads(own, H, H_k)
+    kv = head_groups.kv_heads(own, H, H_k)
     taken = [h // (H // H_k) - kv[0] for h in own]
     computes = local.Local(module or local.of(Q.device), taken)
     return Call(ring, of, planned(way.plan, where), (H, H_k), *held, scale, computes, link)
@@ -317,7 +317,7 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
 def _held(N, ring, at, layout, size):
     """Return the pieces of members, among what their group holds: one after the other."""
     n = count(layouts.runs(N, ring, at, layout))
-    return tuple(heads.pieces((range(n),), size))
+    return tuple(head_groups.pieces((range(n),), size))
 
 
 @functools.lru_cache(maxsize=KEPT)

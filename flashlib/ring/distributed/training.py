@@ -18,8 +18,7 @@ import torch
 
 from flashlib.inputs import check_counts
 from flashlib.masks import parts
-from flashlib.ring import agree, layouts
-from flashlib.ring import heads as heads_of_groups
+from flashlib.ring import agree, head_groups, layouts
 from flashlib.ring.distributed import link
 from flashlib.ring.distributed.call import axis
 
@@ -113,5 +112,5 @@ class _Mean(torch.autograd.Function):
 
 def _positions(N, P, me, layout, heads):
     layouts.check_cut(P, layout)
-    heads_of_groups.check_group(P, heads)
-    return parts.positions(heads_of_groups.runs(N, P, me, layout, heads))
+    head_groups.check_group(P, heads)
+    return parts.positions(head_groups.runs(N, P, me, layout, heads))

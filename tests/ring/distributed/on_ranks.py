@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 from flashlib import masks, torch_ref
 from flashlib.masks.parts import count
-from flashlib.ring import heads, layouts
+from flashlib.ring import head_groups, layouts
 from flashlib.ring.distributed import all_gather, gradients, ring, two_d, ulysses
 from tests import masked, oracle
 
@@ -115,7 +115,7 @@ def place(way, group):
 
 def own(N, P, me, layout, size):
     """Return the positions of a rank's tokens."""
-    runs = heads.runs(N, P, me, layout, size)
+    runs = head_groups.runs(N, P, me, layout, size)
     found = [i for run in runs for i in run]
     assert len(found) == count(runs)
     return found
