@@ -48,8 +48,8 @@ SAMPLE = 8  # rows and keys of each rank that are verified
 TURNS = 5
 PREDICTED = 4, 8  # ranks
 DISTRIBUTED = (
-    "all_gather", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu", "on_hopper", "ring",
-    "signals", "two_d", "ulysses",
+    "agreements", "all_gather", "axes", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu",
+    "on_hopper", "ring", "signals", "two_d", "ulysses",
 )  # fmt: skip
 SOURCES = "head_groups", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
 

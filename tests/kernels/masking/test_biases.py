@@ -10,7 +10,7 @@ from torch import func
 from flashlib import kernels, masks, sink, torch_ref
 from flashlib.kernels import autograd, backward, decode, forward
 from flashlib.kernels.masking import biases, looked_up
-from flashlib.ring.distributed import call, of_heads
+from flashlib.ring.distributed import agreements, of_heads
 from tests import biased, oracle
 from tests.kernels import cached
 from tests.tiers import amounts
@@ -292,8 +292,9 @@ def test_what_would_be_lost_is_refused():
         decode.attention(X[:, :, :1], X, X, mask=early)
     with pytest.raises(ValueError, match="a mask that depends on how far"):
         decode.attention(X[:, :, :1], X, X, mask=masks.bias(T8[:1, :1]), shared=4)
-    with pytest.raises(ValueError, match="a bias of the mask requires a gradient, and ranks give it none"):
-        call._checked(X, X, X, "contiguous", False, mask & masks.causal(), None, None)
+    with pytest.raises(ValueError, match="a bias of the mask requires a gradient, which attention over ranks"):
+        arguments = agreements.Arguments(X, X, X, "contiguous", False, mask & masks.causal(), None, None)
+        agreements.checked(arguments, agreements.Agreements())
     mask = masks.bias(T8)
     for d_bias, error in ((T8, TypeError), ([], TypeError), ([T8.double()], TypeError), ([T8[0]], ValueError)):
         with pytest.raises(error, match="d_bias "):
