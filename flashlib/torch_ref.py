@@ -46,7 +46,7 @@ def attention(
 
     S = mask.score(_product(Q.to(dtype), K.to(dtype).mT) * scale, *at)  # (B, H, N_q, N_k)
     S = S.to(Q.dtype).to(dtype)
-    if type(mask) is not masks.Mask:  # a plain Mask hides nothing
+    if mask.conjuncts():  # a plain Mask hides nothing
         S = S.masked_fill(~mask.sees(*at), -torch.inf)
     lse = S.logsumexp(dim=-1)  # (B, H, N_q)
     shift = lse.masked_fill(lse == -torch.inf, 0)  # -inf - (-inf) would be nan

@@ -120,6 +120,11 @@ def _blocks(rng, N_q, N_k):
     return Case(masks.blocks(table, 3, 4), lambda r, c: table[(r + N_q - N_k) // 3, c // 4])
 
 
+def _dense(rng, N_q, N_k):
+    table = rng.random((N_q, N_k)) < 0.4
+    return Case(masks.dense(table), lambda r, c: table[r + N_q - N_k, c])
+
+
 def _alibi(rng, N_q, N_k):
     slope = rng.uniform(0.05, 0.8)
     return Case(masks.alibi(slope), score=lambda s, r, c: s - slope * abs(r - c))
@@ -171,6 +176,7 @@ KINDS = {
     "documents": _documents,
     "causal documents": lambda *sizes: _documents(*sizes, causal=True),
     "blocks": _blocks,
+    "dense": _dense,
     "stripes": lambda *_: Case(masks.from_function(lambda r, c: (r - c) % 5 == 0), lambda r, c: (r - c) % 5 == 0),
     "nothing": lambda *_: Case(masks.from_function(lambda r, c: (r < c) & (c < r)), lambda r, c: False),
     "alibi": _alibi,

@@ -106,8 +106,9 @@ def _softcap(N, H, device):
 
 
 def _every_fourth(N, H=None):
-    """Return a mask without intervals and without whole tiles, given as a function of rows and keys."""
-    return masks.from_function(lambda r, c: (c <= r) & ((r - c) % 4 == 0))
+    """Return a mask without intervals and without whole tiles, given as a table of scores."""
+    r, c = np.ogrid[:N, :N]
+    return masks.dense((c <= r) & ((r - c) % 4 == 0))
 
 
 def _flex_every_fourth(N, H, device):

@@ -38,7 +38,7 @@ import torch.distributed as dist
 
 from flashlib import masks
 from flashlib.bench.common import harness, records, sampled
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring import heads, layouts
 from flashlib.ring.distributed import all_gather, copy_engines, link, ring, two_d, ulysses
 from flashlib.types import Record

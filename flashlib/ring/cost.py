@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from flashlib import cost, masks
 from flashlib.inputs import check_block_sizes, check_counts
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring import hops
 from flashlib.ring.heads import check_group, kv_heads, own_heads, pieces
 from flashlib.types import DType
@@ -165,7 +165,7 @@ def _tiles(problem, plan):
 def _tiles_of(problem, hop):
     rows, keys = (part.stop - part.start for part in hop[:2])
     blocks = {"B_r": problem.B_r, "B_c": problem.B_c}
-    plain, causal = type(hop.mask) is masks.Mask, hop.mask == masks.causal()
+    plain, causal = not hop.mask.conjuncts(), hop.mask == masks.causal()
     mask = None if plain or causal else hop.mask  # without one it is a closed form, however many rows
     return int(cost.tiles_per_row_block(rows, keys, causal=causal, mask=mask, **blocks).sum())
 

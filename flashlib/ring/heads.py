@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.inputs import check_counts
-from flashlib.masks.parts import Runs, count
+from flashlib.masks.runs import Runs, count
 from flashlib.ring import layouts, programs
 from flashlib.ring.commands import Block, Compute, Receive, Send, Wait
 from flashlib.ring.hops import Plan, sliced

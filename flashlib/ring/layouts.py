@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from flashlib.inputs import check_counts
-from flashlib.masks import parts as items
+from flashlib.masks import runs as items
 
 
 def runs(N: int, P: int, r: int, layout: str) -> items.Runs:

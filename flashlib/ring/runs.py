@@ -13,7 +13,7 @@ from flashlib.inputs import (
     check_shapes,
     resolve_scale,
 )
-from flashlib.masks import parts as items
+from flashlib.masks import runs as items
 from flashlib.ring import heads as in_groups
 from flashlib.ring import layouts, programs
 from flashlib.ring.commands import Fault

@@ -411,6 +411,7 @@ READ = {
     "tree(<2 sequences of 2 candidates>)": masks.tree([[-1, 0], [-1, -1]]),
     "documents(<2 sequences of 3 tokens>)": masks.documents([[0, 0, 1], [0, 1, 1]]),
     "blocks(<1 x 2 tiles>, 64, 32)": masks.blocks([[True, False]], 64, 32),
+    "dense(<(1, 1, 1, 2)>)": masks.dense([[True, False]]),
     "causal() & documents(<3 documents of 5 tokens>)": masks.causal() & masks.documents([4, 4, 0, 2, 2]),
     "(causal() | prefix(2)) & softcap(2.0)": (masks.causal() | masks.prefix(2)) & masks.softcap(2),
     "causal() & prefix(2) | window(1, 1)": masks.causal() & masks.prefix(2) | masks.window(1, 1),

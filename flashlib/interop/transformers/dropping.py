@@ -5,7 +5,6 @@ torch.manual_seed they are the same, and they are made again in the backward pas
 no token of it is in the pack.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -83,7 +82,7 @@ def _of(parts, B, N, device):
     begin = np.zeros((B, N), bool)
     begin[:, :1] = True
     if parts.documents is not None:
-        ids = np.broadcast_to(parts.documents.ids, (B, N))
+        ids = np.broadcast_to(parts.documents.document_ids(), (B, N))
         begin[:, 1:] = ids[:, 1:] != ids[:, :-1]
     kept = np.ones((B, N), bool)
     if parts.present is not None:
@@ -95,22 +94,17 @@ def _of(parts, B, N, device):
 def _parts(mask):
     """Return the Parts of a mask; raise ValueError for one that has others."""
     within, documents, present = [], None, None
-    for part in _flat(mask):
-        if isinstance(part, masks.Window | masks.Softcap):
+    for part in () if mask is None else mask.conjuncts():
+        band, cap = part.band(), part.changes_scores and not part.asks_positions
+        if cap or band and not band.prefix:
             within.append(part)
-        elif isinstance(part, masks.Documents) and documents is None:
+        elif part.document_ids() is not None and documents is None:
             documents = part
         elif isinstance(part, Present) and present is None:
             present = part
         else:
             raise ValueError(f"{UNSAID}: it has {part!r}. {INSTEAD}")
-    return Parts(functools.reduce(masks.Mask.__and__, within) if within else None, documents, present)
-
-
-def _flat(mask):
-    if mask is None or type(mask) is masks.Mask:
-        return []
-    return [p for part in mask.parts for p in _flat(part)] if isinstance(mask, masks.Both) else [mask]
+    return Parts(masks.intersection(within) if within else None, documents, present)
 
 
 NO_PARTS = Parts(None, None, None)

@@ -5,7 +5,7 @@ import torch
 
 from flashlib.masks import Mask, Place
 from flashlib.masks.kinds import like
-from flashlib.masks.mask import Interval, inside
+from flashlib.masks.place import Interval, inside
 from flashlib.types import Same
 
 

@@ -124,10 +124,10 @@ class Seen(BlockMask):
 
 
 def capped(hides: Hides, softcap: float) -> Hides:
-    """Return what is hidden with a soft cap in the mask, which is for one call."""
+    """Return what is hidden with a soft cap in the mask."""
     cap, (mask, causal, keys) = masks.softcap(float(softcap)), hides
     parts = [cap, *([masks.causal()] if causal else []), *([] if mask is None else [mask])]
-    return Hides(functools.reduce(masks.Mask.__and__, parts).anew(), False, keys)
+    return Hides(masks.intersection(parts), False, keys)
 
 
 @torch.compiler.disable  # a mask is made between two graphs
@@ -192,7 +192,7 @@ def _hides(seen):
     keys, parts = found or (N_k, [masks.from_function(_Asks(seen, N_k))])
     if parts in ([], [masks.causal()]):
         return Hides(None, bool(parts), keys)
-    return Hides(functools.reduce(masks.Mask.__and__, parts).anew(), False, keys)
+    return Hides(masks.in_one_call(masks.intersection(parts)), False, keys)
 
 
 def _by_pattern(seen):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from flashlib.masks import Mask
-from flashlib.masks.parts import Runs, count
+from flashlib.masks.runs import Runs, count
 from flashlib.ring import hops, layouts
 from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import link as links

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from flashlib import masks
 from flashlib.inputs import check_causal, check_shapes, check_tensors, resolve_scale
 from flashlib.masks import Mask
-from flashlib.masks.parts import Runs, count
+from flashlib.masks.runs import Runs, count
 from flashlib.ring import agree, heads, hops, layouts
 from flashlib.ring.distributed import local, of_heads
 from flashlib.ring.distributed.link import Link
@@ -302,7 +302,7 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
     if of.size > 1:
         mask = of_heads.part(mask, own.start, own.stop)
     where = Where(mask, N_q, N_k, ring.size, ring.me, layout, ask=Q.device.type == "cpu")
-    planned = _plan.__wrapped__ if mask.functions and where.ask else _plan  # a function may say something else now
+    planned = _plan.__wrapped__ if mask.may_change and where.ask else _plan  # it may say something else now
     held = [
         _held(N, ring.size, ring.me, layout, of.size) if way.in_pieces
         else tuple(layouts.runs(N, of.size, m, layout) for m in range(of.size))

@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from flashlib.masks.parts import count
-from flashlib.ring.distributed import of_heads
+from flashlib.masks.runs import count
 from flashlib.ring.distributed.call import Call
 from flashlib.ring.distributed.keys import Keys, numbers, side_by_side, source
 from flashlib.types import Grads
@@ -47,7 +46,7 @@ def turns(call: Call, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> l
     """Return the heads of Q, and of K and V, of each turn."""
     H, H_k = len(call.local.taken), K.shape[1]
     hops = (hop for of in call.plan.hops for hop in of if hop)
-    apart = call.local.calls or any(of_heads.tells_apart(hop.mask) for hop in hops)
+    apart = call.local.calls or any(hop.mask.tells_heads_apart() for hop in hops)
     if apart or not (H_k and max(call.plan.last)):
         return [(slice(0, H), slice(0, H_k))]
     found = in_turns(H_k, numbers((K, V), max(map(count, call.plan.keys))) * dtype.itemsize)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring.distributed.call import Call
 
 

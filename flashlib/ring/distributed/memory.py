@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring.distributed import gradients
 from flashlib.ring.hops import Plan
 

@@ -47,7 +47,7 @@ def backward(
 
 def plain(mask: Mask) -> bool | None:
     """Return whether a hop is causal; None if it has another mask, which Hopper's kernels do not take."""
-    if type(mask) is Mask:
+    if not mask.conjuncts():
         return False
     return True if mask == masks.causal() else None
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from flashlib.inputs import check_counts
-from flashlib.masks import parts
+from flashlib.masks import runs as items
 from flashlib.ring import agree, layouts
 from flashlib.ring import heads as heads_of_groups
 from flashlib.ring.distributed import link
@@ -114,4 +114,4 @@ class _Mean(torch.autograd.Function):
 def _positions(N, P, me, layout, heads):
     layouts.check_cut(P, layout)
     heads_of_groups.check_group(P, heads)
-    return parts.positions(heads_of_groups.runs(N, P, me, layout, heads))
+    return items.positions(heads_of_groups.runs(N, P, me, layout, heads))

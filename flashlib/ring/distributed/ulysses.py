@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from flashlib.masks import Mask
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import gradients, ring
 from flashlib.ring.distributed import link as links

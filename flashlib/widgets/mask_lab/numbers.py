@@ -9,7 +9,7 @@ from flashlib.masks import Mask, Tiles
 from flashlib.pictures.numbers import number
 
 ITEM = 2  # bytes, of fp16 and bf16
-ENTRY = 4  # bytes, of a tile in a kernel's table: see flashlib/kernels/masking/host_side.py
+ENTRY = 4  # bytes, of a tile in a kernel's table: see flashlib/kernels/masking/tile_table.py
 HIDDEN, CUT, WHOLE = "hcw"
 
 

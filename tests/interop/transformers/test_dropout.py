@@ -33,13 +33,17 @@ CASES = {  # N_q, N_k, causal, mask
 }
 
 
+def parts_of(mask):
+    return () if mask is None else mask.conjuncts()
+
+
 def seen(mask, causal, N_q, N_k):
     """Return which scores are seen, (B, N_q, N_k): rows and keys that are padding see and are seen by nothing."""
     r, c = np.arange(N_q)[:, None] + N_k - N_q, np.arange(N_k)
     found = np.ones((B, N_q, N_k), bool)
     if causal:
         found &= c <= r
-    for part in dropping._flat(mask):
+    for part in parts_of(mask):
         for b in range(B):
             if not isinstance(part, masks.Softcap):
                 found[b] &= np.broadcast_to(part.sees(masks.Place(N_q, N_k, b, 0), r, c), (N_q, N_k))
@@ -51,7 +55,7 @@ def seen(mask, causal, N_q, N_k):
 
 def kept(mask, N_k):
     """Return which keys are no padding, (B, N_k)."""
-    parts = [part for part in dropping._flat(mask) if isinstance(part, Present)]
+    parts = [part for part in parts_of(mask) if isinstance(part, Present)]
     at = np.arange(N_k)
     return np.stack([[all(p.first[b] <= c < p.end[b] for p in parts) for c in at] for b in range(B)])
 
@@ -70,7 +74,7 @@ def expected(Q, K, V, mask, causal, scale, drop):
     """Return O in fp64 from which weights are dropped."""
     K, V = (X.repeat_interleave(H // H_K, dim=1) for X in (K, V))
     S = Q @ K.mT * scale
-    for part in dropping._flat(mask):
+    for part in parts_of(mask):
         if isinstance(part, masks.Softcap):
             S = part.cap * (S / part.cap).tanh()
     there = seen(mask, causal, Q.shape[2], K.shape[2])[:, None]

@@ -142,7 +142,7 @@ def test_what_is_recognised_makes_no_table_and_is_shared_by_all_layers():
     assert made.hides().mask == masks.window(3, 0) and made.hides() is made.hides()
     assert made.hides(5.0).mask is made.hides(5.0).mask
     asked = seen.mask_of_call(2, 11, 11, mask_function=FUNCTIONS["chunk"][0]).hides()
-    assert asked.mask.of_call, "what a function said is kept for all layers of one call"
+    assert not asked.mask.may_change, "what a function said is kept for all layers of one call"
 
 
 def test_causal_alone_is_no_mask():

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 from flashlib import masks, torch_ref
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring import heads, layouts
 from flashlib.ring.distributed import all_gather, gradients, ring, two_d, ulysses
 from tests import masked, oracle

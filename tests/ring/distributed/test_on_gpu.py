@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from flashlib import masks  # noqa: E402
-from flashlib.masks.parts import positions  # noqa: E402
+from flashlib.masks.runs import positions  # noqa: E402
 from flashlib.ring import hops  # noqa: E402
 from flashlib.ring.distributed import call, gradients, link, local, memory, ring  # noqa: E402
 from tests.ring.distributed import on_ranks  # noqa: E402

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 from flashlib import gluon, masks, torch_ref  # noqa: E402
 from flashlib.kernels.hopper import backward, forward, launch_backward  # noqa: E402
-from flashlib.masks.parts import positions  # noqa: E402
+from flashlib.masks.runs import positions  # noqa: E402
 from flashlib.ring import hops  # noqa: E402
 from flashlib.ring.distributed import on_gpu, on_hopper  # noqa: E402
 from flashlib.types import Grads  # noqa: E402

@@ -15,7 +15,7 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from flashlib import masks, torch_ref  # noqa: E402
-from flashlib.masks.parts import count  # noqa: E402
+from flashlib.masks.runs import count  # noqa: E402
 from flashlib.ring import agree, cost, hops  # noqa: E402
 from flashlib.ring.distributed import (  # noqa: E402
     all_gather,

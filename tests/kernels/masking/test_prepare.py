@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from flashlib import kernels, masks
-from flashlib.kernels.masking import host_side
-from flashlib.kernels.masking.host_side import Asked
+from flashlib.kernels.masking import bits as kept_bits
+from flashlib.kernels.masking import bounds, score_changes, score_tests, sparsity, tile_table
+from flashlib.kernels.masking.pass_sizes import PassSizes
 
 pytestmark = pytest.mark.skipif(not kernels.INTERPRETED, reason="small numbers, on the CPU")
 
@@ -29,7 +30,7 @@ INTERVALS = {  # of any sizes up to 70
 
 
 def asked(N_q, N_k, B=B, H=H, **others):
-    return Asked(B, H, N_q, N_k, 16, 16, torch.device("cpu"), **others)
+    return PassSizes(B, H, N_q, N_k, 16, 16, torch.device("cpu"), **others)
 
 
 def seen(hide, N_q, N_k, b=0, h=0):
@@ -55,9 +56,9 @@ ASKING = {
 def test_the_bits_of_a_mask_are_those_of_its_sizes_whatever_was_asked_before(asking):
     mask = masks.from_function(ASKING[asking])
     for N_q, N_k in PLACES:
-        words = host_side.words_of(mask, asked(N_q, N_k))
+        words = kept_bits.mask_bits(mask, asked(N_q, N_k))
         assert words.shape[:2] == ((B, H) if "head" in asking else (1, 1)) and words.shape[3]
-        assert words is host_side.words_of(mask, asked(N_q, N_k)), "they are kept"
+        assert words is kept_bits.mask_bits(mask, asked(N_q, N_k)), "they are kept"
         found = np.broadcast_to(bits(words, N_k), (B, H, N_q, N_k))
         for b, h in np.ndindex(B, H):
             assert (found[b, h] == seen([mask], N_q, N_k, b, h)).all(), (N_q, N_k, b, h)
@@ -66,12 +67,12 @@ def test_the_bits_of_a_mask_are_those_of_its_sizes_whatever_was_asked_before(ask
 def test_bits_are_kept_for_few_sizes_and_asked_in_parts_of_few_scores(monkeypatch):
     parts = []
     mask = masks.from_function(lambda r, c: (parts.append(len(r)), (r + c) % 3 > 0)[1])
-    monkeypatch.setattr(host_side, "SCORES", 4 * 40)
-    for N_q in range(1, 4 * host_side.SIZES):
-        assert (bits(host_side.words_of(mask, asked(N_q, 40)), 40) == seen([mask], N_q, 40)).all()
-        assert len(host_side.WORDS[mask]) <= host_side.SIZES
+    monkeypatch.setattr(kept_bits, "SCORES", 4 * 40)
+    for N_q in range(1, 4 * kept_bits.KEPT_SIZES):
+        assert (bits(kept_bits.mask_bits(mask, asked(N_q, 40)), 40) == seen([mask], N_q, 40)).all()
+        assert len(kept_bits.KEPT_BITS[mask]) <= kept_bits.KEPT_SIZES
     parts.clear()
-    host_side.words_of(mask, asked(1000, 40))
+    kept_bits.mask_bits(mask, asked(1000, 40))
     assert max(parts) <= 4 and sum(parts) >= 1000
 
 
@@ -80,10 +81,10 @@ def test_bits_are_kept_for_few_sizes_and_asked_in_parts_of_few_scores(monkeypatc
 def test_bounds_hold_what_is_seen_and_are_never_upside_down(kind, transposed):
     for (N_q, N_k), b in product(PLACES, range(B)):
         hide = INTERVALS[kind](N_k)
-        first, end = host_side._keys(hide, masks.Place(N_q, N_k, b % host_side._batches(hide)))
+        first, end = bounds.common_keys(hide, masks.Place(N_q, N_k, b % bounds.batches_of(hide)))
         dense = seen(hide or (masks.Mask(),), N_q, N_k, b)
         if transposed:
-            (first, end), dense = host_side._rows(first, end, N_k), dense.T
+            (first, end), dense = bounds.rows_of_keys(first, end, N_k), dense.T
         assert (first <= end).all()
         n = np.arange(dense.shape[1])
         inside = (n >= np.reshape(first, (-1, 1))) & (n < np.reshape(end, (-1, 1)))
@@ -95,8 +96,8 @@ def test_sparsity_is_the_mean_of_the_keys_of_a_row(kind):
     for N_q, N_k in PLACES:
         hide = INTERVALS[kind](N_k)
         mask = reduce(and_, hide) if hide else masks.Mask()
-        each = [seen(hide or (masks.Mask(),), N_q, N_k, b) for b in range(host_side._batches(hide))]
-        assert host_side.sparsity(mask, False, N_q, N_k).keys == pytest.approx(np.mean(each) * N_k if N_k else 0)
+        each = [seen(hide or (masks.Mask(),), N_q, N_k, b) for b in range(bounds.batches_of(hide))]
+        assert sparsity.sparsity_of(mask, False, N_q, N_k).keys == pytest.approx(np.mean(each) * N_k if N_k else 0)
 
 
 @kernels.triton.jit
@@ -115,7 +116,7 @@ def test_sparsity_says_whether_torch_must_be_asked():
         (known | by_torch, True),
         (known & table, False),
     ):
-        assert host_side.sparsity(mask, False, 12, 12).bits is asks, mask
+        assert sparsity.sparsity_of(mask, False, 12, 12).bits is asks, mask
 
 
 @pytest.mark.parametrize("sides", [(8, 16), (16, 8), (16, 16), (32, 16), (24, 48), (48, 24)], ids=str)
@@ -124,14 +125,14 @@ def test_a_table_of_blocks_is_all_there_is_only_where_no_tile_is_cut(sides):
     mask = masks.blocks(np.indices((12, 12)).sum(0) % 2 > 0, *sides)
     dense = seen([mask], 96, 96).reshape(6, 16, 6, 16).swapaxes(1, 2).reshape(36, -1)
     whole = bool((dense.all(1) | ~dense.any(1)).all())
-    assert host_side._of_whole_tiles(mask, asked(96, 96)) is whole
+    assert score_tests.cuts_no_tile(mask, asked(96, 96)) is whole
 
 
 @pytest.mark.parametrize("kind", INTERVALS)
 def test_bounds_in_a_closed_form_are_those_of_each_row(kind):
     for N_q, N_k in PLACES:
         hide = INTERVALS[kind](N_k)
-        if (closed := host_side._closed(hide)) is None:
+        if (closed := bounds.closed_form(hide)) is None:
             assert any(not isinstance(part, masks.Window) for part in hide)
             continue
         left, right, n = closed
@@ -148,7 +149,7 @@ def test_a_table_lists_for_each_block_the_tiles_of_which_something_is_seen(askin
         lambda b, h, r, c: ASKING[asking](b, h, r, c) & ((r - 25) // 16 + h != c // 16) & (c < 64)
     )
     mask = mask if "head" in asking else masks.from_function(lambda r, c: (r // 16 != c // 16) & (c < 64))
-    table, order = host_side._table((mask,), asked(N_q, N_k, transposed=transposed))[1:]
+    table, order = tile_table.tiles_of_table((mask,), asked(N_q, N_k, transposed=transposed))[1:]
     assert table[0].shape[:2] == ((B, H) if "head" in asking else (1, 1))
     tiles = np.zeros((B, H, 5 if transposed else 3))
     for b, h in np.ndindex(B, H):
@@ -165,6 +166,6 @@ def test_a_table_lists_for_each_block_the_tiles_of_which_something_is_seen(askin
 @pytest.mark.parametrize("size", [1e-45, 1e-30, 1.0, 1e30, 1e300])
 def test_what_changes_scores_is_finite_in_fp32(size):
     slopes, cap = masks.alibi([size, -size, 1.0]), masks.softcap(size)
-    (each,), (c, inverse) = host_side.scores([slopes, cap], asked(8, 8))[1]
+    (each,), (c, inverse) = score_changes.score_changes([slopes, cap], asked(8, 8)).numbers
     assert (each * 2.0**20).isfinite().all(), "times a distance"
     assert all(0 < torch.tensor(x, dtype=torch.float32) < torch.inf for x in (c, inverse))
