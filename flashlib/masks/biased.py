@@ -179,7 +179,7 @@ class Biased(Mask):
             )
         f, slope, by_bias = functions
         by_row = isinstance(self.at, OfPlace) and self.shape[2] > 1
-        lookup = BiasLookup(at, own, *self.biases, self.shape, by_bias, by_row, place, self.at.index)
+        lookup = BiasLookup(at, own, self.biases[0], self.shape, by_bias, by_row, place, self.at.index)
         return DeviceChange(f, slope, lookup=lookup)
 
     def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.masks.place import Place
+from flashlib.masks.place import Interval, Place
 
 
 class Tiles:
@@ -18,8 +18,8 @@ class Tiles:
         mask.check(place)
         self.mask, self.place = mask, place
         self.all = slice(0, place.N_q), slice(0, place.N_k)
-        self.keys = mask.keys(place)
-        self.gaps = self.keys is not None and _gaps(*self.keys, place.N_k)
+        self.keys: Interval | None = mask.keys(place)
+        self.gaps = self.keys is not None and _gaps(self.keys, place.N_k)
 
     def hidden(self, rows: slice, cols: slice) -> bool:
         """Return whether no score of a tile is seen."""
@@ -73,7 +73,8 @@ class Tiles:
         return r + self.place.past, c
 
 
-def _gaps(first, end, N_k):
+def _gaps(keys, N_k):
     """Return whether a row begins beyond the end of the one before, or sees nothing in the midst of the keys."""
+    first, end = keys
     nothing = (first == end) & (0 < first) & (first < N_k)
     return bool(nothing.any() or (first[1:] > end[:-1]).any())

@@ -73,8 +73,9 @@ def batches_of(hide: Sequence[masks.Mask]) -> int:
 
 def common_keys(hide: Sequence[masks.Mask], place: masks.Place) -> Any:
     """Return the keys that each row sees under all of these masks, as `Mask.keys`; None if one has no interval."""
-    each = [part.keys(place) for part in hide or (masks.Mask(),)]
-    if any(keys is None for keys in each):
+    found = [part.keys(place) for part in hide or (masks.Mask(),)]
+    each = [keys for keys in found if keys is not None]
+    if len(each) < len(found):
         return None
     first, end = np.max([keys[0] for keys in each], axis=0), np.min([keys[1] for keys in each], axis=0)
     return first, np.maximum(first, end)
