@@ -12,36 +12,16 @@ import os
 import shutil
 import traceback
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import Any
 
-from flashlib.learner import containment, pickling
+from flashlib.learner import containment
 from flashlib.ring.processes import rank as one_rank
 from flashlib.ring.processes import told
+from flashlib.ring.processes.job import Job
 
 LOOK = 0.05  # seconds between two looks at whether a rank has died
 PRINTED = 20_000  # characters that are kept of what a rank printed
 LAST = 600  # characters of them that an error shows
-
-
-class Job(NamedTuple):
-    """One run.
-
-    modules: what is imported before the ranks are made. method: "fork", or "spawn" for a new Python for each.
-    seconds: how long one rank waits for another. meeting: a folder of the run's own, which is made here, so that
-    it is not left if who asks is killed before; both ends remove it, as either may be killed. environment, path,
-    folder: those of the process that asks.
-    """
-
-    parcel: pickling.Parcel
-    ranks: int
-    seconds: float
-    backend: str
-    modules: tuple[str, ...]
-    method: str
-    meeting: str
-    environment: dict
-    path: list
-    folder: str
 
 
 def serve(connection: Connection) -> None:

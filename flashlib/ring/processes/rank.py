@@ -5,13 +5,10 @@ import os
 import sys
 import threading
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
 
 from flashlib.learner import containment, pickling
 from flashlib.ring.processes import told, values, waits
-
-if TYPE_CHECKING:
-    from flashlib.ring.processes.launcher import Job
+from flashlib.ring.processes.job import Job
 
 # gloo listens on one interface; without a name, on the one that the host's name stands for
 LOOPBACK = {"linux": "lo", "darwin": "lo0", "win32": "Loopback Pseudo-Interface 1"}
@@ -20,7 +17,7 @@ here = False
 """Whether this process is a rank that `run` started."""
 
 
-def main(connection: Connection, rank: int, job: "Job", store: str, printed: str, copies: list) -> None:
+def main(connection: Connection, rank: int, job: Job, store: str, printed: str, copies: list) -> None:
     """Be a rank until the launcher ends it: while another works, its sockets stay open."""
     global here
     here = True

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flashlib.learner import pickling
-from flashlib.ring.processes import joined, launcher, told, values, waits, ways
+from flashlib.ring.processes import joined, told, values, waits, ways
 from flashlib.ring.processes import rank as one_rank
+from flashlib.ring.processes.job import Job
 from flashlib.ring.processes.ways import Way
 
 START_LIMIT = 120  # seconds for the launcher to import what is needed, and for the ranks to join
@@ -55,7 +56,7 @@ def run(
     modules = ["torch", "torch.distributed", *(["triton"] if parcel.has_kernels else [])]
     around = {**os.environ}, [*sys.path], os.getcwd()
     meeting = os.path.join(tempfile.gettempdir(), f"ranks-{uuid.uuid4().hex}")
-    job = launcher.Job(parcel, ranks or 4, PATIENCE * seconds, backend, tuple(modules), METHOD, meeting, *around)
+    job = Job(parcel, ranks or 4, PATIENCE * seconds, backend, tuple(modules), METHOD, meeting, *around)
     with _one_at_a_time:
         try:
             outcome, printed = _outcome(job, seconds)
