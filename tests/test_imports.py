@@ -200,6 +200,18 @@ def test_no_modules_import_each_other_in_a_circle():
         visit(name, [])
 
 
+def test_what_is_run_as_a_program_is_not_imported():
+    files = [path for folder in ("flashlib", "tools", "web") for path in (ROOT / folder).rglob("*.py")]
+    statements = [
+        ast.unparse(node)
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert len(statements) > 1000
+    assert [statement for statement in statements if "__main__" in statement] == []
+
+
 @pytest.mark.parametrize(
     "name, text",
     [

@@ -18,9 +18,8 @@ from types import SimpleNamespace
 
 import torch
 
-from flashlib.bench import __main__ as tables
 from flashlib.bench import backward_ladder, cases, gpt, ladder, short_sequences, variants
-from flashlib.bench.common import harness
+from flashlib.bench.common import harness, sizes
 from flashlib.bench.common.peers import BACKWARD_PEERS, PEERS
 from flashlib.bench.common.problem import Size, tensors
 from flashlib.lm.model import LM, Config
@@ -28,8 +27,8 @@ from flashlib.lm.training import train
 
 TIME_LIMIT = 240  # seconds
 SIZES = [
-    *tables.SIZES,
-    *tables.MORE,
+    *sizes.SIZES,
+    *sizes.MORE,
     Size(1, short_sequences.CALL_HEADS, short_sequences.CALL_HEADS, 512, 128, False),
 ]
 
@@ -39,9 +38,11 @@ def work() -> list:
     by_flex = [functools.partial(run, ("flex",), size) for run in (gradients, output) for size in SIZES]
     by_ours = [functools.partial(gradients, ("ours", "ours_fused"), size) for size in SIZES]
     by_ours += [functools.partial(output, ("ours",), size) for size in SIZES]
-    sizes = [tables.usual(d, causal, ladder.N) for d, causal in itertools.product(ladder.DS, (False, True))]
-    rungs = [functools.partial(rung, *found) for found in itertools.product(sizes, choices())]
-    passes = [functools.partial(one_pass, *found) for found in itertools.product(sizes, choices_back())]
+    of_ladder = [
+        sizes.usual_size(d, causal, ladder.N) for d, causal in itertools.product(ladder.DS, (False, True))
+    ]
+    rungs = [functools.partial(rung, *found) for found in itertools.product(of_ladder, choices())]
+    passes = [functools.partial(one_pass, *found) for found in itertools.product(of_ladder, choices_back())]
     return [functools.partial(compiled_gpt), *by_flex, *passes, *by_ours, *rungs]
 
 

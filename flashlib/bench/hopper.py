@@ -18,9 +18,9 @@ from statistics import geometric_mean, median
 import torch
 
 from flashlib.bench import short_sequences
-from flashlib.bench.__main__ import SIZES
 from flashlib.bench.common import harness, peers, records
 from flashlib.bench.common.problem import Problem, Size
+from flashlib.bench.common.sizes import SIZES
 
 OTHERS = ("ours", "sdpa_flash", "sdpa_cudnn", "fa4")
 NEEDED = ("hopper", "ours")

@@ -16,11 +16,11 @@ from collections.abc import Callable
 import torch
 
 from flashlib.bench import hopper
-from flashlib.bench.__main__ import LENGTHS, SIZES, usual
 from flashlib.bench.common import harness, peers, records
+from flashlib.bench.common.sizes import LENGTHS, SIZES, usual_size
 
 MORE = [(size, dtype) for size, dtype in hopper.MORE if size.d < 256]
-WIDE = [usual(256, causal, N) for causal in (False, True) for N in LENGTHS]
+WIDE = [usual_size(256, causal, N) for causal in (False, True) for N in LENGTHS]
 KERNELS = {256: ("hopper_dkv_256", "hopper_dq_256")}  # others: one
 OTHERS = ("ours", "ours_fused", "sdpa_flash", "sdpa_cudnn", "fa4")
 PEERS: dict[str, Callable] = {

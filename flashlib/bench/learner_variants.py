@@ -117,9 +117,9 @@ def _ours(name):
 
 def times(answer: Callable, N: int = N, device: str = "cuda") -> list[tuple[str, dict[str, float]]]:
     """Return for each case its name and the milliseconds of each peer that is right."""
-    from flashlib.bench.__main__ import usual
+    from flashlib.bench.common.sizes import usual_size
 
-    return [(name, _times(answer, name, usual(D, False, N), device)) for name in FUNCTIONS]
+    return [(name, _times(answer, name, usual_size(D, False, N), device)) for name in FUNCTIONS]
 
 
 def _times(answer, name, size, device):

@@ -31,9 +31,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from flashlib import cost, masks, sink, torch_ref
 from flashlib.bench import cases
-from flashlib.bench.__main__ import usual
 from flashlib.bench.common import harness, peers
 from flashlib.bench.common.problem import Size, results, tensors
+from flashlib.bench.common.sizes import usual_size
 from flashlib.types import Attention, Grads
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def _tokens_first(X):
 
 def sizes(quick: bool) -> Iterator[Size]:
     for d, N in itertools.product((64, 128), LENGTHS[:1] if quick else LENGTHS):
-        yield usual(d, False, N)
+        yield usual_size(d, False, N)
 
 
 def main() -> None:

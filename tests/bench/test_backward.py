@@ -5,7 +5,7 @@ import torch
 
 from flashlib import kernels
 from flashlib.bench import __main__ as bench
-from flashlib.bench.common import harness, peers, problem
+from flashlib.bench.common import harness, peers, problem, sizes
 
 HERE = ("ours", "ours_fused", "eager")  # the others need a GPU
 
@@ -78,11 +78,11 @@ def test_a_peer_that_cannot_is_none_and_says_why(measure, capsys):
 
 
 def test_the_table_of_the_readme_has_its_twelve_rows_and_other_sizes_are_beside_it():
-    assert len(bench.SIZES) == 12 and {size.d for size in bench.SIZES} == {64, 128}
-    for size in bench.SIZES + bench.MORE:
-        assert size.B * size.N == bench.TOKENS and size.H_q % size.H_k == 0
-    for size in bench.SIZES:
-        assert size.H_q == size.H_k == bench.WIDTH // size.d
-    by_d = {(size.d, size.H_q // size.H_k, size.causal): size.H_q * size.d for size in bench.MORE}
+    assert len(sizes.SIZES) == 12 and {size.d for size in sizes.SIZES} == {64, 128}
+    for size in sizes.SIZES + sizes.MORE:
+        assert size.B * size.N == sizes.TOKENS and size.H_q % size.H_k == 0
+    for size in sizes.SIZES:
+        assert size.H_q == size.H_k == sizes.WIDTH // size.d
+    by_d = {(size.d, size.H_q // size.H_k, size.causal): size.H_q * size.d for size in sizes.MORE}
     assert set(by_d) == {(d, g, c) for d, g in ((80, 1), (96, 1), (256, 1), (128, 4)) for c in (False, True)}
-    assert all(abs(width - bench.WIDTH) < d for (d, group, _), width in by_d.items() if group == 1)
+    assert all(abs(width - sizes.WIDTH) < d for (d, group, _), width in by_d.items() if group == 1)

@@ -8,14 +8,14 @@ import torch
 
 from flashlib import masks
 from flashlib.bench import cases, learner, learner_variants
-from flashlib.bench.__main__ import usual
 from flashlib.bench.common import harness, problem
 from flashlib.bench.common.problem import Size
+from flashlib.bench.common.sizes import usual_size
 from flashlib.checks.engine import solutions
 from flashlib.kernels import DEVICE, INTERPRETED, triton
 
 tl = triton.language
-H = usual(learner_variants.D, False, learner_variants.N).H_q
+H = usual_size(learner_variants.D, False, learner_variants.N).H_q
 
 
 @triton.jit
@@ -66,7 +66,9 @@ def small(monkeypatch):
     monkeypatch.setattr(
         learner_variants, "FUNCTIONS", {"causal ALiBi": learner_variants.FUNCTIONS["causal ALiBi"]}
     )
-    monkeypatch.setattr("flashlib.bench.__main__.usual", lambda d, causal, N: Size(1, 16, 16, 96, 16, causal))
+    monkeypatch.setattr(
+        "flashlib.bench.common.sizes.usual_size", lambda d, causal, N: Size(1, 16, 16, 96, 16, causal)
+    )
     in_fp16 = functools.partial(
         problem.tensors, dtype=torch.float16
     )  # the interpreter has bf16 for our kernels alone

@@ -1,4 +1,4 @@
-"""Verify, time, record. Knows no algorithm: what is compared is decided in `__main__`."""
+"""Verify, time, record. It knows no algorithm: its callers decide what is compared."""
 
 import contextlib
 import datetime
