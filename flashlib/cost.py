@@ -236,17 +236,6 @@ def computed_tiles(
     return computed
 
 
-def seen_scores(N_q: int, N_k: int, *, causal: bool = False, mask: masks.Mask | None = None) -> int:
-    """Return how many scores are seen, of N_q N_k: exp of the others is 0, whether they are computed or not."""
-    N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
-    asked = masks.resolve(mask, causal, N_q, N_k)
-    if asked.keys is not None:
-        first, end = asked.keys
-        return int((end - first).sum())
-    blocks = (slice(r, min(r + 256, N_q)) for r in range(0, N_q, 256))  # not all of them at once
-    return sum(int(asked.seen(rows, slice(0, N_k)).sum()) for rows in blocks)
-
-
 def intensity(flops: float, traffic: Traffic) -> float:
     """Return FLOPs per byte moved; infinite if no byte is."""
     return flops / traffic.total if traffic.total else float("inf")

@@ -83,6 +83,15 @@ def attention(Q, K, V, case, *, scale=None, dO=None):
     return O, lse, (dS @ K * scale, dS.T @ Q * scale, P.T @ dO)
 
 
+def count(mask, N_q, N_k) -> int:
+    """Return how many scores a mask sees: from its intervals of keys, if it has them."""
+    tiles = masks.resolve(mask, False, N_q, N_k)
+    if tiles.keys is None:
+        return int(tiles.seen(*tiles.all).sum())
+    first, end = tiles.keys
+    return int((end - first).sum())
+
+
 def seen(case, N_q, N_k):
     """Return which scores are seen by the definition, (N_q, N_k) of bool."""
     rows = [[case.sees(i + N_k - N_q, c) for c in range(N_k)] for i in range(N_q)]

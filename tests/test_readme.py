@@ -7,8 +7,8 @@ from importlib.util import find_spec
 import pytest
 
 nbformat = pytest.importorskip("nbformat")
-from flashlib.bench.common import records  # noqa: E402
 from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, NEEDS, PARTS, ROUTES, chapter  # noqa: E402
+from tests.bench import recorded  # noqa: E402
 from tests.checks.each import each  # noqa: E402
 from tools import asked, heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
 
@@ -131,7 +131,7 @@ def test_all_lines_of_a_table_have_as_many_cells():
 
 
 def test_each_part_of_the_results_names_the_command_that_makes_its_record():
-    commands = {record.file: record.command for record in records.RECORDS}
+    commands = {record.file: record.command for record in recorded.RECORDS}
     for part in results.PARTS:
         assert find_spec(part.module.split()[0]), part.module
         assert commands.get(f"{part.record}.json", part.command) == part.command

@@ -8,7 +8,7 @@ The sizes keep B * N = 16384 tokens and H * d = 2048, in bf16. Each result is ve
     plain_ms  our kernel without a mask at this size
     tiles     the share of all tiles that our kernel computes
     per_tile  speed for each computed tile, relative to the kernel without a mask
-    kernels   what was compiled: its Config, and the hash of its TTGIR, see `today`
+    kernels   what was compiled: its Config, and the hash of its TTGIR
     prepare   milliseconds that a new mask takes once, ours and FlexAttention; bytes that ours keeps
 
 `packed` has sequences of the documents' lengths, one after the other: `kernels.varlen`, FlexAttention with the
@@ -34,7 +34,6 @@ from flashlib.bench import cases
 from flashlib.bench.common import harness, peers
 from flashlib.bench.common.problem import Size, results, tensors
 from flashlib.bench.common.sizes import usual_size
-from flashlib.types import Attention, Grads
 
 if TYPE_CHECKING:
     from flashlib.kernels.launch.planning import Launch
@@ -174,30 +173,6 @@ def _hash(launch, listing):
     return peers.kernels("compiler.compiled").hash_of(
         peers.kernels("compiler.listings").readable("ttgir", listing), sorted(options.items())
     )
-
-
-def today(row: dict, kernel: str) -> str:
-    """Return the hash of what a kernel of a row is compiled to today, without a GPU."""
-    call = "attention" if kernel == "_forward" else "backward"
-    asked = {"kernel": kernel, "d": row["d"], "dtype": "bfloat16", "causal": False, "capability": 90}
-    asked |= {"module": __name__, "call": call, "launched": kernel, "options": {"case": row["case"]}}
-    asked |= {"shape": (row["B"], row["H"], row["H"], row["N"]), "until": "ttgir"}
-    found = peers.kernels("compiler.client").answered(asked)
-    return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["compile_options"])
-
-
-def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool, case: str) -> Attention:
-    """Launch the forward kernel as `today` asks for it."""
-    return peers.kernels("forward").attention(Q, K, V, mask=cases.named(case).mask(Q.shape[2], Q.shape[1]))
-
-
-def backward(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
-    causal: bool, case: str,
-) -> Grads:  # fmt: skip
-    """Launch the backward kernels as `today` asks for them."""
-    mask = cases.named(case).mask(Q.shape[2], Q.shape[1])
-    return peers.kernels("backward").backward(Q, K, V, O, lse, dO, mask=mask)
 
 
 WEIGHTS = {1: (1,), 2: (4 / 7, 3 / 7)}  # of the passes, by their matrix products: dK and dV four, dQ three

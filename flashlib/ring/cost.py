@@ -68,20 +68,18 @@ def ulysses(problem: Problem, ranks: int, layout: str = "contiguous", *, backwar
     return both(problem, ranks, layout, heads=ranks, backward=backward)
 
 
-def all_gather(problem: Problem, ranks: int, layout: str = "zigzag", *, backward: bool = False) -> Cost:
-    """Return the Cost of `programs.all_gather` or, with `backward`, `programs.all_gather_backward`."""
+def all_gather(problem: Problem, ranks: int, layout: str = "zigzag") -> Cost:
+    """Return the Cost of `programs.all_gather`."""
     items, plan = _planned(problem, ranks, layout)
     P, keys = plan.P, list(map(count, plan.keys))
     own = [problem.H_k * n * items.key for n in keys]
-    grads = [problem.H_k * n * items.key_grad * backward for n in keys]
-    buffers = [sum(own) + sum(grads) + (P - 2) * grads[r] for r in range(P)]
     return Cost(
         tuple(problem.H * n for n in _tiles(problem, plan)),
-        tuple((P - 1) * own[r] + sum(grads) - grads[r] for r in range(P)),
-        tuple(sum(own) - own[r] + (P - 1) * grads[r] for r in range(P)),
-        tuple(buffers),
-        tuple(_of_rows(items, problem.H, problem.H_k, plan, r, backward) + buffers[r] for r in range(P)),
-        (P - 1) * (1 + backward),
+        tuple((P - 1) * own[r] for r in range(P)),
+        tuple(sum(own) - own[r] for r in range(P)),
+        (sum(own),) * P,
+        tuple(_of_rows(items, problem.H, problem.H_k, plan, r, backward=False) + sum(own) for r in range(P)),
+        P - 1,
     )
 
 

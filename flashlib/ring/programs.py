@@ -99,29 +99,6 @@ def all_gather(me: Rank) -> Forward:
     return me.finish(state)
 
 
-def all_gather_backward(me: Rank) -> Backward:
-    """A rank that gets all K and V again, and sends each rank the share of its gradients: a reduce-scatter."""
-    held, delta = (yield from _gathered(me)), me.delta()
-    dQ, shares = np.zeros(me.Q.shape, me.lse.dtype), []
-    for hop in range(me.P):
-        source = me.source(hop)
-        K, V = held[source].arrays
-        new, n_tiles = me.gradients(source, K, V, delta)
-        dQ = dQ + new.dQ
-        if n_tiles:
-            yield Compute(source, n_tiles, dQ)
-        if hop:
-            shares.append(me.buffer(f"dkv in[{(me.r + hop) % me.P}]"))
-            yield Send(source, me.buffer(f"dkv out[{source}]", new[1:], Block("dKV", source)))
-            yield Receive((me.r + hop) % me.P, shares[-1])
-        else:
-            own = new[1:]
-    yield Wait()
-    for share in shares:  # in the order in which a ring adds them
-        own = tuple(a + b for a, b in zip(own, share.arrays, strict=True))
-    return _grads(me, dQ, own)
-
-
 def _gathered(me):
     """Send K and V to all other ranks and receive theirs; return a buffer for each rank."""
     held = {me.r: me.own}

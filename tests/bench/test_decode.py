@@ -11,6 +11,7 @@ from flashlib.bench.common import harness, records
 from flashlib.bench.decode import Size
 from flashlib.kernels import decode as kernel
 from flashlib.kernels.compiler import client, compiled
+from tests.bench import recorded
 from tests.tiers import amounts
 
 RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
@@ -43,7 +44,7 @@ def today(at, name) -> str:
 @pytest.mark.compiles
 @pytest.mark.parametrize("at", range(len(RECORD["rows"])))
 def test_what_was_timed_is_what_is_compiled_today(at):
-    assert RECORD["triton"] == records.pinned_triton(), AGAIN
+    assert RECORD["triton"] == recorded.pinned_triton(), AGAIN
     assert {k["kernel"]: today(at, k["kernel"]) for k in RECORD["rows"][at]["kernels"]} == {
         k["kernel"]: k["ttgir"] for k in RECORD["rows"][at]["kernels"]
     }, AGAIN

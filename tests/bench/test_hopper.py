@@ -10,6 +10,7 @@ from flashlib import gluon
 from flashlib.bench import hopper, hopper_backward, hopper_backward_ladder, hopper_ladder
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
+from tests.bench import recorded
 
 SIZE = Size(1, 2, 1, 150, 64, True)
 
@@ -128,7 +129,7 @@ def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
         f"flashlib.bench.{name}"
         for name in ("hopper", "hopper_ladder", "hopper_backward", "hopper_backward_ladder")
     ]
-    for record in (record.read() for record in records.RECORDS if record.module in modules):
+    for record in (record.read() for record in recorded.RECORDS if record.module in modules):
         for row in [row for part in ("rows", "more", "rungs") for row in record.get(part, [])]:
             tables = [
                 [{"tflops": dict(zip(row["runs"], run, strict=True))}]
@@ -163,6 +164,6 @@ def test_what_is_timed_is_what_the_kernel_takes():
     assert set(records.launched(entry)) == {"config", "ttgir", "sass"}
     rung = entry | {"kernel": "hopper_r3_turns"}
     noted = rung | records.launched(rung)
-    assert records.outdated({"triton": "3"}, [("here", noted, True)], "3") == []
+    assert recorded.outdated({"triton": "3"}, [("here", noted, True)], "3") == []
     noted["config"][-1] += 1
-    assert records.outdated({"triton": "3"}, [("here", noted, True)], "3")
+    assert recorded.outdated({"triton": "3"}, [("here", noted, True)], "3")

@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from flashlib import cost, masks, naive, tiled
+from flashlib import masks, naive, tiled
 from flashlib.widgets import MaskLab
 from tests import masked, oracle
 from tests.masks.test_masks import problem
@@ -80,7 +80,7 @@ def test_bounds_of_another_sees_are_not_inherited(rng):
     for kind, expected in ((of_near, (-2 < seen) & (seen <= 0)), (other, seen % 3 == 0)):
         tiles = kind().on(9, 13)
         assert np.array_equal(tiles.seen(*tiles.all), expected)
-        assert cost.seen_scores(9, 13, mask=kind()) == expected.sum()
+        assert masked.count(kind(), 9, 13) == expected.sum()
     assert of_near().on(9, 13).keys is not None and other().on(9, 13).keys is again().on(9, 13).keys is None
 
 

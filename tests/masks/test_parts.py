@@ -71,7 +71,7 @@ def test_tiles_of_a_part_are_hidden_whole_or_cut_as_in_the_whole(amount, kind, r
             assert tiles.cut(*at) == (not seen[at].all())
         counted = cost.tiles_per_row_block(len(rows), len(keys), B_r=B_r, B_c=B_c, mask=part)
         assert np.array_equal(counted, computed.sum(axis=1))
-        assert cost.seen_scores(len(rows), len(keys), mask=part) == seen.sum()
+        assert masked.count(part, len(rows), len(keys)) == seen.sum()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -104,14 +104,26 @@ def test_weights_of_attention_are_refused_to_all(name):
         FAMILIES[name].output(model, output_attentions=True)
 
 
+# What an attention of transformers may be given by name, as its own do, and what its masks are made from.
+ATTENTION = {
+    "module", "query", "key", "value", "attention_mask", "dropout", "scaling", "sliding_window", "softcap",
+    "is_causal", "s_aux", "position_bias", "kwargs",
+}  # fmt: skip
+MASK = {
+    "batch_size", "q_length", "kv_length", "q_offset", "kv_offset", "mask_function", "attention_mask",
+    "local_size", "allow_is_causal_skip", "allow_is_bidirectional_skip", "use_vmap", "device", "dtype", "config",
+    "kwargs",
+}  # fmt: skip
+
+
 def test_the_interface_asks_for_what_was_tried():
     """One that fails names what a new version asks for: look what it means, and honour or refuse it."""
     theirs = (sdpa_attention_forward, flex_attention_forward, flash_attention_forward)
     asked = set().union(*(inspect.signature(f).parameters for f in theirs))
-    assert asked == versions.ATTENTION
-    assert TransformersKwargs.__annotations__.keys() == versions.MODELS == KEYWORDS.keys()
+    assert asked == ATTENTION
+    assert TransformersKwargs.__annotations__.keys() == KEYWORDS.keys()
     makers = (masking_utils.sdpa_mask, masking_utils.eager_mask, masking_utils.flex_attention_mask)
-    assert set().union(*(inspect.signature(f).parameters for f in makers)) | {"config"} == versions.MASK
+    assert set().union(*(inspect.signature(f).parameters for f in makers)) | {"config"} == MASK
 
 
 def test_another_version_is_told_in_a_sentence(monkeypatch):
