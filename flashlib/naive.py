@@ -36,11 +36,14 @@ def attention(
     P = np.empty_like(S)
     O = np.empty_like(Q, shape=(len(Q), V.shape[1]))
     lse = np.empty_like(Q, shape=len(Q), dtype=np.promote_types(Q.dtype, np.float32))
-    _attention(Q, K, V, S, P, O, lse, mask, scale)
+    attention_passes(Q, K, V, S, P, O, lse, mask, scale)
     return Attention(O, lse)
 
 
-def _attention(Q, K, V, S, P, O, lse, mask, scale):
+def attention_passes(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, S: np.ndarray, P: np.ndarray,
+    O: np.ndarray, lse: np.ndarray, mask: masks.Tiles, scale: float,
+) -> None:  # fmt: skip
     """Fill S, P, O and lse: each pass loads from memory, computes, and stores to memory."""
     dtype = lse.dtype
     S_ = Q[:].astype(dtype) @ K[:].astype(dtype).T * scale  # (N_q, N_k)
@@ -85,11 +88,15 @@ def backward(
     scale = resolve_scale(scale, Q.shape[-1])
     P, dP, dS = (np.empty_like(Q, shape=(len(Q), len(K))) for _ in range(3))
     grads = Grads(np.empty_like(Q), np.empty_like(K), np.empty_like(V))
-    _backward(Q, K, V, O, lse, dO, P, dP, dS, *grads, mask, scale)
+    backward_passes(Q, K, V, O, lse, dO, P, dP, dS, *grads, mask, scale)
     return grads
 
 
-def _backward(Q, K, V, O, lse, dO, P, dP, dS, dQ, dK, dV, mask, scale):
+def backward_passes(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
+    dO: np.ndarray, P: np.ndarray, dP: np.ndarray, dS: np.ndarray, dQ: np.ndarray,
+    dK: np.ndarray, dV: np.ndarray, mask: masks.Tiles, scale: float,
+) -> None:  # fmt: skip
     """Fill P, dP, dS, dQ, dK and dV: each pass loads from memory, computes, and stores to memory."""
     dtype = lse.dtype
     S_ = Q[:].astype(dtype) @ K[:].astype(dtype).T * scale  # (N_q, N_k)

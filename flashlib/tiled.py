@@ -84,11 +84,14 @@ def steps(
     scale = resolve_scale(scale, Q.shape[-1])
     O = _output("O", O, Q, (len(Q), V.shape[1]), Q.dtype)
     lse = _output("lse", lse, Q, Q.shape[:1], _accumulator_dtype(Q))
-    generator = _fa2_steps if order == "fa2" else _fa1_steps
+    generator = fa2_steps if order == "fa2" else fa1_steps
     return generator(Q, K, V, O, lse, B_r, B_c, mask, scale)
 
 
-def _fa2_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
+def fa2_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[Step]:  # fmt: skip
     """FlashAttention-2, Algorithm 1: the row block stays, K and V stream past it."""
     for i, rows in enumerate(blocks(len(Q), B_r)):
         Q_i = load(Q, rows) * scale  # (B_r, d): scaled here, not in every S_ij
@@ -112,7 +115,10 @@ def _fa2_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
         lse[rows] = m + np.log(divisor)
 
 
-def _fa1_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
+def fa1_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[Step]:  # fmt: skip
     """FlashAttention, Algorithm 1: the column block stays, the state of every row block passes by."""
     O[:] = 0
     m_hbm, l_hbm = np.full_like(lse, -np.inf), np.zeros_like(lse)  # (N_q,)
@@ -161,11 +167,11 @@ def backward(
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
     scale = resolve_scale(scale, Q.shape[-1])
-    delta = _delta(O, dO, lse, B_r)
+    delta = compute_delta(O, dO, lse, B_r)
     dQ, dK, dV = np.empty_like(Q), np.empty_like(K), np.empty_like(V)
     for trace in (
-        _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale),
-        _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale),
+        dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale),
+        dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale),
     ):
         deque(trace, maxlen=0)  # run to the end, keep nothing
     return Grads(dQ, dK, dV)
@@ -193,7 +199,7 @@ def bias_gradients(
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
     scale = resolve_scale(scale, Q.shape[-1])
-    delta, biases = _delta(O, dO, lse, B_r), mask.mask.biases
+    delta, biases = compute_delta(O, dO, lse, B_r), mask.mask.biases
     sums = tuple(np.zeros(T.shape, np.promote_types(T.dtype, _accumulator_dtype(Q))) for T in biases)
     for rows in blocks(len(Q), B_r):
         Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
@@ -243,12 +249,16 @@ def backward_steps(
     scale = resolve_scale(scale, Q.shape[-1])
     if wrt == "q":
         dQ = _output("dQ", dQ, Q, Q.shape, Q.dtype)
-        return _dq_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dQ, B_r, B_c, mask, scale)
+        return dq_steps(Q, K, V, lse, dO, compute_delta(O, dO, lse, B_r), dQ, B_r, B_c, mask, scale)
     dK, dV = _output("dK", dK, K, K.shape, K.dtype), _output("dV", dV, V, V.shape, V.dtype)
-    return _dkv_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dK, dV, B_r, B_c, mask, scale)
+    return dkv_steps(Q, K, V, lse, dO, compute_delta(O, dO, lse, B_r), dK, dV, B_r, B_c, mask, scale)
 
 
-def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale):
+def dkv_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, lse: np.ndarray, dO: np.ndarray,
+    delta: np.ndarray, dK: np.ndarray, dV: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[BackwardStep]:  # fmt: skip
     """dK and dV: the column block stays and sums, the row blocks pass by."""
     for j, cols in enumerate(blocks(len(K), B_c)):
         K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
@@ -269,7 +279,11 @@ def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale):
         dK[cols], dV[cols] = dK_j, dV_j
 
 
-def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale):
+def dq_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, lse: np.ndarray, dO: np.ndarray,
+    delta: np.ndarray, dQ: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[BackwardStep]:  # fmt: skip
     """dQ: the row block stays and sums, K and V stream past it, as in the forward pass."""
     for i, rows in enumerate(blocks(len(Q), B_r)):
         Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
@@ -289,7 +303,7 @@ def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale):
         dQ[rows] = dQ_i * scale
 
 
-def _delta(O, dO, lse, B_r):
+def compute_delta(O: np.ndarray, dO: np.ndarray, lse: np.ndarray, B_r: int) -> np.ndarray:
     """Return the row sums of dO * O, (N_q,): with them no row of dS needs more than its own tile."""
     delta = np.empty_like(lse)
     for rows in blocks(len(O), B_r):

@@ -201,7 +201,7 @@ def test_bad_tilings_and_outputs_are_refused(rng):
         tiled.backward_steps(*arrays, wrt="kv", dK=np.empty((7, 5)))
 
 
-@pytest.mark.parametrize("core", [tiled._dkv_steps, tiled._dq_steps])
+@pytest.mark.parametrize("core", [tiled.dkv_steps, tiled.dq_steps])
 def test_a_generator_is_read_in_one_go(core):
     body = ast.parse(inspect.getsource(core)).body[0]
     assert body.end_lineno - body.lineno + 1 - 1 <= 25  # without the docstring

@@ -120,6 +120,13 @@ class WithoutTypes(ast.NodeTransformer):
         return node.orelse if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
+def base_of(node, name, is_package=False):
+    """Return the module or package that a `from ... import` in the module `name` imports from."""
+    parts = name.split(".")
+    parents = parts[: len(parts) - node.level + is_package] if node.level else []
+    return ".".join([*parents, *filter(None, [node.module])])
+
+
 @functools.cache
 def imports_of(name, text, is_package=False, for_types=False):
     """Return the modules of flashlib that the module `name` imports anywhere in its text.
@@ -131,9 +138,7 @@ def imports_of(name, text, is_package=False, for_types=False):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = name.split(".")
-            parents = parts[: len(parts) - node.level + is_package] if node.level else []
-            base = ".".join([*parents, *filter(None, [node.module])])
+            base = base_of(node, name, is_package)
             for alias in node.names:
                 full = f"{base}.{alias.name}"
                 found.add(full if full in MODULES else base)
@@ -198,6 +203,68 @@ def test_no_modules_import_each_other_in_a_circle():
 
     for name in graph:
         visit(name, [])
+
+
+def private_names(name, text, is_package=False):
+    """Return the names with a leading underscore that the module `name` takes from other modules of flashlib."""
+    modules, found, tree = {}, set(), ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            base = base_of(node, name, is_package)
+            modules |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+            found.update(f"{base}.{alias.name}" for alias in node.names if base in MODULES)
+        elif isinstance(node, ast.Import):
+            modules |= {alias.asname: alias.name for alias in node.names if alias.asname}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.add(f"{modules.get(node.value.id)}.{node.attr}")
+        elif isinstance(node, ast.Attribute):
+            found.add(ast.unparse(node))
+    pairs = [full.rpartition(".") for full in found]
+    return {f"{module}.{last}" for module, _, last in pairs if module in MODULES and re.match("_[a-z0-9]", last)}
+
+
+@functools.cache
+def kernels_of(module):
+    """Return the names of the kernels that a module defines: one that is launched has an underscore in front."""
+    body = ast.parse(MODULES[module].read_text(encoding="utf-8")).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    makers = {"jit", *(f.name for f in functions if not f.decorator_list and "triton.jit(" in ast.unparse(f))}
+
+    def words(function):
+        nodes = [node for decorator in function.decorator_list for node in ast.walk(decorator)]
+        return {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+
+    return {f.name for f in functions if words(f) & makers}
+
+
+# The package that flashlib.interop.flash_attn stands in for has this function under this name.
+PRIVATE_AND_TAKEN = {"flashlib.interop.flash_attn.probabilities._get_block_size_n"}
+
+
+def test_what_is_private_to_a_module_is_not_taken_by_another():
+    files = MODULES | {path.stem: path for folder in ("tools", "web") for path in (ROOT / folder).rglob("*.py")}
+    taken = set()
+    for name, path in files.items():
+        taken |= private_names(name, path.read_text(encoding="utf-8"), path.name == "__init__.py")
+    kernels = {full for full in taken if full.rpartition(".")[2] in kernels_of(full.rpartition(".")[0])}
+    assert kernels, "launched by other modules"
+    assert taken - kernels == PRIVATE_AND_TAKEN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from flashlib.tiled import _output",
+        "from flashlib import tiled as t\nt._output(1)",
+        "from ..tiled import _output",
+        "from .. import tiled\ndef f():\n    tiled._output(1)",
+        "import flashlib.tiled\nflashlib.tiled._output(1)",
+        "import flashlib.tiled as t\nt._output",
+    ],
+)
+def test_a_private_name_that_is_taken_is_found(text):
+    assert private_names("flashlib.widgets.lab", text) == {"flashlib.tiled._output"}
 
 
 def test_what_is_run_as_a_program_is_not_imported():

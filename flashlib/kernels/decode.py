@@ -321,7 +321,7 @@ def _ancestors(tree, device) -> Ancestors:
 
 
 def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
-    q, read = _as_read(Q, cache)
+    q, read = as_read(Q, cache)
     k, v = read.K, read.V
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
@@ -402,7 +402,7 @@ def _config(R, D, dtype, itemsize, paged, device, simple):
     return config
 
 
-def _as_read(Q, cache) -> tuple[torch.Tensor, Cache]:
+def as_read(Q: torch.Tensor, cache: Cache) -> tuple[torch.Tensor, Cache]:
     """Return Q and a cache as kernels read them; the interpreter reads neither bfloat16 nor fp8."""
 
     def read(X):
@@ -421,7 +421,7 @@ def run(
 
     prior: O in fp32 and lse of the shared keys. mask: whose biases are read, if it has any.
     """
-    q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
+    q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else as_read(Q, cache)
     o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
     lse = q.new_empty(plan.rows, dtype=torch.float32)
     if plan.partial and plan.merge:
