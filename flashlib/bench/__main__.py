@@ -6,7 +6,7 @@ if causal. MB are the most that a call holds beyond its inputs and outputs.
 
 A record has `rows`, those sizes; `more`, other d, and heads that share K and V; for the forward pass also `short`
 and `calls`, see `flashlib.bench.short_sequences`. Each row lists our compiled kernels in `kernels`, see
-`flashlib.bench.common.records`. A peer that cannot take a size has None there.
+`flashlib.bench.common.records`. A peer that does not support a size has None there.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def summary(rows: list[dict]) -> str:
-    """Return geometric means of the speed over SDPA's flash, and the memory that is held."""
+    """Return the geometric means of the speed relative to SDPA's flash, and the memory in use."""
     lines = []
     for name in ("ours", "ours_fused", "sdpa_cudnn", "flex"):
         ratios = [ratio(row, name) for row in rows if row["tflops"].get(name)]

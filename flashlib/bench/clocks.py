@@ -1,11 +1,11 @@
-"""Measure the units of a Hopper multiprocessor, each alone, for the model of chapter 13.
+"""Measure each unit of a Hopper multiprocessor alone, for the model in chapter 13.
 
     python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json
 
-A record has `rows`: what was measured ("what", and "beside" what), for which d and keys of a tile, and `clocks` of
-the multiprocessor, the median of `runs`; `bytes` a clock for copies. `ghz`: the clock itself, read beside time, of
-an idle GPU, and beside matrix products, reads from the L2 cache and our Hopper kernel; the median, and each
-sample. Nothing here was chosen to fit a timeline of the ladder.
+A record has `rows`: what was measured ("what", and "beside" what else was running), for which d and how many keys
+a tile, and `clocks` of the multiprocessor, the median of `runs`; for copies, `bytes` per clock. `ghz` is the clock
+rate: of an idle GPU, and during matrix products, reads from the L2 cache and our Hopper kernel; it has the median
+and every sample. Nothing here was chosen to fit a timeline of the ladder.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from flashlib.bench.common import harness
 
 RUNS = 5  # of each measurement
 SHAPES = [(d, B_c) for d in (128, 64) for B_c in (64, 128)]
-IN_CACHE = 600  # tiles that all multiprocessors copy: up to 20 MB, which stay in the L2 cache
-FIRST = 12  # tiles of 64 rows that a producer asks for at once
+IN_CACHE = 600  # tiles that all multiprocessors copy: up to 20 MB, which fit in the L2 cache
+FIRST = 12  # tiles of 64 rows that a producer requests at once
 
 
 def rows() -> Iterator[dict]:
@@ -65,14 +65,15 @@ def rows() -> Iterator[dict]:
 
 
 def row(what: str, measure: Callable[[], float], unit: str = "clocks", **of: object) -> dict:
-    """Return what RUNS measurements gave, after one that does not count."""
+    """Return the results of RUNS measurements, after one that is discarded."""
     measure()
     runs = [round(measure(), 1) for _ in range(RUNS)]
     return {"what": what, **of, unit: median(runs), "runs": runs}
 
 
 def works() -> dict[str, Callable[[], object]]:
-    """Return what the clock is read beside, by name: a function that keeps the GPU busy for a while."""
+    """Return the kinds of work during which the clock is read, by name: functions that keep the GPU busy for a
+    while."""
     from flashlib.kernels.hopper import forward
 
     A, B = (torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda") for _ in range(2))
@@ -95,7 +96,8 @@ def works() -> dict[str, Callable[[], object]]:
 
 
 def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
-    """Return the clock of a multiprocessor while work() runs on the others, in GHz: one sample after the other."""
+    """Return the clock rate of a multiprocessor in GHz while work() runs on the others, one sample after
+    another."""
     from flashlib.bench import units
 
     for _ in range(5):
@@ -115,7 +117,7 @@ def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
 
 
 def sources() -> dict[str, str]:
-    """Return a hash of the syntax of the kernels that are timed; see `timelines.hash_of`."""
+    """Return a hash of the syntax of the timed kernels; see `timelines.hash_of`."""
     from flashlib.bench import units
 
     return {"units": timelines.hash_of(inspect.getsource(units))}

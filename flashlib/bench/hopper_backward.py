@@ -4,9 +4,9 @@
     python -m flashlib.bench.hopper_backward --wide --out notebooks/data/h200_hopper_backward_256.json
 
 dQ, dK and dV, all kernels of a backward pass together. A record has `rows` and `more`, the sizes of `bench.hopper`
-without d = 256; with --wide it has `rows` alone, those of d = 256, for which there are other kernels. Each table
-is timed `--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is
-the largest error of a gradient against fp64. A run that is ended early leaves the tables that it had ended.
+without d = 256; with --wide it has `rows` alone, those of d = 256, which has other kernels. Each table is timed
+`--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is the
+largest error of a gradient against fp64. A run that is interrupted leaves the tables that it had completed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ PEERS: dict[str, Callable] = {
 
 
 def table(sizes: list, runs: int, notes: records.Notes) -> list[dict]:
-    """Return the rows of all runs, merged, with notes of what was compiled. sizes: pairs of a Size and a dtype."""
+    """Return the rows of all runs, merged, with notes on what was compiled. sizes: pairs of a Size and a dtype."""
     rows = hopper.merged([hopper.timed(sizes, PEERS, gradients=True) for _ in range(runs)])
     for (size, _), row in zip(sizes, rows, strict=True):
         compiled = KERNELS.get(size.d, ("hopper_backward",))
@@ -60,7 +60,7 @@ def main() -> None:
                 record[name] = table(sizes, args.runs, notes)
                 harness.say(hopper.summary(record[name]))
                 notes.finish()
-            save()  # a table is whole, whatever becomes of the next
+            save()  # this table is complete, whatever happens to the next
 
 
 if __name__ == "__main__":

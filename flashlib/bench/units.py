@@ -1,8 +1,7 @@
-"""The units of a Hopper multiprocessor, one or two at work at a time: kernels that read its clock.
+"""The units of a Hopper multiprocessor, working alone or in pairs: kernels that read its clock.
 
-`pipeline.timeline.Machine` has its numbers from here. A kernel does what one part of `kernels.hopper.forward`
-does, over and over, and no more: products of tiles, the softmax of a tile, copies, a turn, the output. None is
-attention.
+They measure the numbers in `pipeline.timeline.Machine`. Each kernel repeats one part of `kernels.hopper.forward`
+and nothing else: products of tiles, the softmax of a tile, copies, a turn, the output. None of them is attention.
 """
 
 import torch
@@ -21,8 +20,8 @@ from flashlib.kernels.hopper.forward import by_row, fetch, matrix, operand, part
 from flashlib.kernels.hopper.ladder import tiles
 
 DEVICE = "cuda"
-ROWS = 64  # of a tile of Q, of four warps: a group
-TIMES, LONGER = 200, 1600  # how often a group does its work; another kind beside it must not end before
+ROWS = 64  # rows of a tile of Q, for a group of four warps
+TIMES, LONGER = 200, 1600  # how often a group does its work; the other group must not end earlier
 SCALE = 0.125
 
 
@@ -225,7 +224,7 @@ def _watch(found, nanos, SAMPLES: gl.constexpr):
 
 
 def rand(*shape: int) -> torch.Tensor:
-    """Return numbers from 0 to 1, bf16, the same each time: their sums have no cancellation."""
+    """Return numbers from 0 to 1 in bf16, the same each time, whose sums have no cancellation."""
     generator = torch.Generator().manual_seed(sum(shape))
     return torch.rand(*shape, generator=generator).to(DEVICE, torch.bfloat16)
 
@@ -236,7 +235,7 @@ def zeros(*shape: int) -> torch.Tensor:
 
 
 def group(first: tuple, second: tuple = ("nothing", 0), *, d: int, B_c: int) -> float:
-    """Return how many clocks the first group takes to do its work once, while the second does its own.
+    """Return how many clocks the first group takes to do its work once while the second group does its own.
 
     first, second: ("products" or "softmaxes", their N).
     """
@@ -268,7 +267,7 @@ def turn() -> float:
 
 
 def stream(d: int, B_c: int, *, programs: int, n_tiles: int, times: int = 2000, stages: int = 3) -> float:
-    """Return the bytes a clock that come to a program from n_tiles tiles, which programs copy side by side."""
+    """Return the bytes per clock that reach a program from n_tiles tiles, which programs copy side by side."""
     clocks = zeros(programs)
     X = describe(rand(n_tiles * B_c, d), B_c)
     for _ in range(2):  # the first brings them into the L2 cache
@@ -277,7 +276,7 @@ def stream(d: int, B_c: int, *, programs: int, n_tiles: int, times: int = 2000, 
 
 
 def beginning(d: int, rows: int, *, programs: int, n: int) -> dict[str, list[float]]:
-    """Return when n tiles were asked for and seen, in clocks since a program began: medians of all programs."""
+    """Return when n tiles were requested and seen, in clocks since a program began: medians of all programs."""
     clocks = zeros(programs, 2 * n + 1)
     X = describe(rand(programs * n * rows, d), rows)
     for _ in range(3):
@@ -287,7 +286,7 @@ def beginning(d: int, rows: int, *, programs: int, n: int) -> dict[str, list[flo
 
 
 def output(d: int) -> dict[str, float]:
-    """Return the clocks until O is written and its copy asked for, and until the copy unit has read it."""
+    """Return the clocks until O is written and its copy is requested, and until the copy unit has read it."""
     times = 8
     O, clocks = torch.full((ROWS, d), torch.nan, dtype=torch.bfloat16, device=DEVICE), zeros(times, 2)
     _output[(1,)](describe(O, ROWS), clocks, times, num_warps=4)
@@ -298,7 +297,7 @@ def output(d: int) -> dict[str, float]:
 
 
 def watch(ms: float, samples: int = 20) -> torch.Tensor:
-    """Let a program note time and clocks side by side for so many milliseconds.
+    """Let a program record time and clocks together for this many milliseconds.
 
     Returns (samples, 2), nanoseconds and clocks, which is filled as the program runs.
     """

@@ -1,4 +1,4 @@
-"""Kernels in Gluon run on a CPU, which Triton's interpreter does not do: the course's, and a learner's.
+"""Run kernels in Gluon on a CPU, which Triton's interpreter cannot do: the course's, and a learner's.
 
     with gluon.on_cpu(seed=3) as ran:
         O, lse = hopper.forward.attention(Q, K, V)

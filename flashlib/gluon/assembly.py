@@ -13,18 +13,18 @@ from flashlib.gluon.whole import Whole
 from flashlib.pipeline.multiprocessor import Fault, Kind
 
 LARGEST = 448  # of e4m3
-ORDERS = "fence.", "cp.async.bulk.wait_group"  # what others see; here all see all
+ORDERS = "fence.", "cp.async.bulk.wait_group"  # makes writes visible to others; here everything is visible
 
 
 class Assembly:
     """What PTX does in one program."""
 
     def __init__(self) -> None:
-        self.clocks = 0  # how often the clock was read: no two readings are the same
+        self.clocks = 0  # how often the clock was read, so that no two readings are the same
         self.waited_for: tuple | None = None
 
     def run(self, ptx: str, args: Sequence[Any], dtype: torch.dtype) -> Any:
-        """Return what a text gives for these arguments; raise Wrong for a text that is not known."""
+        """Return the result of an instruction for these arguments; raise Wrong for unknown text."""
         if ptx.startswith("mov.b") and args:
             return args[0]
         if "%clock64" in ptx:
@@ -39,7 +39,8 @@ class Assembly:
         raise Wrong("unknown", name="inline_asm_elementwise")
 
     def _acquired(self, pointer: Pointer) -> Whole:
-        """Return a number that another program writes: programs run in turn, so it cannot change in this one."""
+        """Return a number that another program writes. Programs run one after another, so it cannot change during
+        this one."""
         place = pointer.name, int(pointer.at)
         if self.waited_for == place:
             raise Fault(

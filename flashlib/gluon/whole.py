@@ -1,6 +1,6 @@
-"""Whole numbers as a kernel divides them: towards zero, as C does, where Python rounds down.
+"""Integers that divide as in a kernel: towards zero, like in C, where Python rounds down.
 
-Only what is known at compile time, a gl.constexpr, is divided by Python itself.
+Only values known at compile time, gl.constexpr, are divided by Python itself.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import torch
 
 
 class Whole(int):
-    """A whole number that the kernel computes with on the GPU; so is what becomes of it."""
+    """An integer that the kernel computes with on the GPU; results of arithmetic with it are Whole too."""
 
     def __floordiv__(self, other):
         return _of_ints(quotient, self, other)
@@ -43,17 +43,17 @@ def _of_ints(function, a, b):
 
 
 def whole(x: Any) -> Any:
-    """Return a whole number as a Whole, anything else as it is."""
+    """Return an integer as a Whole, anything else unchanged."""
     return Whole(x) if isinstance(x, int) and not isinstance(x, bool) else x
 
 
 def numbers(*bounds: int) -> Iterator[Whole]:
-    """What `range` is in a kernel."""
+    """The `range` of a kernel."""
     return map(Whole, range(*bounds))
 
 
 def quotient(a: Any, b: Any) -> Any:
-    """Return a / b without what comes after the point, of numbers or tensors."""
+    """Return a / b truncated towards zero, for numbers or tensors."""
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return torch.div(a, b, rounding_mode="trunc")
     n = abs(a) // abs(b)
@@ -61,7 +61,7 @@ def quotient(a: Any, b: Any) -> Any:
 
 
 def rest(a: Any, b: Any) -> Any:
-    """Return what is left of a: its sign is that of a."""
+    """Return the remainder of a / b, which has the sign of a."""
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return torch.fmod(*(torch.as_tensor(x, device="cpu") for x in (a, b)))
     return a - b * quotient(a, b)

@@ -14,13 +14,13 @@ from flashlib.private_apis import of_kernels
 
 
 class World:
-    """Makes plain Python of kernels: their functions, with stubs for the parts of Gluon."""
+    """Turns kernels into plain Python: their functions, with stubs for the parts of Gluon."""
 
     def __init__(self, gl: Language) -> None:
         self.stubs, self.made = stubs(gl), {}
 
     def plain(self, function: types.FunctionType) -> Callable:
-        """Return a function of a kernel over the stubs; made once, so functions may call each other."""
+        """Return a kernel's function over the stubs; each is made once, so functions may call each other."""
         if function not in self.made:
             names: dict[str, Any] = {"__builtins__": function.__globals__.get("__builtins__")}
             made = types.FunctionType(
@@ -36,7 +36,7 @@ class World:
         return self.made[function]
 
     def of(self, x: Any) -> Any:
-        """Return what stands for a global, or for an argument that is no tensor."""
+        """Return the stand-in for a global, or for an argument that is not a tensor."""
         if id(x) in self.stubs:
             return self.stubs[id(x)]
         if function := of_kernels.function_of(x):
@@ -48,7 +48,7 @@ class World:
         return x
 
     def argument(self, name: str, x: Any, fixed: bool) -> Any:
-        """Return what stands for an argument of the launch; fixed: it is a gl.constexpr."""
+        """Return the stand-in for an argument of the launch; fixed: it is a gl.constexpr."""
         if isinstance(x, TensorDescriptor):
             return Described(name, x)
         if isinstance(x, torch.Tensor):

@@ -1,6 +1,6 @@
 """Note what the kernels of a recorded row were compiled to; `tests/bench` compares it with what they are today.
 
-A row has "kernels", a list of what `kernels.compiler.compiled` said of each of our kernels that was timed:
+A row has "kernels", which lists what `kernels.compiler.compiled` reported of each of our timed kernels:
 
     kernel, d, causal, shape  which one, and (B, H_q, H_k, N)
     asked                     the options that the call was given; the kernel chose the others
@@ -25,7 +25,8 @@ CAPABILITY = 90  # of the GPU of the records
 
 
 class Notes:
-    """Adds "kernels" to rows while the GPU works on: the compiler is a process of its own, without the GPU.
+    """Adds "kernels" to rows while the GPU goes on working: the compiler runs in a separate process, without the
+    GPU.
 
     capability: of the GPU that is timed.
     """
@@ -42,7 +43,7 @@ class Notes:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     def add(self, row: dict, size: dict, asked: dict[str, dict]) -> None:
-        """Note in a row what the kernels in `asked`, {kernel: options}, are compiled to.
+        """Record in a row what the kernels in `asked`, {kernel: options}, are compiled to.
 
         size: d, causal and shape, as `compiled.launch` takes them.
         """
@@ -57,7 +58,7 @@ class Notes:
         for entry, future in self.waiting:
             try:
                 entry |= future.result()
-            except Exception as error:  # the times are right all the same
+            except Exception as error:  # the times are still right
                 entry["reason"] = harness.reason(error)
                 harness.say(f"{entry['kernel']} is not known as compiled: {entry['reason']}")
         self.waiting.clear()
@@ -81,9 +82,9 @@ def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "Laun
 
 
 def alike(entry: dict) -> dict:
-    """Return one call for all that run the same code: Triton only knows of what N is a multiple.
+    """Return a call that stands for all that run the same code: Triton only knows what N is a multiple of.
 
-    Up to 4096 keys the Hopper kernel chooses by N.
+    Up to 4096 keys the Hopper kernel's choices depend on N.
     """
     from flashlib.kernels.compiler import registry
 
@@ -96,6 +97,7 @@ def alike(entry: dict) -> dict:
 
 
 def has_notes(row: dict) -> bool:
-    """Return whether a row of a ladder says what was compiled: the best of each rung with tiles, at d = 128."""
+    """Return whether a row of a ladder records what was compiled: the best row of each rung with tiles, at d =
+    128."""
     stored = row["rung"] in ("r1_eager", "r2_softmax", "b1_eager")
     return row["part"] in ("ladder", "wait") and row["best"] and row["d"] == 128 and not stored
