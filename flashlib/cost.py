@@ -298,8 +298,7 @@ def _computed(N_q, N_k, B_r, B_c, causal, mask):
 
 
 def _interval(keys, N_q, N_k, B_r, B_c):
-    """Return the first tile that each row block computes, and the one after its last; keys: the interval of each
-    row."""
+    """Return the first tile that each row block computes, and that after its last; keys: each row's interval."""
     starts = np.arange(0, N_q, B_r)
     first, end = keys[0][starts], keys[1][np.minimum(starts + B_r, N_q) - 1]
     return first // B_c, np.where(end > first, -(-end // B_c), first // B_c)

@@ -1,5 +1,4 @@
-"""Time the ladder of the backward pass on one GPU in one run: from autograd to the tuned passes, one idea at a
-time.
+"""Time the ladder of the backward pass on one GPU in one run: from autograd to the tuned passes.
 
     python -m flashlib.bench.backward_ladder --out notebooks/data/h200_backward_ladder.json
 

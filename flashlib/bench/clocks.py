@@ -72,8 +72,7 @@ def row(what: str, measure: Callable[[], float], unit: str = "clocks", **of: obj
 
 
 def works() -> dict[str, Callable[[], object]]:
-    """Return the kinds of work during which the clock is read, by name: functions that keep the GPU busy for a
-    while."""
+    """Return the kinds of work during which the clock is read, by name: functions that keep the GPU busy."""
     from flashlib.kernels.hopper import forward
 
     A, B = (torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda") for _ in range(2))
@@ -96,8 +95,7 @@ def works() -> dict[str, Callable[[], object]]:
 
 
 def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
-    """Return the clock rate of a multiprocessor in GHz while work() runs on the others, one sample after
-    another."""
+    """Return samples of a multiprocessor's clock rate in GHz while work() runs on the others."""
     from flashlib.bench import units
 
     for _ in range(5):

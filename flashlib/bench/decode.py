@@ -41,8 +41,7 @@ FILLED = (0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)  # programs on each mult
 
 
 class Size(NamedTuple):
-    """page: tokens in a page, 0 for a contiguous cache. lengths: one for each sequence, None if all have N
-    tokens."""
+    """page: tokens in a page, 0 for a contiguous cache. lengths: of each sequence, None if all have N tokens."""
 
     B: int
     H_q: int
@@ -287,8 +286,7 @@ def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> di
 
 
 def memory(B: int = 256, N: int = 1000) -> list[dict]:
-    """Return the bytes of a token in a layer for several heads and dtypes, and the share of empty rows in a
-    cache."""
+    """Return a token's bytes in a layer for several heads and dtypes, and the share of empty rows in a cache."""
     kinds = {"MHA": (32, 2), "GQA": (8, 2), "MQA": (1, 2), "GQA in fp8": (8, 1)}
     rows = [
         {"case": name, "bytes_per_token": storage.bytes_per_token(H_k, D, itemsize=n, scales=n == 1)}

@@ -57,8 +57,7 @@ def compiled(model: torch.nn.Module) -> Callable:
 
 
 class Run(NamedTuple):
-    """A model to train. whole: to the end; else for SHORT steps. needed: whether the benchmark fails if this run
-    fails."""
+    """A model to train. whole: to the end; else for SHORT steps. needed: its failure fails the benchmark."""
 
     name: str
     attention: Callable

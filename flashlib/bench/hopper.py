@@ -129,8 +129,7 @@ def steps(rows: list[dict]) -> str:
 def timed(
     sizes: Iterable[tuple[Size, torch.dtype]], given: dict[str, Callable] | None = None, gradients: bool = False
 ) -> list[dict]:
-    """Return the rows of one run over pairs (Size, dtype), and print each at once. given, gradients: as in
-    `measure`."""
+    """Return the rows of one run over (Size, dtype), and print each at once. given, gradients: see `measure`."""
     names = [name.removeprefix("hopper_") for name in given or PEERS]
     harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
     rows = []

@@ -59,8 +59,7 @@ def times(answer: Callable, cold: int | None = None, device: str = "cuda") -> li
 
 
 def _measured(name: str, problem: "Problem", attention: Callable) -> dict[str, float]:
-    """Return {name: microseconds}; if attention is wrong or cannot be captured in a CUDA graph, print why and
-    return {}."""
+    """Return {name: microseconds}; {}, with the reason printed, if attention is wrong or no CUDA graph has it."""
     from flashlib.bench import decode
     from flashlib.bench.common import harness
 

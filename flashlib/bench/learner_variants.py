@@ -85,8 +85,7 @@ def table_of(mask: masks.Mask, N: int, B_r: int, B_c: int, device: str = "cuda")
 
 
 def reports(answer: Callable, capability: int) -> list[tuple]:
-    """Return for some cases what the compiler makes of yours and of ours: a description, a list of Compiled, and a
-    Compiled."""
+    """Return for some cases what yours and ours become: a description, a list of Compiled, and a Compiled."""
     from flashlib.kernels.compiler import learner_kernels
 
     def compiled(call):

@@ -38,8 +38,7 @@ def _exact(module, query, key, value, attention_mask, scaling=None, **_):
 
 
 def llama(device: str, **sizes: int) -> Any:
-    """Return transformers' Llama with random weights in bf16, the same ones every time. sizes: as in its
-    config."""
+    """Return transformers' Llama with random bf16 weights, the same ones every time. sizes: as in its config."""
     from transformers import AutoModelForCausalLM, LlamaConfig
 
     config = LlamaConfig(

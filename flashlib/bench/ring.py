@@ -91,8 +91,7 @@ SIZES = [
 
 
 class Way(NamedTuple):
-    """attention: from the rank's own Q, K and V to O. heads: how many ranks share pieces. whole: it takes the
-    whole sequence."""
+    """attention: from own Q, K and V to O. heads: how many ranks share pieces. whole: if it takes all rows."""
 
     attention: Callable
     layout: str = "zigzag"
@@ -141,8 +140,7 @@ def _one_gpu(Q, K, V, causal, mask):
 
 
 class Problem:
-    """Random tensors of a size, the same on every rank, and the correct results for a sample of the rank's rows
-    and keys."""
+    """Random tensors of a size, the same on every rank, and the correct results for some of the rank's rows."""
 
     def __init__(self, size: Size, device: str, dtype: torch.dtype = torch.bfloat16) -> None:
         self.size, self.device = size, device
@@ -311,8 +309,7 @@ def _why_not(name, way, problem, own):
 
 
 def hop_bytes(size: Size, P: int, which: str) -> int:
-    """Return the bytes that a rank sends in a hop: K and V in 16 bits and, in the backward pass, dK and dV in fp32
-    too."""
+    """Return the bytes that a rank sends in a hop: K and V in 16 bits; backward, dK and dV in fp32 too."""
     tokens = max(count(layouts.runs(size.N, P, r, "zigzag")) for r in range(P))
     numbers = 2 * size.H_k * tokens * size.d
     return numbers * (2 if which == "forward" else 2 + 2 + 4)
@@ -363,8 +360,7 @@ def _syntax(node):
 
 
 def kept(path: str | None, about: Record, P: int) -> list[Record]:
-    """Return the rows of a record that stay when P ranks are timed: those of other numbers of ranks, in the same
-    environment."""
+    """Return the rows that stay in a record when P ranks are timed: other numbers of ranks, same environment."""
     if path is None or not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:

@@ -234,8 +234,7 @@ def pieces(tokens: torch.Tensor, n: int, N: int) -> torch.Tensor:
 
 
 def trace(tokens: torch.Tensor, n: int = REQUESTS, seed: int = 0) -> list[Request]:
-    """Return n requests: prompts of PROMPT / 4 to PROMPT tokens from a text, with log-normal lengths of
-    answers."""
+    """Return n requests: prompts of PROMPT / 4 to PROMPT tokens from a text, and log-normal answer lengths."""
     sizes = np.random.default_rng(seed).integers(PROMPT // 4, PROMPT, size=n, endpoint=True).tolist()
     answers = (min(length, LONGEST) for length in decode.lengths(n, MEAN, seed))
     texts = pieces(tokens, n, PROMPT).tolist()
@@ -260,8 +259,7 @@ def batching(model: LM, requests: Sequence[Request], running: int = RUNNING) -> 
 def served(
     model: LM, requests: Sequence[Request], running: int, continuous: bool
 ) -> tuple[dict, dict[int, list[int]]]:
-    """Return the row of one run of the server, and what it wrote; there are enough pages for all running
-    requests."""
+    """Return the row of one run of the server, and what it wrote; it has enough pages for all running requests."""
     pages = running * -(-model.config.context // PAGE)
     sizes = {"chunk": CHUNK, "batch": running, "queue": len(requests)}
     server = Server(model, pages, PAGE, over=cached_attention.kernels, continuous=continuous, **sizes)

@@ -259,8 +259,7 @@ class Pages:
         return page
 
     def _to_write(self, page):
-        """Return a page with the same rows that its single owner may write: this page, or a copy if it is
-        shared."""
+        """Return a page with the same rows that a single owner may write: this one, or a copy if it is shared."""
         if self._owners[page] == 1:
             self._forget(page)
             return page

@@ -78,8 +78,7 @@ class Cache(Pages):
             store[layer][pages, :, rows] = X.swapaxes(0, 1)
 
     def gather(self, sequence: int, layer: int = 0) -> tuple[Array, Array]:
-        """Return contiguous copies of K (H_k, N, d) and V (H_k, N, d_v) of a sequence; float32 if the cache is
-        float8_e4m3fn."""
+        """Return contiguous copies of a sequence's K (H_k, N, d) and V (H_k, N, d_v), float8_e4m3fn as float32."""
         self._check_layer(layer)
         N = len(self._of(sequence).tokens)
         pages = self._indices(np.array(self._of(sequence).pages))

@@ -39,8 +39,7 @@ class Assembly:
         raise Wrong("unknown", name="inline_asm_elementwise")
 
     def _acquired(self, pointer: Pointer) -> Whole:
-        """Return a number that another program writes. Programs run one after another, so it cannot change during
-        this one."""
+        """Return a number that another program writes; it cannot change during this, as programs take turns."""
         place = pointer.name, int(pointer.at)
         if self.waited_for == place:
             raise Fault(

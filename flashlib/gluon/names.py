@@ -25,8 +25,7 @@ class Names:
         self.parts: dict[str, list[str]] = {}
 
     def learn(self, functions: Iterable[FunctionType]) -> None:
-        """Learn the names of parts from how functions unpack tuples: `k_slots, k_full, k_empty = k` names the
-        parts of k."""
+        """Learn names from how functions unpack tuples: `k_slots, k_full, k_empty = k` names the parts of k."""
         for code in (function.__code__ for function in functions if self._counts(function.__code__)):
             for _, target, value in _assignments(code):
                 if isinstance(target, ast.Tuple) and isinstance(value, ast.Name):

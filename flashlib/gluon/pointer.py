@@ -1,5 +1,4 @@
-"""Global memory accessed by pointers: loads, stores and atomic adds, which need no schedule, since roles do not
-share it."""
+"""Global memory by pointers: loads, stores and atomic adds. They need no schedule, as roles do not share it."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -54,8 +53,7 @@ def add(pointer: Pointer, x: Any, mask: Any = None) -> None:
 
 
 def _places(pointer, x, mask):
-    """Return all numbers of a tensor, the places that are written, and the values; raise Wrong for places
-    outside."""
+    """Return all numbers of a tensor, the places to write, and the values; raise Wrong for places outside."""
     common(pointer.at, x, mask)
     at, values, chosen = (one.data if isinstance(one, Tile) else one for one in (pointer.at, x, mask))
     flat = pointer.X.view(-1)

@@ -2,8 +2,7 @@
 
 
 class Wrong(Exception):
-    """The compiler or the hardware would not accept this. id: which kind of mistake; fields: values for its
-    sentence."""
+    """The compiler or the hardware would not accept this. id: of the mistake; fields: values for its sentence."""
 
     def __init__(self, id: str, **fields: object) -> None:
         super().__init__(f"{id} {fields}")

@@ -60,8 +60,7 @@ def reason(error: BaseException) -> str:
 
 
 def median_ms(run: Callable[[], object], *, rep_ms: int = 200) -> float:
-    """Return the median time of run() on the GPU in milliseconds: warmed up, timed by events, L2 cleared in
-    between."""
+    """Return the median time of run() on the GPU in milliseconds: warmed up, by events, L2 cleared in between."""
     import triton  # not before flashlib.kernels, which chooses between compiler and interpreter
 
     return triton.testing.do_bench(run, warmup=50, rep=rep_ms, return_mode="median")
@@ -192,8 +191,7 @@ def capability() -> int | str:
 
 
 def watch(steps: Iterable) -> tuple[list, list, int]:
-    """Return the items that a generator yields, the GPU's milliseconds for each, and the peak memory of torch in
-    bytes."""
+    """Return what a generator yields, the GPU's milliseconds for each item, and torch's peak memory in bytes."""
     torch.cuda.reset_peak_memory_stats()
     results, events = [], [torch.cuda.Event(enable_timing=True)]
     events[0].record()

@@ -25,8 +25,7 @@ CAPABILITY = 90  # of the GPU of the records
 
 
 class Notes:
-    """Adds "kernels" to rows while the GPU goes on working: the compiler runs in a separate process, without the
-    GPU.
+    """Adds "kernels" to rows while the GPU goes on working: the compiler is a separate process without a GPU.
 
     capability: of the GPU that is timed.
     """
@@ -97,7 +96,6 @@ def alike(entry: dict) -> dict:
 
 
 def has_notes(row: dict) -> bool:
-    """Return whether a row of a ladder records what was compiled: the best row of each rung with tiles, at d =
-    128."""
+    """Return whether a ladder's row records what was compiled: the best of each rung with tiles, at d = 128."""
     stored = row["rung"] in ("r1_eager", "r2_softmax", "b1_eager")
     return row["part"] in ("ladder", "wait") and row["best"] and row["d"] == 128 and not stored

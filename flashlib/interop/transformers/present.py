@@ -1,4 +1,4 @@
-"""Padding as a mask: the keys of each sequence that are there."""
+"""Padding as a mask: each sequence has an interval of keys that are not padding."""
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from flashlib.types import Same
 
 
 class Present(Mask):
-    """Keys first[b] to end[b] of sequence b, and none before and after: padding is seen by no query."""
+    """Keys first[b] to end[b] of sequence b, and none before or after: no query sees padding."""
 
     batches: int
     asks_batch = True
@@ -23,7 +23,7 @@ class Present(Mask):
 
     @classmethod
     def of(cls, present: torch.Tensor) -> "Present | None":
-        """Return the mask of (B, N_k) of bool; None if the keys of a sequence do not stand together."""
+        """Return the mask for (B, N_k) of bool; None if the keys of some sequence are not contiguous."""
         there = present.cpu().numpy()
         count = there.sum(1)
         first = np.where(count > 0, there.argmax(1), 0) if there.shape[1] else count

@@ -1,8 +1,8 @@
-"""The mask of a call: what transformers says is seen, and the mask of flashlib that says the same.
+"""The mask of a call: what transformers says is seen, and the flashlib mask that says the same.
 
-A function of a name in AttentionMaskInterface may return any object, and it reaches the attention as it is. So
-here no table of N_q x N_k is made: patterns that are recognised become windows and documents, which skip tiles,
-padding an interval of keys, and anything else is asked for each score and kept as bits.
+A function registered in AttentionMaskInterface may return any object, which reaches the attention unchanged. So no
+N_q x N_k table is made here: recognised patterns become windows and documents, which skip tiles; padding becomes
+an interval of keys; anything else is evaluated for each score and stored as bits.
 """
 
 import functools
@@ -17,13 +17,13 @@ from flashlib import masks
 from flashlib.interop.transformers.patterns import Pattern, recognised
 from flashlib.interop.transformers.present import Present
 
-FEW = 8  # queries that are decoded, at most
+FEW = 8  # at most so many queries are decoded
 
 
 class Hides(NamedTuple):
-    """What is hidden, as an attention takes it: a mask or None, whether it is causal, and how many keys there are.
+    """What is hidden, as arguments of an attention: a mask or None, whether it is causal, and the number of keys.
 
-    Keys from `keys` on are seen by no query: K and V are cut off there. Then causal is aligned bottom-right.
+    No query sees keys from `keys` on: K and V are cut there. After that, causal is aligned bottom-right.
     """
 
     mask: masks.Mask | None
@@ -32,10 +32,10 @@ class Hides(NamedTuple):
 
 
 class New(NamedTuple):
-    """What few new tokens see of a cache, each all keys up to its own. Nothing here waits for the GPU.
+    """What few new tokens see of a cache: each sees all keys up to its own. Nothing here waits for the GPU.
 
-    lengths: how many tokens each sequence has, with the new ones, (B,), int32. padding: added to the scores of
-    keys, (B, 1, 1, N_k): -inf where there is padding; None if no table of it was given.
+    lengths: the number of tokens of each sequence, including the new ones, (B,), int32. padding: added to the
+    scores of keys, (B, 1, 1, N_k): -inf for padding; None if no padding table was given.
     """
 
     lengths: torch.Tensor
@@ -45,9 +45,9 @@ class New(NamedTuple):
     def of(
         cls, sizes: tuple[int, int, int], start: int | torch.Tensor, present: torch.Tensor | None, device: Any
     ) -> "New":  # fmt: skip
-        """Return it for tokens of which the first stands at `start`."""
+        """Return it for tokens of which the first is at position `start`."""
         B, N_q, _ = sizes
-        if isinstance(start, torch.Tensor):  # copied: a static cache counts on in its own
+        if isinstance(start, torch.Tensor):  # copied, as a static cache goes on counting in its own tensor
             lengths = (start + N_q).to(torch.int32).expand(B).contiguous()
         else:
             lengths = torch.full((B,), start + N_q, dtype=torch.int32, device=device)
@@ -56,13 +56,13 @@ class New(NamedTuple):
 
 
 class Seen(BlockMask):
-    """What is seen in one call of a model. It is a BlockMask, for only that and a table are let through as made.
+    """What is seen in one call of a model. It is a BlockMask, as only that and a table are passed on unchanged.
 
-    start: where the first query stands among the keys. pattern: what is recognised, or None. asks: the function
-    that is asked where no pattern says it, on this device. present: keys that are no padding, (B, N_k); None: all.
-    Both are looked at when they are needed, since they may lie on a GPU that is still at work.
-    causal: whether it is known to be only causal, which torch.compile can trace. new: it is, for few new tokens
-    over a cache, and how long that is and what is padding stays on the GPU; None if not.
+    start: the position of the first query among the keys. pattern: the recognised pattern, or None. asks: the
+    function to call, on this device, if there is no pattern. present: keys that are not padding, (B, N_k); None:
+    all. start and present are read only when needed, since they may be on a GPU that is still at work. causal:
+    whether it is known to be just causal, which torch.compile can trace. new: for few new tokens over a cache, a
+    New, so that the length and the padding stay on the GPU; otherwise None.
     """
 
     def __init__(
@@ -79,30 +79,30 @@ class Seen(BlockMask):
 
     @functools.cached_property
     def start(self) -> int:
-        """Where the first query stands among the keys."""
+        """The position of the first query among the keys."""
         return int(self._start)
 
     @functools.cached_property
     def present(self) -> torch.Tensor | None:
-        """Keys that are no padding, (B, N_k); None if there is none."""
+        """Keys that are not padding, (B, N_k); None if there is no padding."""
         present = self._present
         return None if present is None or bool(present.all()) else present
 
     @functools.cached_property
     def padded(self) -> bool:
-        """Whether any key up to the last query is padding. It waits for the GPU, once for all layers."""
+        """Whether any key up to the last query is padding. This waits for the GPU, once for all layers."""
         present, (_, N_q, _) = self._present, self.sizes
         return present is not None and not bool(present[:, : self.start + N_q].all())
 
     @property
     def shape(self) -> tuple[int, int, int, int]:  # type: ignore[override]
-        """What transformers looks at to see that a mask is made: four axes."""
+        """Four axes, by which transformers recognises a mask that is already made."""
         B, N_q, N_k = self.sizes
         return B, 1, N_q, N_k
 
     @property
     def ndim(self) -> int:
-        """The axes of a mask that is made."""
+        """The number of axes of a mask that is already made."""
         return 4
 
     def __repr__(self):
@@ -114,7 +114,7 @@ class Seen(BlockMask):
         )
 
     def hides(self, softcap: float | None = None) -> Hides:
-        """Return what is hidden, with a soft cap in the mask if there is one. All layers share what is made."""
+        """Return what is hidden, with a soft cap in the mask if there is one. All layers share the result."""
         if softcap not in self.made:
             if softcap is None:
                 self.made[None] = _hides(self)
@@ -124,13 +124,13 @@ class Seen(BlockMask):
 
 
 def capped(hides: Hides, softcap: float) -> Hides:
-    """Return what is hidden with a soft cap in the mask, which is for one call."""
+    """Return what is hidden, with a soft cap in the mask, for one call."""
     cap, (mask, causal, keys) = masks.softcap(float(softcap)), hides
     parts = [cap, *([masks.causal()] if causal else []), *([] if mask is None else [mask])]
     return Hides(functools.reduce(masks.Mask.__and__, parts).anew(), False, keys)
 
 
-@torch.compiler.disable  # a mask is made between two graphs
+@torch.compiler.disable  # masks are made between two graphs
 def mask_of_call(
     batch_size: int, q_length: int, kv_length: int, q_offset: int | torch.Tensor = 0,
     kv_offset: int | torch.Tensor = 0, mask_function: Callable = masking_utils.causal_mask_function,
@@ -138,10 +138,10 @@ def mask_of_call(
     allow_is_causal_skip: bool = True, allow_is_bidirectional_skip: bool = False, use_vmap: bool = False,
     device: Any = None, dtype: torch.dtype | None = None, config: Any = None, **others: Any,
 ) -> Seen:  # fmt: skip
-    """Return the mask of a call: the function of a name in AttentionMaskInterface.
+    """Return the mask of a call: the function registered in AttentionMaskInterface.
 
-    local_size is in mask_function too; no mask is skipped, whatever may be; device and dtype are of tables.
-    Raises TypeError for arguments that are not known here.
+    local_size is also in mask_function; no mask is skipped, even where that is allowed; device and dtype apply to
+    tables. Raises TypeError for unknown arguments.
     """
     if given := sorted(name for name, value in others.items() if value is not None):
         raise TypeError(
@@ -150,13 +150,13 @@ def mask_of_call(
         )
     kv_offset = int(kv_offset)
     if isinstance(q_offset, torch.Tensor):
-        q_offset = q_offset.clone()  # a static cache counts on in the tensor that it gives
+        q_offset = q_offset.clone()  # a static cache goes on counting in the tensor that it passes
     present = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
     if present is not None:
         present = present[:, kv_offset : kv_offset + kv_length].bool()
     asks = functools.partial(_asked, mask_function, q_offset, kv_offset)
     pattern = recognised(mask_function)
-    if use_vmap:  # written for one number at a time
+    if use_vmap:  # it is written for one number at a time
         table = masking_utils.sdpa_mask(
             batch_size, q_length, kv_length, q_offset, kv_offset, mask_function,
             allow_is_causal_skip=False, use_vmap=True, device=device,
@@ -167,10 +167,10 @@ def mask_of_call(
 
 
 def of_table(table: torch.Tensor, B: int, N_q: int, N_k: int) -> tuple[Seen, torch.Tensor | None]:
-    """Return the mask of a table of 4 axes, and what it adds to scores besides hiding them, or None.
+    """Return the mask for a table of 4 axes, and what it adds to scores besides hiding them, or None.
 
-    table: bools, or numbers that are added: the least of a dtype, or -inf, hides. Raises ValueError for other
-    shapes.
+    table: bools, or numbers to add: the least number of a dtype, or -inf, hides a score. Raises ValueError for
+    other shapes.
     """
     added = None
     if table.ndim != 4 or table.shape[0] not in (1, B) or tuple(table.shape[2:]) != (N_q, N_k):
@@ -196,7 +196,7 @@ def _hides(seen):
 
 
 def _by_pattern(seen):
-    """Return how many keys are seen at all, and the masks that say which; None if none says it."""
+    """Return how many keys are seen at all, and the masks that describe them; None if no mask does."""
     (B, N_q, N_k), pattern, start = seen.sizes, seen.pattern, seen.start
     keys = max(0, min(N_k, start + N_q + pattern.right))
     parts = _window(pattern, start - (keys - N_q), N_q, keys)
@@ -213,7 +213,7 @@ def _by_pattern(seen):
 
 
 def _window(pattern, apart, N_q, keys):
-    """Return [] if all is seen, or [the window]; None if none says it. apart: how far rows stand before r."""
+    """Return [] if all is seen, or [the window]; None if there is none. apart: how far rows are ahead of r."""
     left, right = pattern.left - apart, pattern.right + apart
     left, right = None if left >= keys - 1 else left, None if right >= N_q - 1 else right
     if left is None and right is None:
@@ -222,7 +222,7 @@ def _window(pattern, apart, N_q, keys):
 
 
 class _Asks:
-    """What a mask's function says, f(b, h, r, c), for arrays or tensors, of `keys` keys."""
+    """A mask function f(b, h, r, c) for `keys` keys that takes arrays or tensors."""
 
     def __init__(self, seen, keys):
         self.seen, self.past = seen, keys - seen.sizes[1]
@@ -237,7 +237,7 @@ class _Asks:
 
 
 def _asked(mask_function, q_offset, kv_offset, b, h, i, c):
-    """Ask a function of transformers, which knows one head."""
+    """Call a function of transformers, which handles one head at a time."""
     return mask_function(b, torch.zeros_like(h), i + q_offset, c + kv_offset)
 
 

@@ -1,4 +1,4 @@
-"""Which versions of transformers were tried."""
+"""The versions of transformers that were tried."""
 
 import importlib.metadata
 import warnings
@@ -7,7 +7,7 @@ TRIED = ("5.24.0",)
 
 
 def warn() -> None:
-    """Say in one sentence that this version of transformers was not tried, if it was not."""
+    """Warn, in one sentence, if this version of transformers was not tried."""
     try:
         version = importlib.metadata.version("transformers")
     except importlib.metadata.PackageNotFoundError:
