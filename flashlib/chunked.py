@@ -1,9 +1,9 @@
 """Memory-efficient attention in plain PyTorch, chunk by chunk: O(N) memory without a custom kernel.
 
-It came half a year before FlashAttention, and has the same (m, l, O_acc) for each chunk of keys. But each of its
-lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores; and as
-in the paper, the chunks' results are kept and merged at the end, where FlashAttention merges each into the one
-before.
+It appeared half a year before FlashAttention, and has the same (m, l, O_acc) for each chunk of keys. But each of
+its lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores. And
+as in the paper, the results of all chunks are kept and merged at the end, whereas FlashAttention merges each into
+the previous ones.
 
 Source: Rabe and Staats, Self-attention Does Not Need O(n^2) Memory (2021), Figure 1.
 """
@@ -36,7 +36,7 @@ def attention(
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)")
     check_block_sizes(B_r=B_r, B_c=B_c)
-    B_r, B_c = int(B_r), int(B_c)  # a small integer of NumPy's would overflow
+    B_r, B_c = int(B_r), int(B_c)  # small NumPy integers would overflow
     check_causal(causal)
     scale = resolve_scale(scale, Q.shape[-1])
     dtype = torch.promote_types(Q.dtype, torch.float32)

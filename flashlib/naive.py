@@ -24,9 +24,9 @@ def attention(
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64. O: (N_q, d_v), the dtype of Q; lse:
     (N_q,).
     Computes in fp32 (fp64 for fp64 inputs) and stores S and P, like O, in the dtype of Q.
-    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; with
-    causal, what both see. A row that sees no key gives O = 0 and lse = -inf.
-    Raises TypeError or ValueError for other shapes, dtypes, causal, mask or scale.
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; combined
+    with causal, the scores that both see. A row that sees no key gives O = 0 and lse = -inf. Raises TypeError or
+    ValueError for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(N, d)", values=True)
@@ -76,9 +76,9 @@ def backward(
 
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. O, lse: what
     `attention` returned for the same Q, K, V, causal, mask and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64,
-    as is all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of the
-    size N_q x N_k was kept. A mask that changes scores needs S once more; this is not metered.
-    Raises TypeError or ValueError for other shapes, dtypes, causal, mask or scale.
+    as is all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of size
+    N_q x N_k was saved. A mask that changes scores needs S once more; this is not metered. Raises TypeError or
+    ValueError for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V, O=O, dO=dO)
     check_floating(lse=lse)

@@ -1,10 +1,10 @@
-"""Numbers as text, as the widgets and the pictures write them."""
+"""Numbers as text, in the form that the widgets and pictures show."""
 
 import numpy as np
 
 
 def number(x: float) -> str:
-    """Return x to four significant digits, small whole numbers as they are, with a true minus sign."""
+    """Return x to four significant digits, small integers unchanged, with a true minus sign."""
     if not np.isfinite(x):
         return "NaN" if np.isnan(x) else "∞" if x > 0 else "−∞"
     if x == int(x) and abs(x) < 1e4:
@@ -13,7 +13,7 @@ def number(x: float) -> str:
 
 
 def brief(x: float, digits: int = 3) -> str:
-    """Return x as it is said in a sentence: to few significant digits, without zeros that say nothing."""
+    """Return x for a sentence: with few significant digits, without trailing zeros."""
     if not np.isfinite(x):
         return number(x)
     x = float(f"{x:.{digits - 1}e}")
@@ -21,7 +21,7 @@ def brief(x: float, digits: int = 3) -> str:
 
 
 def short(x: float) -> str:
-    """Return x with one decimal, where space is short."""
+    """Return x with one decimal, for narrow places."""
     return _tidy(f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0e}") if np.isfinite(x) else number(x)
 
 
