@@ -28,7 +28,7 @@ FIRST = 12  # tiles of 64 rows that a producer requests at once
 
 def rows() -> Iterator[dict]:
     """Yield a row for each measurement."""
-    from flashlib.bench import units  # only when called: Triton may not be installed
+    from flashlib.bench import hopper_units  # only when called: Triton may not be installed
 
     sms = torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
     softmax, under, product = ("softmaxes", 0), ("softmaxes", 1), ("products", 1)
@@ -43,25 +43,27 @@ def rows() -> Iterator[dict]:
     ]
     for d, B_c in SHAPES:
         for what, beside, first, second in groups:
-            one = functools.partial(units.group, first, second, d=d, B_c=B_c)
+            one = functools.partial(hopper_units.group, first, second, d=d, B_c=B_c)
             yield row(what, one, beside=beside, d=d, B_c=B_c)
-        stream = functools.partial(units.stream, d, B_c, programs=sms, n_tiles=IN_CACHE)
+        stream = functools.partial(hopper_units.stream, d, B_c, programs=sms, n_tiles=IN_CACHE)
         yield row("copies", stream, "bytes", beside="all multiprocessors", d=d, B_c=B_c)
-    yield row("turn", units.turn)
+    yield row("turn", hopper_units.turn)
     for d in (128, 64):
         for what in ("asked", "read"):
 
             def of_output(d=d, what=what):
-                return units.output(d)[what]
+                return hopper_units.output(d)[what]
 
             yield row(f"output {what}", of_output, d=d)
     for what in ("asked", "seen"):
         for n in range(FIRST):
 
             def of_tile(what=what, n=n):
-                return units.beginning(128, units.ROWS, programs=sms, n=FIRST)[what][n]
+                return hopper_units.beginning(128, hopper_units.ROWS, programs=sms, n=FIRST)[what][n]
 
-            yield row(f"first tile {n} {what}", of_tile, beside="all multiprocessors", d=128, B_c=units.ROWS)
+            yield row(
+                f"first tile {n} {what}", of_tile, beside="all multiprocessors", d=128, B_c=hopper_units.ROWS
+            )
 
 
 def row(what: str, measure: Callable[[], float], unit: str = "clocks", **of: object) -> dict:
@@ -96,14 +98,14 @@ def works() -> dict[str, Callable[[], object]]:
 
 def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
     """Return samples of a multiprocessor's clock rate in GHz while work() runs on the others."""
-    from flashlib.bench import units
+    from flashlib.bench import hopper_units
 
     for _ in range(5):
         work()
     torch.cuda.synchronize()
     beside, done = torch.cuda.Stream(), torch.cuda.Event()
     with torch.cuda.stream(beside):
-        found = units.watch(ms)
+        found = hopper_units.watch(ms)
         done.record()
     while not done.query():
         for _ in range(8):
@@ -116,9 +118,9 @@ def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
 
 def sources() -> dict[str, str]:
     """Return a hash of the syntax of the timed kernels; see `timelines.hash_of`."""
-    from flashlib.bench import units
+    from flashlib.bench import hopper_units
 
-    return {"units": timelines.hash_of(inspect.getsource(units))}
+    return {"units": timelines.hash_of(inspect.getsource(hopper_units))}
 
 
 def main() -> None:

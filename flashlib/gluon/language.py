@@ -13,6 +13,7 @@ from triton.experimental.gluon import language as real
 from triton.experimental.gluon.language.nvidia import hopper
 
 from flashlib.gluon.assembly import Assembly
+from flashlib.gluon.integers import Integer, as_integer
 from flashlib.gluon.memory import TMA, MBarrier, Memory, View, check_warps, poison
 from flashlib.gluon.names import Names
 from flashlib.gluon.pointer import Pointer, add, load, store
@@ -20,7 +21,6 @@ from flashlib.gluon.refused import Wrong
 from flashlib.gluon.tensor_cores import warpgroup_mma, warpgroup_mma_wait
 from flashlib.gluon.threads import Role, current, say
 from flashlib.gluon.tile import Begun, Tile, applied, common, told
-from flashlib.gluon.whole import Whole, whole
 from flashlib.pipeline import commands as c
 from flashlib.private_apis import of_gluon
 
@@ -36,7 +36,7 @@ def _both(of_tensors: Callable, of_numbers: Callable) -> Callable:
     def chosen(a: Any, b: Any) -> Any:
         if not isinstance(a, Tile | Begun) and not isinstance(b, Tile | Begun):
             found = of_numbers(a, b)
-            return whole(found) if Whole in (type(a), type(b)) else found
+            return as_integer(found) if Integer in (type(a), type(b)) else found
         return applied(lambda x, y: of_tensors(*(torch.as_tensor(z, device="cpu") for z in (x, y))), a, b)
 
     return chosen
@@ -69,10 +69,10 @@ class Language:
         raise Wrong("unknown", name=name)
 
     def program_id(self, axis: int) -> int:
-        return Whole(self.number[axis])
+        return Integer(self.number[axis])
 
     def num_programs(self, axis: int) -> int:
-        return Whole(self.grid[axis])
+        return Integer(self.grid[axis])
 
     def num_warps(self) -> int:
         return current().warps or self.warps
@@ -115,7 +115,7 @@ class Language:
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         if not any(isinstance(one, Tile | Begun) for one in (condition, x, y)):
-            return whole(x if condition else y)
+            return as_integer(x if condition else y)
         return applied(_where, condition, x, y)
 
     def max(self, x: Tile, axis: int) -> Tile:

@@ -25,7 +25,7 @@ from flashlib.pipeline.multiprocessor import Fault
 from flashlib.pipeline.schedules import Chance
 from flashlib.private_apis import of_driver, of_gluon
 
-NUMBER_INDEXED = re.compile("'(Whole|int|float)' object is not subscriptable")
+NUMBER_INDEXED = re.compile("'(Integer|int|float)' object is not subscriptable")
 OPTIONS_OF_THE_COMPILER = "num_stages", "num_ctas", "maxnreg"
 
 

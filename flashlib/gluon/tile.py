@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from triton.experimental.gluon import language as gl
 
+from flashlib.gluon.integers import quotient, remainder
 from flashlib.gluon.refused import Wrong
-from flashlib.gluon.whole import quotient, rest
 
 
 class Begun:
@@ -126,7 +126,7 @@ def _either_way(function):
     return lambda self, other: applied(function, self, other), lambda self, other: applied(function, other, self)
 
 
-_OWN = {"floordiv": quotient, "mod": rest}  # Python's operators round down
+_OWN = {"floordiv": quotient, "mod": remainder}  # Python's operators round down
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
     _here, _there = _either_way(_OWN.get(_name) or getattr(operator, f"__{_name}__"))
     for _class in (Tile, Begun):

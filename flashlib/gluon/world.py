@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from flashlib.gluon.integers import as_integer, integer_range
 from flashlib.gluon.language import Language, Pointer, stubs
 from flashlib.gluon.memory import Described
-from flashlib.gluon.whole import numbers, whole
 from flashlib.private_apis import of_kernels
 
 
@@ -29,7 +29,7 @@ class World:
             made.__kwdefaults__ = function.__kwdefaults__
             self.made[function] = made
             used = function.__code__.co_names
-            names["range"] = numbers
+            names["range"] = integer_range
             names.update(
                 {name: self.of(function.__globals__[name]) for name in used if name in function.__globals__}
             )
@@ -54,7 +54,7 @@ class World:
         if isinstance(x, torch.Tensor):
             return Pointer(name, x)
         found = self.of(x)
-        return found if fixed else whole(found)
+        return found if fixed else as_integer(found)
 
 
 def _may_be_used(x):

@@ -75,7 +75,7 @@ def test_all_engines_that_run_here_are_right(verifier):
 
 def wrong(name, attention):
     AttentionInterface.register(name, course.attend.attention(attention))
-    AttentionMaskInterface.register(name, course.seen.mask_of_call)
+    AttentionMaskInterface.register(name, course.call_mask.mask_of_call)
     return name
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flashlib.pictures import inks, numbers
+from flashlib.pictures import inks, number_text
 from flashlib.pictures.inks import INK, ON_FILL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,4 +138,4 @@ def test_stored_pictures_are_transparent_and_lie_on_the_page():
     ],
 )
 def test_number_has_four_digits_and_a_true_minus_sign(x, text):
-    assert numbers.number(x) == text
+    assert number_text.number(x) == text

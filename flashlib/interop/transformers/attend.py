@@ -9,10 +9,10 @@ from transformers.utils.output_capturing import _active_collector  # not all mod
 from flashlib import masks
 from flashlib import sink as sinks
 from flashlib.inputs import resolve_scale
-from flashlib.interop.transformers import seen as seen_module
+from flashlib.interop.transformers import call_mask
+from flashlib.interop.transformers.call_mask import Hides, Seen, capped
 from flashlib.interop.transformers.engines import by_kernels, taken_by
 from flashlib.interop.transformers.new_tokens import of_new, takes_new
-from flashlib.interop.transformers.seen import Hides, Seen, capped
 from flashlib.types import Attention
 
 # Arguments that models pass to an attention and that it need not handle, and why.
@@ -102,7 +102,7 @@ def _untraced(
     Q, K, V = _as_autocast(Q, K, V)
     B, _, N_q, _ = Q.shape
     if isinstance(mask, torch.Tensor):
-        mask, added = seen_module.of_table(mask, B, N_q, K.shape[2])
+        mask, added = call_mask.of_table(mask, B, N_q, K.shape[2])
         if added is not None:
             bias = added if bias is None else bias + added
         packs = None  # they are part of the table

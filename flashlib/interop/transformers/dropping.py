@@ -13,7 +13,7 @@ import torch
 
 from flashlib import masks
 from flashlib import sink as sinks
-from flashlib.interop.transformers.present import Present
+from flashlib.interop.transformers.padding import Present
 from flashlib.types import Attention
 
 

@@ -17,7 +17,7 @@ from flashlib import masks, tiled, torch_ref
 from flashlib import sink as sinks
 from flashlib.inputs import resolve_scale
 from flashlib.interop.transformers import dropping
-from flashlib.interop.transformers.seen import FEW
+from flashlib.interop.transformers.call_mask import FEW
 from flashlib.types import Attention
 
 SMALLEST = 16  # d that kernels support

@@ -8,8 +8,8 @@ from transformers.masking_utils import sdpa_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from flashlib.interop.transformers import attend
+from flashlib.interop.transformers.call_mask import mask_of_call
 from flashlib.interop.transformers.engines import engine_of
-from flashlib.interop.transformers.seen import mask_of_call
 
 
 def register(

@@ -7,7 +7,7 @@ import numpy as np
 from flashlib import naive, tiled
 from flashlib.inputs import resolve_scale
 from flashlib.memory import HBM
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.types import BackwardStep, Grads
 from flashlib.widgets.flash_player.frames import Buffer, Store, Write, follow, pack_steps
 

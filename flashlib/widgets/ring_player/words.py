@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from flashlib.language.phrases import by_number, counted
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.ring import KINDS, Fault, Kind
 from flashlib.widgets.ring_player.record import Record, moments
 from flashlib.widgets.ring_player.runs import B

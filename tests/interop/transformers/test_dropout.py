@@ -11,7 +11,7 @@ import torch  # noqa: E402
 
 from flashlib import kernels, masks  # noqa: E402
 from flashlib.interop.transformers import dropping, engines, register  # noqa: E402
-from flashlib.interop.transformers.present import Present  # noqa: E402
+from flashlib.interop.transformers.padding import Present  # noqa: E402
 from tests.interop.transformers.families import FAMILIES, N  # noqa: E402
 from tests.tiers import amounts  # noqa: E402
 

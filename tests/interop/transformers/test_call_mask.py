@@ -13,7 +13,7 @@ import torch  # noqa: E402
 from transformers import masking_utils as theirs  # noqa: E402
 
 from flashlib import masks  # noqa: E402
-from flashlib.interop.transformers import engines, patterns, seen  # noqa: E402
+from flashlib.interop.transformers import call_mask, engines, patterns  # noqa: E402
 from flashlib.interop.transformers.patterns import Pattern  # noqa: E402
 
 POSITIONS = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 3], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0]])
@@ -90,7 +90,7 @@ def test_packs_see_their_own(name):
 
 def check(function, pattern, place, there):
     given = dict(mask_function=function, attention_mask=there)
-    made = seen.mask_of_call(2, *place, **given)
+    made = call_mask.mask_of_call(2, *place, **given)
     table = theirs.sdpa_mask(2, *place, **given, allow_is_causal_skip=False)
     assert made.pattern == pattern
     N_q, N_k, q_offset, kv_offset = place
@@ -101,7 +101,7 @@ def check(function, pattern, place, there):
 
 def test_a_static_cache_counts_on_in_the_tensor_that_it_gave():
     offset = torch.tensor(4)
-    made = seen.mask_of_call(1, 2, 9, offset, 0)
+    made = call_mask.mask_of_call(1, 2, 9, offset, 0)
     offset += 2
     assert made.hides() == (None, True, 6)
 
@@ -111,7 +111,7 @@ def test_functions_written_for_one_number_are_asked_for_one_number():
         return torch.where(q.sum() > 3, k <= q, k == q)  # q.sum() is q, of one number
 
     given = dict(mask_function=theirs.and_masks(CAUSAL, one_by_one), use_vmap=True)
-    made = seen.mask_of_call(2, 7, 7, **given)
+    made = call_mask.mask_of_call(2, 7, 7, **given)
     assert torch.equal(table_of(made), theirs.sdpa_mask(2, 7, 7, **given, allow_is_causal_skip=False))
 
 
@@ -120,44 +120,44 @@ def test_tables_are_read(heads, batches):
     table = torch.rand(batches, heads, 5, 7) < 0.6
     added = torch.zeros(table.shape).masked_fill(~table, torch.finfo(torch.float32).min)
     for given in (table, added, added.masked_fill(~table, -torch.inf), added.half()):
-        made, added = seen.of_table(given, 2, 5, 7)
+        made, added = call_mask.of_table(given, 2, 5, 7)
         assert added is None and torch.equal(table_of(made, H=3), table.expand(2, 3, 5, 7))
 
 
 def test_other_numbers_of_a_table_are_added():
     table = torch.randn(2, 1, 5, 7)
     table[1, 0, 3, 2:] = -torch.inf
-    made, added = seen.of_table(table, 2, 5, 7)
+    made, added = call_mask.of_table(table, 2, 5, 7)
     assert torch.equal(table_of(made), table > -torch.inf)
     assert torch.equal(added, table.masked_fill(table == -torch.inf, 0))
 
 
 def test_tables_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match=r"shape \(2, 1, 5, 7\); a table of \(2 or 1, 1 or H, 5, 8\)"):
-        seen.of_table(torch.ones(2, 1, 5, 7), 2, 5, 8)
+        call_mask.of_table(torch.ones(2, 1, 5, 7), 2, 5, 8)
 
 
 def test_what_is_recognised_makes_no_table_and_is_shared_by_all_layers():
-    made = seen.mask_of_call(2, 11, 11, mask_function=WINDOW)
+    made = call_mask.mask_of_call(2, 11, 11, mask_function=WINDOW)
     assert made.hides().mask == masks.window(3, 0) and made.hides() is made.hides()
     assert made.hides(5.0).mask is made.hides(5.0).mask
-    asked = seen.mask_of_call(2, 11, 11, mask_function=FUNCTIONS["chunk"][0]).hides()
+    asked = call_mask.mask_of_call(2, 11, 11, mask_function=FUNCTIONS["chunk"][0]).hides()
     assert asked.mask.of_call, "what a function said is kept for all layers of one call"
 
 
 def test_causal_alone_is_no_mask():
-    assert seen.mask_of_call(2, 11, 11).hides() == (None, True, 11)
-    assert seen.mask_of_call(2, 1, 11, 10).hides() == (None, False, 11)
-    assert seen.mask_of_call(2, 11, 11, mask_function=FREE).hides() == (None, False, 11)
+    assert call_mask.mask_of_call(2, 11, 11).hides() == (None, True, 11)
+    assert call_mask.mask_of_call(2, 1, 11, 10).hides() == (None, False, 11)
+    assert call_mask.mask_of_call(2, 11, 11, mask_function=FREE).hides() == (None, False, 11)
 
 
 def test_arguments_that_are_not_known_are_refused():
     with pytest.raises(TypeError, match="makes a mask with more, which flashlib does not know"):
-        seen.mask_of_call(2, 11, 11, more=1)
+        call_mask.mask_of_call(2, 11, 11, more=1)
 
 
 def test_a_model_that_looks_into_its_mask_is_told():
-    made = seen.mask_of_call(2, 11, 11)
+    made = call_mask.mask_of_call(2, 11, 11)
     with pytest.raises(AttributeError, match="looks into its mask .*pass tables=True"):
         made.masked_fill(made, 0)
 

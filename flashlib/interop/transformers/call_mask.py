@@ -14,8 +14,8 @@ from torch.nn.attention.flex_attention import BlockMask
 from transformers import masking_utils
 
 from flashlib import masks
+from flashlib.interop.transformers.padding import Present
 from flashlib.interop.transformers.patterns import Pattern, recognised
-from flashlib.interop.transformers.present import Present
 
 FEW = 8  # at most so many queries are decoded
 

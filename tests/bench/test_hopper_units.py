@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from flashlib.bench import units
+from flashlib.bench import hopper_units
 from flashlib.kernels.compiler import client, compiled
-from tests.bench import calls_of_units
+from tests.bench import calls_of_hopper_units
 
 NAMES = {"SR_CLOCKLO": "c", "HGMMA": "p", "WARPGROUP.DEPBAR": "f", "MUFU.EX2": "e"}
 
@@ -14,12 +14,12 @@ NAMES = {"SR_CLOCKLO": "c", "HGMMA": "p", "WARPGROUP.DEPBAR": "f", "MUFU.EX2": "
 def made(what, d, B_c):
     asked = {"kernel": what, "d": d, "dtype": "bfloat16", "causal": False, "capability": 90}
     options = {"what": what, "B_c": B_c}
-    call = {"module": calls_of_units.__name__, "call": "attention", "launched": None, "options": options}
+    call = {"module": calls_of_hopper_units.__name__, "call": "attention", "launched": None, "options": options}
     return compiled.made(client.answered(asked | call | {"shape": None, "until": "sass"}), **asked)
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("what", calls_of_units.LAUNCHES)
+@pytest.mark.parametrize("what", calls_of_hopper_units.LAUNCHES)
 @pytest.mark.parametrize("d, B_c", [(128, 128), (64, 64)])
 def test_no_kernel_spills_or_is_serialized(what, d, B_c):
     report = made(what, d, B_c)
@@ -39,7 +39,15 @@ def test_a_softmax_under_a_product_comes_between_its_issue_and_the_wait_for_it(d
 @pytest.mark.gpu
 @pytest.mark.parametrize("what", ["products", "softmax", "under", "two"])
 def test_a_group_computes_what_it_is_timed_for(what):
-    """`units.group` raises where a sum is wrong."""
-    assert calls_of_units.LAUNCHES[what](128, 64) > 0
+    """`hopper_units.group` raises where a sum is wrong."""
+    assert calls_of_hopper_units.LAUNCHES[what](128, 64) > 0
     with pytest.raises(AssertionError, match="a group's sum is"):
-        units.check(1.0, "products", 1, 1, units.rand(4, 8), units.rand(4, 8), units.rand(4, 4).float())
+        hopper_units.check(
+            1.0,
+            "products",
+            1,
+            1,
+            hopper_units.rand(4, 8),
+            hopper_units.rand(4, 8),
+            hopper_units.rand(4, 4).float(),
+        )

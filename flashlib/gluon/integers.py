@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 
-class Whole(int):
-    """An integer that the kernel computes with on the GPU; results of arithmetic with it are Whole too."""
+class Integer(int):
+    """An integer that the kernel computes with on the GPU; results of arithmetic with it are Integer too."""
 
     def __floordiv__(self, other):
         return _of_ints(quotient, self, other)
@@ -19,37 +19,37 @@ class Whole(int):
         return _of_ints(quotient, other, self)
 
     def __mod__(self, other):
-        return _of_ints(rest, self, other)
+        return _of_ints(remainder, self, other)
 
     def __rmod__(self, other):
-        return _of_ints(rest, other, self)
+        return _of_ints(remainder, other, self)
 
     def __neg__(self):
-        return Whole(-int(self))
+        return Integer(-int(self))
 
 
 def _closed(name):
     plain = getattr(int, name)
-    return lambda self, other: whole(plain(self, other))
+    return lambda self, other: as_integer(plain(self, other))
 
 
 for _name in ("add", "sub", "mul", "and", "or", "xor", "lshift", "rshift"):
     for _side in ("", "r"):
-        setattr(Whole, f"__{_side}{_name}__", _closed(f"__{_side}{_name}__"))
+        setattr(Integer, f"__{_side}{_name}__", _closed(f"__{_side}{_name}__"))
 
 
 def _of_ints(function, a, b):
-    return Whole(function(int(a), int(b))) if isinstance(a, int) and isinstance(b, int) else NotImplemented
+    return Integer(function(int(a), int(b))) if isinstance(a, int) and isinstance(b, int) else NotImplemented
 
 
-def whole(x: Any) -> Any:
-    """Return an integer as a Whole, anything else unchanged."""
-    return Whole(x) if isinstance(x, int) and not isinstance(x, bool) else x
+def as_integer(x: Any) -> Any:
+    """Return an int as an Integer, anything else unchanged."""
+    return Integer(x) if isinstance(x, int) and not isinstance(x, bool) else x
 
 
-def numbers(*bounds: int) -> Iterator[Whole]:
+def integer_range(*bounds: int) -> Iterator[Integer]:
     """The `range` of a kernel."""
-    return map(Whole, range(*bounds))
+    return map(Integer, range(*bounds))
 
 
 def quotient(a: Any, b: Any) -> Any:
@@ -60,7 +60,7 @@ def quotient(a: Any, b: Any) -> Any:
     return n if (a < 0) == (b < 0) else -n
 
 
-def rest(a: Any, b: Any) -> Any:
+def remainder(a: Any, b: Any) -> Any:
     """Return the remainder of a / b, which has the sign of a."""
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
         return torch.fmod(*(torch.as_tensor(x, device="cpu") for x in (a, b)))

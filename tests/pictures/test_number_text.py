@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.pictures.numbers import brief, number, short
+from flashlib.pictures.number_text import brief, number, short
 
 CARRIED = np.outer(10.0 ** np.arange(-6, 7), [1, 0.9994, 0.9997, 0.99996, 0.5, 0.1234567]).ravel()
 
