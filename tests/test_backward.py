@@ -45,7 +45,7 @@ def all_ways(*arguments, **options):
 @pytest.mark.parametrize("N_q, N_k", oracle.SIZES)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [None, 0.3])
-def test_equal_autograd_whatever_the_blocks(N_q, N_k, causal, scale, rng):
+def test_equal_autograd_for_all_block_sizes(N_q, N_k, causal, scale, rng):
     options = {"causal": causal, "scale": scale}
     arrays = problem(rng, N_q, N_k, 5, **options)
     exact = autograd(*arrays[:3], arrays[-1], **options)

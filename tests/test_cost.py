@@ -1,4 +1,4 @@
-"""Closed forms where they can be worked out by hand, and their limits; test_memory holds them to the byte."""
+"""Closed forms that can be worked out by hand, and their limits; test_memory checks them to the byte."""
 
 from collections import Counter
 
@@ -31,7 +31,7 @@ def test_standard_attention_writes_and_reads_S_and_P():
     assert 4 * S < traffic.total < 4 * S * 1.01
 
 
-def test_break_even_blocks():
+def test_break_even_block_sizes():
     """Without a mask FA2 breaks even near B_r = d / 2 and FA1 near B_c = 3 d / 4."""
     standard = cost.standard_traffic(**SIZES, dtype="float16").total
 
@@ -56,7 +56,7 @@ def test_sram_holds_one_tile_of_everything():
     assert cost.sram_bytes(4, 2, 4, np.float16) == cost.sram_bytes(4, 2, 4, "float16")
 
 
-def test_nothing_is_moved_for_no_queries_but_the_keys():
+def test_without_queries_only_the_keys_are_moved():
     assert cost.fa2_traffic(0, 5, 2, B_r=2, B_c=2, dtype="float32").total == 0
     assert cost.fa1_traffic(0, 5, 2, B_r=2, B_c=2, dtype="float32").read == 2 * 5 * 2 * 4
 
@@ -71,7 +71,7 @@ def test_bad_sizes_are_refused(form):
         form(4, 4, 0)
 
 
-def test_sizes_do_not_overflow_and_dtypes_have_many_names():
+def test_sizes_do_not_overflow_and_dtypes_may_be_named_in_many_ways():
     n = np.int32(65536)
     assert cost.flops(n, n, np.int32(64)) == 4 * 65536**2 * 64
     for of, B in ((np.uint8, 100), (np.int32, 60000)):

@@ -1,4 +1,4 @@
-"""FlashAttention equals the oracle, for any blocks, in both orders, and its steps are what it says they are."""
+"""FlashAttention equals the oracle for any blocks in both orders, and its steps are as documented."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ BLOCKS = [(1, 1), (3, 4), (8, 5), (16, 16), (100, 100)]
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("largest_score", [None, 1e4])
-def test_equals_fp64_whatever_the_blocks(N_q, N_k, order, causal, largest_score, rng):
+def test_equals_fp64_for_all_block_sizes(N_q, N_k, order, causal, largest_score, rng):
     Q, K, V = oracle.inputs(rng, N_q, N_k, 5, largest_score=largest_score)
     O, lse = oracle.attention(Q, K, V, causal=causal)
     rounding = 16 * np.finfo(float).eps * (largest_score or 10)
@@ -50,7 +50,7 @@ def test_scale_is_applied(order, rng):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_step_holds_what_sram_bytes_says(order, rng):
+def test_a_step_holds_the_bytes_of_sram_bytes(order, rng):
     Q, K, V = oracle.inputs(rng, 16, 15, 4, np.float32)  # fp32, where nothing is widened on the chip
     for s in tiled.steps(Q, K, V, B_r=8, B_c=5, order=order):
         held = (Q[s.rows], K[s.cols], V[s.cols], s.S_ij, s.O_acc, s.m, s.l)
@@ -80,7 +80,7 @@ def test_the_inputs_are_not_changed(order, causal, rng):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("N_q, N_k", oracle.SIZES)
-def test_state_after_c_keys_is_that_of_attention_to_c_keys(order, causal, N_q, N_k, rng):
+def test_the_state_after_c_keys_is_that_of_attention_to_c_keys(order, causal, N_q, N_k, rng):
     Q, K, V = oracle.inputs(rng, N_q, N_k, 5)
     for step in tiled.steps(Q, K, V, B_r=3, B_c=4, order=order, causal=causal):
         c = step.cols.stop

@@ -77,7 +77,7 @@ def test_masks_and_their_gradients_equal_the_oracle(kind, N_q, N_k, rng):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_heads_and_sequences_have_masks_of_their_own(causal, rng):
+def test_heads_and_sequences_may_have_different_masks(causal, rng):
     B, H, N_q, N_k = 2, 3, 7, 11
     Q, K, V = tensors(rng, N_q, N_k, 5)
     slopes, ids = masks.alibi_slopes(H), np.array([masked.packed(rng, N_k) for _ in range(B)])
@@ -150,7 +150,7 @@ LESS = {  # what a program may have said to torch, of which fp32 is to be indepe
 
 
 @pytest.mark.parametrize("told", LESS)
-def test_fp32_is_fp32_whatever_torch_was_told(told, rng):
+def test_fp32_is_fp32_whatever_the_settings_of_torch(told, rng):
     inputs = tensors(rng, 64, 64, 128, torch.float32)
     exact = with_gradients([X.double() for X in inputs])
     try:
@@ -194,7 +194,7 @@ NOT_PLAIN = not_plain()
 
 
 @pytest.mark.parametrize("kind", NOT_PLAIN)
-def test_a_tensor_that_is_not_plain_is_refused_in_a_sentence(kind):
+def test_an_unusual_tensor_is_refused_with_a_sentence(kind):
     X, words = NOT_PLAIN[kind]
     with pytest.raises(TypeError, match=words):
         torch_ref.attention(X, X, X)

@@ -43,7 +43,7 @@ def test_a_wrong_gradient_is_not_timed(measure):
         measure(True, ours=lambda Q, K, V, causal: right(Q, K, V * 1.1, causal))
 
 
-def test_of_the_forward_pass_O_is_verified(measure):
+def test_O_is_verified_in_the_forward_pass(measure):
     flops = 2 * 4 * 80 * 80 * 16
     assert measure(False, gradients=False)["tflops"]["ours"] == round(flops / 1e-3 / 1e9, 1)
     with pytest.raises(AssertionError, match="O of ours at .* is wrong"):
@@ -51,7 +51,7 @@ def test_of_the_forward_pass_O_is_verified(measure):
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_heads_that_share_K_are_verified_by_what_all_of_them_add(measure, wrong):
+def test_heads_that_share_K_are_verified_by_their_sum(measure, wrong):
     """The gradient of the last head of K and V is a sum over the query heads that read it."""
     right = peers.BACKWARD_PEERS["ours"]
 
@@ -66,7 +66,7 @@ def test_heads_that_share_K_are_verified_by_what_all_of_them_add(measure, wrong)
         assert measure(False, H_q=4)["tflops"]["ours"] > 0
 
 
-def test_a_peer_that_cannot_is_none_and_says_why(measure, capsys):
+def test_a_peer_that_cannot_run_is_none_and_says_why(measure, capsys):
     def fail(Q, K, V, causal):
         raise RuntimeError("No available kernel. Aborting execution.\nsecond line")
 
@@ -77,7 +77,7 @@ def test_a_peer_that_cannot_is_none_and_says_why(measure, capsys):
         measure(False, ours=fail)
 
 
-def test_the_table_of_the_readme_has_its_twelve_rows_and_other_sizes_are_beside_it():
+def test_the_readmes_table_has_twelve_rows_and_further_sizes_follow():
     assert len(sizes.SIZES) == 12 and {size.d for size in sizes.SIZES} == {64, 128}
     for size in sizes.SIZES + sizes.MORE:
         assert size.B * size.N == sizes.TOKENS and size.H_q % size.H_k == 0

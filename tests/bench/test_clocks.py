@@ -1,4 +1,4 @@
-"""What is measured of a multiprocessor is what a row says; by made-up clocks."""
+"""Rows say what was measured of a multiprocessor; with made-up clocks."""
 
 import contextlib
 import itertools
@@ -17,7 +17,7 @@ SMS = 7
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The calls of `hopper_units`, each of which gives another number."""
+    """The calls of `hopper_units`, each of which returns a different number."""
     calls, numbers = [], itertools.count()
 
     def one(name):
@@ -81,13 +81,13 @@ def test_a_row_names_what_was_called_and_the_rows_are_those_of_the_record(measur
     assert found == [{key: row[key] for key in kept if key in row} for row in RECORD["rows"]]
 
 
-def test_of_the_runs_after_the_first_the_median_counts():
+def test_the_median_of_the_runs_after_the_first_counts():
     times = iter([1000.0, 5.0, 1.04, 3.0, 9.0, 2.0])
     row = clocks.row("turn", lambda: next(times), "clocks", d=64)
     assert row == {"what": "turn", "d": 64, "clocks": 3.0, "runs": [5.0, 1.0, 3.0, 9.0, 2.0]}
 
 
-def test_gigahertz_are_clocks_in_a_nanosecond_while_the_others_work(monkeypatch):
+def test_gigahertz_are_clocks_per_nanosecond_while_the_others_work(monkeypatch):
     worked = []
     done = SimpleNamespace(record=lambda: None, query=lambda: len(worked) > 20)
     fakes = {
@@ -117,7 +117,7 @@ def simulated(kind, times, n, q, k, S):
 
 
 @pytest.mark.parametrize("kind, n", [("products", 1), ("products", 3), ("softmaxes", 0), ("softmaxes", 1)])
-def test_a_group_is_right_to_a_percent(kind, n):
+def test_a_group_is_right_to_within_a_percent(kind, n):
     q, k, S = (torch.rand(shape, generator=torch.Generator().manual_seed(0)) for shape in ((5, 7), (6, 7), (5, 6)))
     right = simulated(kind, 4, n, q, k, 9 * S)
     for factor in (1, 0.995, 1.005):
@@ -127,7 +127,7 @@ def test_a_group_is_right_to_a_percent(kind, n):
             hopper_units.check(wrong, kind, 4, n, q, k, 9 * S)
 
 
-def test_the_clocks_of_a_launch_are_shared_among_what_it_did(monkeypatch):
+def test_the_clocks_of_a_launch_are_divided_by_its_work(monkeypatch):
     """Launches write made-up clocks: 1000 for each piece of work, of program or group 0."""
 
     def launched(kernel, write):
@@ -166,7 +166,7 @@ def test_the_clocks_of_a_launch_are_shared_among_what_it_did(monkeypatch):
 @pytest.mark.parametrize(
     "second, times", [(("products", 1), hopper_units.TIMES), (("softmaxes", 0), hopper_units.LONGER)]
 )
-def test_what_runs_beside_another_kind_lasts_longer(second, times, monkeypatch):
+def test_work_beside_another_kind_lasts_longer(second, times, monkeypatch):
     checked = []
     monkeypatch.setattr(hopper_units, "DEVICE", "cpu")
     monkeypatch.setattr(hopper_units, "describe", lambda X, rows: X)

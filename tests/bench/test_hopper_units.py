@@ -1,4 +1,4 @@
-"""The kernels that measure units do what they are timed for: without spills, and in the order that they say."""
+"""The kernels that measure units do the work that is timed, without spills, and in their stated order."""
 
 import re
 
@@ -28,7 +28,7 @@ def test_no_kernel_spills_or_is_serialized(what, d, B_c):
 
 @pytest.mark.compiles
 @pytest.mark.parametrize("d, B_c", [(128, 128), (128, 64), (64, 128), (64, 64)])
-def test_a_softmax_under_a_product_comes_between_its_issue_and_the_wait_for_it(d, B_c):
+def test_a_softmax_runs_between_the_issue_of_a_product_and_the_wait(d, B_c):
     sass = made("under", d, B_c).sass
     if not sass:
         pytest.skip("the disassembler is missing")

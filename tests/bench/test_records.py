@@ -1,4 +1,4 @@
-"""The recorded runs are runs of today's kernels; else the test says which is not, and how to record it again."""
+"""The records were made with today's kernels; else a test says which was not, and how to make it anew."""
 
 import copy
 import functools
@@ -41,7 +41,7 @@ def test_what_was_timed_is_what_is_compiled_today(record, amount):
 
 
 def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
-    """A kernel with marks has more code than the one that its row notes: its syntax is compared."""
+    """A kernel with marks has more code than the one noted in its row, so its syntax is compared."""
     (record,) = (record for record in recorded.RECORDS if record.file == "h200_timelines.json")
     rows = record.read()["rows"]
     assert {(row["rung"], row["d"]) for row in rows} == {(rung, d) for rung in measured.MODELS for d in (64, 128)}
@@ -86,7 +86,7 @@ def test_a_note_says_what_was_compiled_and_that_it_still_is(noted):
 
 
 def test_rows_of_the_same_code_have_the_same_hashes():
-    """What is compiled for one length stands for all that are multiples of 1024."""
+    """The code for one length is that for all multiples of 1024."""
     shapes = (4, 2, 2, 1024), (1, 2, 2, 4096)
     calls = [{"kernel": "forward", "d": 16, "causal": True, "shape": shape, "asked": ASKED} for shape in shapes]
     one, other = (records.launched(call) for call in calls)
@@ -94,7 +94,7 @@ def test_rows_of_the_same_code_have_the_same_hashes():
     assert one == other == exact[0]._asdict() == exact[1]._asdict()
 
 
-def test_what_has_changed_is_said(noted):
+def test_changes_are_reported(noted):
     ttgir, sass, config = (copy.deepcopy(noted[0]) for _ in range(3))
     ttgir |= {"ttgir": "0" * 12}  # another way to the same code
     sass |= {"ttgir": "0" * 12, "sass": "0" * 12}
@@ -111,7 +111,7 @@ def test_a_record_without_notes_or_of_another_triton_is_out_of_date(noted):
     assert outdated(noted, "3.6.0") == ["it was made with Triton 3.6.0, and requirements.txt pins 3.7.1"]
 
 
-def test_where_nothing_can_be_compiled_the_times_stand_and_the_reason_is_noted(capsys):
+def test_if_nothing_can_be_compiled_the_times_stay_and_the_reason_is_noted(capsys):
     row = {"tflops": 1.0}
     with records.Notes() as notes:
         notes.add(row, SIZE | {"d": 999}, {"forward": {}})
@@ -121,7 +121,7 @@ def test_where_nothing_can_be_compiled_the_times_stand_and_the_reason_is_noted(c
     assert "d is 999" in outdated(row["kernels"])[0]
 
 
-def test_of_old_rows_it_is_said_that_they_have_no_notes():
+def test_old_rows_are_reported_to_have_no_notes():
     tables = {"rows": [{"d": 64, "causal": False, "N": 1024}]}
     ladder = {"rows": [{"part": "ladder", "rung": "r8", "best": True, "d": 128, "causal": True}]}
     hopper = {"rungs": [{"d": 64, "causal": False, "N": 4096}]}
@@ -141,7 +141,7 @@ def test_a_row_of_a_ladder_is_noted_if_it_is_the_best_with_tiles():
         assert not records.has_notes(row | other)
 
 
-def test_the_command_of_a_record_is_the_one_that_its_module_says():
+def test_the_command_of_a_record_is_in_the_docstring_of_its_module():
     for record in recorded.RECORDS:
         words = record.command.split()
         assert words[:3] == ["python", "-m", record.module] and words[-2:] == [

@@ -1,4 +1,4 @@
-"""The benchmark of variants: what is recorded is what is compiled today, and a wrong result is not timed."""
+"""The benchmark of variants: the recorded kernels are today's, and a wrong result is not timed."""
 
 import json
 
@@ -88,7 +88,7 @@ def test_a_row_says_what_was_timed(case, gradients, small):
     assert len(row["kernels"]) == 1 + gradients
 
 
-def test_the_tiles_of_a_row_are_those_that_the_kernels_compute(monkeypatch):
+def test_a_row_counts_the_tiles_that_the_kernels_compute(monkeypatch):
     monkeypatch.setattr(cases, "lengths", lambda N: np.array([130, 333, 37, N - 500]))
     size = SIZE._replace(N=700)
     problem = variants.Problem(cases.named("documents"), size, True, device="cpu")

@@ -7,7 +7,7 @@ from flashlib.pictures.number_text import brief, number, short
 CARRIED = np.outer(10.0 ** np.arange(-6, 7), [1, 0.9994, 0.9997, 0.99996, 0.5, 0.1234567]).ravel()
 
 
-def test_a_number_is_as_near_as_its_digits_and_as_short_as_its_room():
+def test_a_number_is_as_exact_as_its_digits_allow_and_short_enough():
     for x in (*CARRIED, *-CARRIED):
         for write, digits, longest in ((number, 4, 9), (brief, 3, 10)):
             text = write(x)
@@ -19,7 +19,7 @@ def test_a_number_is_as_near_as_its_digits_and_as_short_as_its_room():
         )
 
 
-def test_whole_numbers_and_what_is_not_finite():
+def test_integers_and_numbers_that_are_not_finite_are_written():
     assert [number(x) for x in (3, -9999, 1e4, -1.95, 1.2344e-7)] == [
         "3",
         "−9999",

@@ -1,4 +1,4 @@
-"""What transformers says is seen, and flashlib's masks, see the same, for every way in which masks are made."""
+"""transformers' masks and flashlib's see the same scores, for every way in which masks are made."""
 
 import itertools
 
@@ -83,7 +83,7 @@ def test_the_same_is_seen(name, place, padding):
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_packs_see_their_own(name):
+def test_packed_sequences_see_only_themselves(name):
     """They come without a cache, and without padding."""
     check(*PACKED[name], PLACES[0], None)
 
@@ -99,14 +99,14 @@ def check(function, pattern, place, there):
     assert made.shape == table.shape and torch.equal(table_of(made), table)
 
 
-def test_a_static_cache_counts_on_in_the_tensor_that_it_gave():
+def test_a_static_cache_goes_on_counting_in_its_own_tensor():
     offset = torch.tensor(4)
     made = call_mask.mask_of_call(1, 2, 9, offset, 0)
     offset += 2
     assert made.hides() == (None, True, 6)
 
 
-def test_functions_written_for_one_number_are_asked_for_one_number():
+def test_functions_written_for_one_number_are_called_with_one_number():
     def one_by_one(b, h, q, k):
         return torch.where(q.sum() > 3, k <= q, k == q)  # q.sum() is q, of one number
 
@@ -124,7 +124,7 @@ def test_tables_are_read(heads, batches):
         assert added is None and torch.equal(table_of(made, H=3), table.expand(2, 3, 5, 7))
 
 
-def test_other_numbers_of_a_table_are_added():
+def test_other_numbers_in_a_table_are_added_to_scores():
     table = torch.randn(2, 1, 5, 7)
     table[1, 0, 3, 2:] = -torch.inf
     made, added = call_mask.of_table(table, 2, 5, 7)
@@ -137,7 +137,7 @@ def test_tables_of_other_shapes_are_refused():
         call_mask.of_table(torch.ones(2, 1, 5, 7), 2, 5, 8)
 
 
-def test_what_is_recognised_makes_no_table_and_is_shared_by_all_layers():
+def test_recognised_masks_make_no_table_and_are_shared_by_all_layers():
     made = call_mask.mask_of_call(2, 11, 11, mask_function=WINDOW)
     assert made.hides().mask == masks.window(3, 0) and made.hides() is made.hides()
     assert made.hides(5.0).mask is made.hides(5.0).mask
@@ -145,18 +145,18 @@ def test_what_is_recognised_makes_no_table_and_is_shared_by_all_layers():
     assert asked.mask.of_call, "what a function said is kept for all layers of one call"
 
 
-def test_causal_alone_is_no_mask():
+def test_causal_alone_needs_no_mask():
     assert call_mask.mask_of_call(2, 11, 11).hides() == (None, True, 11)
     assert call_mask.mask_of_call(2, 1, 11, 10).hides() == (None, False, 11)
     assert call_mask.mask_of_call(2, 11, 11, mask_function=FREE).hides() == (None, False, 11)
 
 
-def test_arguments_that_are_not_known_are_refused():
+def test_unknown_arguments_are_refused():
     with pytest.raises(TypeError, match="makes a mask with more, which flashlib does not know"):
         call_mask.mask_of_call(2, 11, 11, more=1)
 
 
-def test_a_model_that_looks_into_its_mask_is_told():
+def test_a_model_that_looks_into_its_mask_gets_an_explanation():
     made = call_mask.mask_of_call(2, 11, 11)
     with pytest.raises(AttributeError, match="looks into its mask .*pass tables=True"):
         made.masked_fill(made, 0)
