@@ -73,7 +73,7 @@ def naive(x: np.ndarray) -> np.ndarray:
 
 @_takes_row
 def safe(x: np.ndarray) -> np.ndarray:
-    """Return softmax of x, subtracting the maximum first. Shape (N,) to (N,).
+    """Return softmax of x, its maximum subtracted first. Shape (N,) to (N,).
 
     Three passes over x: for the maximum, for the sum, for the output.
     """
@@ -95,7 +95,7 @@ def logsumexp(x: np.ndarray) -> np.floating:
 
 @_takes_row
 def online(x: np.ndarray) -> np.ndarray:
-    """Return softmax of x, processing the scores one by one. Shape (N,) to (N,).
+    """Return softmax of x, taking its scores one by one. Shape (N,) to (N,).
 
     Two passes over x: for maximum and sum together, for the output.
     Source: Milakov & Gimelshein, Online normalizer calculation for softmax (2018), Algorithm 3.
@@ -111,7 +111,7 @@ def online(x: np.ndarray) -> np.ndarray:
 
 @_takes_row
 def online_blocks(x: np.ndarray, *, B_c: int) -> np.ndarray:
-    """Return softmax of x, processing B_c scores at a time. Shape (N,) to (N,).
+    """Return softmax of x, taking B_c scores at a time. Shape (N,) to (N,).
 
     Raises TypeError or ValueError for a B_c that is not a whole number of at least 1.
     Source: FlashAttention-2, section 2.3.1 (softmax over blocks).

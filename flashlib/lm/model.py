@@ -49,7 +49,7 @@ def sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> tor
 
 
 class Block(nn.Module):
-    """Attention, then a network applied to each token separately; both results are added to x."""
+    """Attention, then a network that sees each token by itself; what they return is added to x."""
 
     def __init__(self, config):
         super().__init__()
@@ -104,7 +104,7 @@ class LM(nn.Module):
         return self.logits(tokens, attend)
 
     def logits(self, tokens: torch.Tensor, attend: Callable[..., torch.Tensor]) -> torch.Tensor:
-        """Return the logits of tokens; attend(layer, Q, K, V) -> O, with Q and K before their rotation."""
+        """Return logits of tokens; attend(layer, Q, K, V) -> O, for Q and K before their rotation."""
         x = self.embedding(tokens)
         for layer, block in enumerate(self.blocks):
             x = block(x, functools.partial(attend, layer))
