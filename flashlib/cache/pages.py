@@ -232,7 +232,7 @@ class Pages:
         wrong = isinstance(sequence, bool) or not isinstance(sequence, Integral)
         if wrong or sequence not in self._sequences:
             raise ValueError(
-                f"there is no sequence {sequence!r}: it was freed, or never was; pass what start or fork returned"
+                f"there is no sequence {sequence!r}: it was freed, or never existed; pass one from start or fork"
             )
         return self._sequences[sequence]
 

@@ -56,7 +56,7 @@ def load(where: str | Path | None = None, *, attention: str = "eager", dtype: "t
         raise FileNotFoundError(
             f"the weights of {NAME} are not in {path}: run make models"
             if where is None
-            else f"{where} is no folder of a model: there is no config.json in it"
+            else f"{where} is not a model's folder: it has no config.json"
         )
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer

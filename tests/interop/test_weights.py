@@ -19,7 +19,7 @@ def test_without_weights_a_sentence_says_what_to_do(tmp_path, monkeypatch):
     ) as error:
         weights.load()
     assert "\n" not in str(error.value)
-    with pytest.raises(FileNotFoundError, match="no folder of a model: there is no config.json in it"):
+    with pytest.raises(FileNotFoundError, match="not a model's folder: it has no config.json"):
         weights.load(tmp_path)
 
 

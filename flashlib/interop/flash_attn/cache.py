@@ -87,7 +87,7 @@ def _check(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, cache_seqlens, cac
     capacity = k_cache.shape[1] * (1 if block_table is None else block_table.shape[-1])
     for name, X in (("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
         if X is not None and not (isinstance(X, torch.Tensor) and X.is_floating_point() and X.ndim == 2):
-            raise TypeError(f"{name} is no tensor of numbers; pass (N_max, d_rot / 2)")
+            raise TypeError(f"{name} is not a tensor of numbers; pass (N_max, d_rot / 2)")
         if X is not None and len(X) < capacity:
             raise ValueError(f"{name} has {len(X)} positions, and the cache has room for {capacity} tokens")
 

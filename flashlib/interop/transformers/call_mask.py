@@ -110,7 +110,7 @@ class Seen(BlockMask):
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"this model looks into its mask (.{name}), and flashlib's is no table: pass tables=True to register"
+            f"this model looks into its mask (.{name}), which is not a table: pass tables=True to register"
         )
 
     def hides(self, softcap: float | None = None) -> Hides:
