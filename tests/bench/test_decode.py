@@ -7,14 +7,14 @@ import torch
 
 from flashlib import splits
 from flashlib.bench import decode
-from flashlib.bench.common import harness, records
+from flashlib.bench.common import harness
 from flashlib.bench.decode import Size
 from flashlib.kernels import decode as kernel
 from flashlib.kernels.compiler import client, compiled
 from tests.bench import recorded
 from tests.tiers import amounts
 
-RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
+RECORD = json.loads((recorded.DATA / "h200_decode.json").read_text(encoding="utf-8"))
 AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
 
 

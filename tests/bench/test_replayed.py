@@ -43,6 +43,7 @@ from flashlib.bench.common.problem import Size
 from flashlib.kernels.launch import tile_sizes
 from flashlib.lm.model import Config
 from flashlib.ring import processes
+from tests.bench import recorded
 
 ENVIRONMENT = "gpu", "python", "torch", "triton", "cudnn", "cpu", "numpy", "blas", "date"
 COMPILED = "config", "ttgir", "sass"  # what a note gets from the compiler
@@ -63,7 +64,7 @@ class Notes(contextlib.nullcontext):
 
 
 def stored(name):
-    record = json.loads((records.DATA / name).read_text(encoding="utf-8"))
+    record = json.loads((recorded.DATA / name).read_text(encoding="utf-8"))
     for part in record.values():
         for row in part if isinstance(part, list) else []:
             for note in row.get("kernels", []):

@@ -8,7 +8,7 @@ import torch
 
 from flashlib import masks, torch_ref
 from flashlib.bench import cases, variants
-from flashlib.bench.common import harness, records
+from flashlib.bench.common import harness
 from flashlib.bench.common.problem import Size
 from flashlib.kernels import backward as backward_kernels
 from flashlib.kernels import forward as forward_kernels
@@ -16,7 +16,7 @@ from flashlib.kernels.compiler import client, compiled
 from tests.bench import recorded
 
 SIZE = Size(1, 2, 2, 64, 16, False)
-RECORD = json.loads((records.DATA / "h200_variants.json").read_text(encoding="utf-8"))
+RECORD = json.loads((recorded.DATA / "h200_variants.json").read_text(encoding="utf-8"))
 
 
 def checked():

@@ -11,7 +11,6 @@ A row has "kernels", which lists what `kernels.compiler.compiled` reported of ea
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashlib.bench.common import harness
@@ -19,8 +18,6 @@ from flashlib.bench.common import harness
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.compiled import Launch
 
-ROOT = Path(__file__).resolve().parents[3]
-DATA = ROOT / "notebooks" / "data"
 CAPABILITY = 90  # of the GPU of the records
 
 
