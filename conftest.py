@@ -1,4 +1,4 @@
-"""How tests are shared among processes (`make test`, by pytest-xdist), and which of them a machine leaves out."""
+"""How tests are distributed over processes (`make test`, with pytest-xdist), and which are left out."""
 
 import gc
 import os
@@ -17,18 +17,18 @@ FIRST = (
     "tests/kernels/",
     "tests/bench/",
     "tests/checks/",
-)  # what takes longest, in this order
+)  # the longest tests, in this order
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
 
 for_notebooks(os.environ)  # their kernels inherit it
 
 
 def scope(nodeid, together=False):
-    """Return the name of a group of tests that run in one process, one after the other.
+    """Return the name of the group of a test; a group runs in one process, one test after the other.
 
-    A notebook has one kernel for all its cells. Tests of a file share what the file prepares. The cases of a test
-    of kernels or of answers may be apart: there are too many for one process. together: all tests in the browser
-    are one group, and start one browser and one JupyterLab.
+    A notebook has one kernel for all its cells. The tests of a file share its fixtures. The cases of a test of
+    kernels or of answers may be in different groups, as there are too many for one process. together: all tests in
+    the browser are one group, and start one browser and one JupyterLab.
     """
     path, _, test = nodeid.partition("::")
     if together and path.startswith(BROWSER):
@@ -45,9 +45,9 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Look for no garbage while tests are collected, nor afterwards among them: they are many, and stay.
+    """Disable the garbage collector during collection, and freeze what was collected.
 
-    Later, look less often than Python does, which takes a fortieth of their time.
+    Later, collect less often than Python does, which takes a fortieth of the time of the tests.
     """
     gc.disable()
     try:
@@ -60,7 +60,7 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config, items):
-    """Mark what is long, leave out what needs a GPU where there is none, and put first what takes longest."""
+    """Mark long tests, leave out those for a GPU if there is none, and put the longest first."""
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu and not _has_gpu():
         items[:] = [item for item in items if not item.get_closest_marker("gpu")]
@@ -71,13 +71,13 @@ def pytest_collection_modifyitems(config, items):
         if item.nodeid in long:
             item.add_marker("long")
     if config.option.backwards:
-        cells = [item for item in items if item.path.suffix == ".ipynb"]  # they stay in order
+        cells = [item for item in items if item.path.suffix == ".ipynb"]  # which stay in order
         items[:] = cells + [item for item in reversed(items) if item.path.suffix != ".ipynb"]
     items.sort(key=lambda item: [not item.nodeid.startswith(path) for path in FIRST])
 
 
 def _has_gpu():
-    import torch  # here: most tests do not need it
+    import torch  # here, since most tests do not need it
 
     return torch.cuda.is_available()
 
@@ -87,9 +87,9 @@ FOR_GPU = pytest.StashKey[int]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Return a process for each core, and more in make test-all, whose tests in the browser wait.
+    """Return the number of processes: one for each core, and more for make test-all, whose browser tests wait.
 
-    In make test one more would save no time: each imports all that the tests need.
+    In make test another process would save no time, since each imports everything that the tests need.
     """
     return cores.usable() + (3 if config.option.backwards else 0)
 
@@ -108,7 +108,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Take from a worker how many tests for a GPU it left out: all leave out the same."""
+    """Take the number of tests for a GPU that a worker left out, which is the same for all workers."""
     node.config.stash[FOR_GPU] = getattr(node, "workeroutput", {}).get("for_gpu", 0)
 
 
@@ -118,7 +118,7 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say what was left out, and print the results of the answers that test_answers.py recorded."""
+    """Say what was left out, and print the results for answers that test_answers.py recorded."""
     if number := terminalreporter.config.stash.get(FOR_GPU, 0):
         terminalreporter.line(f"{number} {NO_GPU}")
     named, accepted = defaultdict(list), defaultdict(int)

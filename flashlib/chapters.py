@@ -1,4 +1,4 @@
-"""The chapters of the course, registered once: what each is called, what it is about, and what it needs to run.
+"""The chapters of the course, registered once: their titles, what they are about, and what they need to run.
 
 A new chapter is a notebook, a line here and, for its exercises and questions, a folder in `checks/chapters`. The
 workspace, the tests, the heads of chapters, the tables of the README and of chapter 00, and `checks.progress()`
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 
 class Need(NamedTuple):
-    """What a chapter may need: whether this machine has it, and a sentence for those whose machine has not."""
+    """Something that a chapter may need: whether this machine has it, and a sentence to show if it does not."""
 
     is_here: Callable[[], bool]
     otherwise: str
 
 
 def _weights_are_here():
-    from flashlib.interop import weights  # only where it is asked: it tells transformers to stay offline
+    from flashlib.interop import weights  # imported late, because it tells transformers to stay offline
 
     return weights.are_here()
 
@@ -47,9 +47,9 @@ PARTS = {  # {title: the numbers of its chapters}; a chapter that none of them n
 
 
 class Route(NamedTuple):
-    """A way through some chapters, without their sections marked "(optional)" or "(not on the route)".
+    """A route through some chapters, without their sections marked "(optional)" or "(not on the route)".
 
-    end: what one has at its end, Markdown.
+    end: what you have at its end, in Markdown.
     """
 
     name: str
@@ -69,7 +69,7 @@ ROUTES = (
 
 
 class Chapter(NamedTuple):
-    """A chapter. slug: the name of its notebook. idea: in a table, Markdown.
+    """A chapter. slug: the name of its notebook. idea: one line for tables, in Markdown.
 
     builds_on: numbers of chapters. needs: keys of NEEDS. widgets: the classes that it shows.
     """
@@ -87,12 +87,12 @@ class Chapter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The slug without its number: the name of its folder in `flashlib.checks.chapters`."""
+        """The slug without its number, which is the name of its folder in `flashlib.checks.chapters`."""
         return self.slug[3:]
 
     @property
     def part(self) -> str:
-        """The title of the part of the course that it is in."""
+        """The title of the part of the course that it belongs to."""
         return next((title for title, numbers in PARTS.items() if int(self.number) in numbers), list(PARTS)[-1])
 
     @property
@@ -100,7 +100,7 @@ class Chapter(NamedTuple):
         return self.number in FROM_ZERO.numbers
 
     def obstacles(self) -> list[str]:
-        """Return why it cannot run on this machine, a sentence for each need; [] if it can."""
+        """Return why it cannot run on this machine, as a sentence for each missing need; [] if it can."""
         return [NEEDS[need].otherwise for need in self.needs if not NEEDS[need].is_here()]
 
 
@@ -225,7 +225,7 @@ CHAPTERS = (
 
 
 def chapter(slug: str) -> Chapter:
-    """Return the chapter of a slug; raise KeyError, which lists all chapters, if it is not registered."""
+    """Return the chapter with this slug; raise a KeyError that lists all chapters if it is not registered."""
     for found in CHAPTERS:
         if found.slug == slug:
             return found

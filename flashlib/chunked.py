@@ -1,9 +1,9 @@
 """Memory-efficient attention in plain PyTorch, chunk by chunk: O(N) memory without a custom kernel.
 
-It came half a year before FlashAttention, and has the same (m, l, O_acc) for each chunk of keys. But each of its
-lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores; and as
-in the paper, the chunks' results are kept and merged at the end, where FlashAttention merges each into the one
-before.
+It appeared half a year before FlashAttention, and has the same (m, l, O_acc) for each chunk of keys. But each of
+its lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores. And
+as in the paper, the results of all chunks are kept and merged at the end, whereas FlashAttention merges each into
+the previous ones.
 
 Source: Rabe and Staats, Self-attention Does Not Need O(n^2) Memory (2021), Figure 1.
 """
@@ -36,7 +36,7 @@ def attention(
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)")
     check_block_sizes(B_r=B_r, B_c=B_c)
-    B_r, B_c = int(B_r), int(B_c)  # a small integer of NumPy's would overflow
+    B_r, B_c = int(B_r), int(B_c)  # small NumPy integers would overflow
     check_causal(causal)
     scale = resolve_scale(scale, Q.shape[-1])
     dtype = torch.promote_types(Q.dtype, torch.float32)
@@ -45,16 +45,18 @@ def attention(
     for r in range(0, Q.shape[2] if K.shape[2] else 0, B_r):
         Q_i = Q[:, :, r : r + B_r].to(dtype) * scale
         rows = slice(r, r + B_r)
-        O[:, :, rows], lse[:, :, rows] = _row_chunk(Q_i, K, V, B_c, past + r)
+        O[:, :, rows], lse[:, :, rows] = row_chunk(Q_i, K, V, B_c, past + r)
     return Attention(O, lse)
 
 
-def _row_chunk(Q_i, K, V, B_c, past):
+def row_chunk(
+    Q_i: torch.Tensor, K: torch.Tensor, V: torch.Tensor, B_c: int, past: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return O and lse of one chunk of rows, whose row r sees the keys c <= r + past."""
     parts = []
     for c in range(0, K.shape[2], B_c):
         K_j, V_j = K[:, :, c : c + B_c].to(Q_i.dtype), V[:, :, c : c + B_c].to(Q_i.dtype)
-        parts.append(_summary(Q_i @ K_j.mT, V_j, past - c))
+        parts.append(chunk_summary(Q_i @ K_j.mT, V_j, past - c))
     m_j, l_j, O_j = map(torch.stack, zip(*parts, strict=True))  # (T_c, B, H, B_r[, d])
     m = m_j.amax(dim=0)
     weight = torch.exp(m_j - m.masked_fill(m == -torch.inf, 0))  # (T_c, B, H, B_r)
@@ -63,7 +65,9 @@ def _row_chunk(Q_i, K, V, B_c, past):
     return (weight[..., None] * O_j).sum(dim=0) / divisor[..., None], m + divisor.log()
 
 
-def _summary(S, V_j, past):
+def chunk_summary(
+    S: torch.Tensor, V_j: torch.Tensor, past: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return m, l and O_acc of the scores S of one chunk of keys, masked to c <= r + past."""
     if past < S.shape[-1] - 1:  # the first row does not see the last key
         visible = torch.ones(S.shape[-2:], dtype=torch.bool, device=S.device).tril(past)

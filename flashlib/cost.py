@@ -1,9 +1,10 @@
-"""Closed forms for one head: operations, bytes between HBM and SRAM, bytes of SRAM, time at best.
+"""Closed forms for one head: operations, bytes between HBM and SRAM, bytes of SRAM, the shortest possible time.
 
 Sizes are counts of rows and columns; dtype is a name ("float16", "bfloat16", "float32", "float64"), or a
-dtype of NumPy or torch. As in the code that is counted, `m`, `l` and `lse` are fp32, fp64 for float64. Every
-function raises TypeError or ValueError for a size that is negative or not a whole number, or another dtype.
-mask: one of flashlib.masks; with causal, what both see. What it does to a score is not counted. V has K's shape.
+dtype of NumPy or torch. As in the code whose work is counted, `m`, `l` and `lse` are fp32, or fp64 for float64.
+Every function raises TypeError or ValueError for a size that is negative or not a whole number, and for another
+dtype. mask: one of flashlib.masks; combined with causal, the scores that both see. Changes of scores by the mask
+are not counted. V has K's shape.
 """
 
 from typing import NamedTuple
@@ -29,19 +30,19 @@ def flops(N_q: int, N_k: int, d: int, *, causal: bool = False) -> int:
 
 
 def backward_flops(N_q: int, N_k: int, d: int, *, causal: bool = False) -> int:
-    """Return the FLOPs of the backward pass by the convention: five matrix products, 2.5 times the forward's two.
+    """Return the FLOPs of the backward pass by convention: five matrix products, 2.5 times the forward's two.
 
-    Source: FlashAttention-2, section 4.1. What a pass does beyond these, such as recomputing P, is not counted.
+    Source: FlashAttention-2, section 4.1. Additional work, such as recomputing P, is not counted.
     """
     return flops(N_q, N_k, d, causal=causal) * 5 // 2
 
 
 class Work(NamedTuple):
-    """Operations on numbers, counted one by one as the code does them.
+    """Operations on numbers, counted one by one as the code performs them.
 
     matmul: multiplications and additions of the two matrix products. exp: exponentials and logarithms.
-    other: all else, such as scaling, maxima, sums, rescaling and divisions. A maximum or a sum over n numbers
-    counts n. The guards against -inf - (-inf) and division by 0 are not counted.
+    other: everything else, such as scaling, maxima, sums, rescaling and divisions. A maximum or a sum over n
+    numbers counts n. The guards against -inf - (-inf) and division by 0 are not counted.
     """
 
     matmul: int
@@ -54,9 +55,9 @@ class Work(NamedTuple):
 
 
 def standard_work(N_q: int, N_k: int, d: int) -> Work:
-    """Return the operations of `naive.attention`, causal or not, as all of S is computed.
+    """Return the operations of `naive.attention`, the same if causal, as all of S is computed.
 
-    Each score is scaled, compared, shifted, exponentiated, summed and divided. lse is made once a row.
+    Each score is scaled, compared, shifted, exponentiated, summed and divided. lse is computed once per row.
     """
     N_q, N_k, d = _sizes(N_q, N_k, d)
     scores = N_q * N_k
@@ -68,7 +69,7 @@ def fa1_work(
 ) -> Work:
     """Return the operations of `tiled.attention(order="fa1")`.
 
-    As `fa2_work`, but each tile also scales its Q_i, multiplies O by the old l and divides it by the new one.
+    Like `fa2_work`, but each tile also scales its Q_i, multiplies O by the old l and divides it by the new one.
     Source: FlashAttention (2022), Algorithm 1, lines 9-13.
     """
     rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
@@ -84,10 +85,10 @@ def fa1_work(
 def fa2_work(
     N_q: int, N_k: int, d: int, *, B_r: int, B_c: int, causal: bool = False, mask: masks.Mask | None = None
 ) -> Work:
-    """Return the operations of `tiled.attention(order="fa2")`: those of the computed tiles, rescaling included.
+    """Return the operations of `tiled.attention(order="fa2")`: those of the computed tiles, including rescaling.
 
-    Each score is compared, shifted, exponentiated and summed. Each row of a tile has a new m, an alpha, and
-    rescales l and the d numbers of O_acc and adds to them. Each row of Q is scaled, divided and has an lse.
+    Each score is compared, shifted, exponentiated and summed. Each row of a tile gets a new m and an alpha, and
+    rescales l and the d numbers of O_acc before adding to them. Each row of Q is scaled, divided and gets an lse.
     Source: FlashAttention-2, Algorithm 1, lines 8-13, and section 3.1.1 on operations outside matrix products.
     """
     rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
@@ -101,7 +102,7 @@ def fa2_work(
 
 
 def standard_traffic(N_q: int, N_k: int, d: int, *, dtype: DType) -> Traffic:
-    """Return the bytes `naive.attention` moves: Theta(N d + N^2), causal or not, as all of S is stored.
+    """Return the bytes that `naive.attention` moves: Theta(N d + N^2), the same if causal, as all of S is stored.
 
     Six trips: read Q, K, write S; read S, write P (and lse); read P, V, write O.
     Source: FlashAttention (2022), Algorithm 0 and Theorem 2.
@@ -126,11 +127,11 @@ def fa1_traffic(
     causal: bool = False,
     mask: masks.Mask | None = None,
 ) -> Traffic:
-    """Return the bytes `tiled.attention(order="fa1")` moves: without a mask about 3 N_q d T_c items.
+    """Return the bytes that `tiled.attention(order="fa1")` moves: about 3 N_q d T_c items without a mask.
 
-    K and V are read once. Each computed tile reads Q_i, O_i, m_i, l_i and writes O_i, m_i, l_i. Before, O, m
-    and l are initialised; after, lse is made from m and l.
-    Source: FlashAttention (2022), Algorithm 1 and Theorem 2.
+    K and V are read once. Each computed tile reads Q_i, O_i, m_i, l_i and writes O_i, m_i, l_i. O, m and l are
+    initialised first; at the end lse is computed from m and l. Source: FlashAttention (2022), Algorithm 1 and
+    Theorem 2.
     """
     rows, tiles, keys = _computed(N_q, N_k, B_r, B_c, causal, mask)
     N_q, N_k, d = _sizes(N_q, N_k, d)
@@ -153,7 +154,7 @@ def fa2_traffic(
     causal: bool = False,
     mask: masks.Mask | None = None,
 ) -> Traffic:
-    """Return the bytes `tiled.attention(order="fa2")` moves: without a mask about 2 N_k d T_r items.
+    """Return the bytes that `tiled.attention(order="fa2")` moves: about 2 N_k d T_r items without a mask.
 
     Q is read and O and lse are written once. Each row block reads the K_j and V_j of the tiles it computes.
     Source: FlashAttention-2, Algorithm 1.
@@ -166,7 +167,7 @@ def fa2_traffic(
 
 
 def standard_backward_traffic(N_q: int, N_k: int, d: int, *, dtype: DType) -> Traffic:
-    """Return the bytes `naive.backward` moves, causal or not: Theta(N d + N^2).
+    """Return the bytes that `naive.backward` moves, the same if causal: Theta(N d + N^2).
 
     P and dS are written and read twice, dP is written and read; each pass reads its other operands and writes its
     gradient. Source: FlashAttention (2022), Algorithm 3 and Theorem 5; here P is recomputed from lse.
@@ -191,7 +192,7 @@ def fa2_backward_traffic(
     causal: bool = False,
     mask: masks.Mask | None = None,
 ) -> Traffic:
-    """Return the bytes `tiled.backward` moves: without a mask about 2 N_q d T_c + 2 N_k d T_r items.
+    """Return the bytes that `tiled.backward` moves: about 2 N_q d T_c + 2 N_k d T_r items without a mask.
 
     delta reads O and dO. For dK and dV, K and V are read once, and each tile reads Q_i, dO_i, lse and delta. For
     dQ, Q, dO, lse and delta are read once, and each tile reads K_j and V_j. Each gradient is written once.
@@ -214,7 +215,7 @@ def tiles_per_row_block(
     """Return how many tiles of S each row block computes, an array of ceil(N_q / B_r) whole numbers.
 
     Under a causal mask the last row of block i sees the first min((i + 1) B_r, N_q) + N_k - N_q keys; tiles beyond
-    are skipped.
+    them are skipped.
     """
     return _computed(N_q, N_k, B_r, B_c, causal, mask)[1]
 
@@ -222,7 +223,7 @@ def tiles_per_row_block(
 def computed_tiles(
     N_q: int, N_k: int, *, B_r: int, B_c: int, causal: bool = False, mask: masks.Mask | None = None
 ) -> np.ndarray:
-    """Return which tiles of S are computed, those with a score that is seen: (T_r, T_c) of bool."""
+    """Return which tiles of S are computed, (T_r, T_c) of bool: those in which any score is seen."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
     B_r, B_c = _block_sizes(B_r=B_r, B_c=B_c)
     asked = masks.resolve(mask, causal, N_q, N_k)
@@ -236,36 +237,24 @@ def computed_tiles(
     return computed
 
 
-def seen_scores(N_q: int, N_k: int, *, causal: bool = False, mask: masks.Mask | None = None) -> int:
-    """Return how many scores are seen, of N_q N_k: exp of the others is 0, whether they are computed or not."""
-    N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
-    asked = masks.resolve(mask, causal, N_q, N_k)
-    if asked.keys is not None:
-        first, end = asked.keys
-        return int((end - first).sum())
-    blocks = (slice(r, min(r + 256, N_q)) for r in range(0, N_q, 256))  # not all of them at once
-    return sum(int(asked.seen(rows, slice(0, N_k)).sum()) for rows in blocks)
-
-
 def intensity(flops: float, traffic: Traffic) -> float:
-    """Return FLOPs per byte moved; infinite if no byte is."""
+    """Return the FLOPs per byte moved; infinite if no byte is moved."""
     return flops / traffic.total if traffic.total else float("inf")
 
 
 def roofline_seconds(flops: float, traffic: Traffic, gpu: GPU) -> float:
-    """Return the time of the FLOPs or of the bytes, whichever is longer.
+    """Return the time for the FLOPs or for the bytes, whichever is longer.
 
-    No kernel that moves these bytes to and from HBM is faster. The FLOPs are taken at the GPU's fp16 peak with
-    fp32 accumulation, the bytes at its bandwidth.
-    Source: Williams, Waterman and Patterson, Roofline (2009).
+    No kernel that moves these bytes to and from HBM can be faster. The FLOPs are taken at the GPU's fp16 peak with
+    fp32 accumulation, the bytes at its bandwidth. Source: Williams, Waterman and Patterson, Roofline (2009).
     """
     return max(flops / gpu.fp16, traffic.total / gpu.bandwidth)
 
 
 def sram_bytes(B_r: int, B_c: int, d: int, dtype: DType) -> int:
-    """Return the bytes one step holds on chip: Q_i, K_j, V_j in dtype; O_acc, S_ij, m and l accumulated.
+    """Return the bytes that a step holds on chip: Q_i, K_j, V_j in dtype; O_acc, S_ij, m and l accumulated.
 
-    P_ij takes the place of S_ij.
+    P_ij replaces S_ij.
     """
     B_r, B_c, d = _block_sizes(B_r=B_r, B_c=B_c, d=d)
     size, acc = itemsizes(dtype)
@@ -273,7 +262,7 @@ def sram_bytes(B_r: int, B_c: int, d: int, dtype: DType) -> int:
 
 
 def largest_B_r(capacity: int, *, B_c: int, d: int, dtype: DType) -> int:
-    """Return the largest B_r whose `sram_bytes` are at most `capacity` bytes; 0 if not even one row fits."""
+    """Return the largest B_r whose `sram_bytes` fit in `capacity` bytes; 0 if not even one row fits."""
     check_counts(capacity=capacity)
     B_c, d = _block_sizes(B_c=B_c, d=d)
     size, acc = itemsizes(dtype)
@@ -290,12 +279,12 @@ def itemsizes(dtype: DType) -> tuple[int, int]:
 
 
 def _computed(N_q, N_k, B_r, B_c, causal, mask):
-    """Return, for each row block, how many rows it has, how many tiles it computes and how many keys they hold."""
+    """Return, for each row block, its number of rows, of computed tiles and of keys in these tiles."""
     N_q, N_k, _ = _sizes(N_q, N_k, 1, causal)
     B_r, B_c = _block_sizes(B_r=B_r, B_c=B_c)
     starts = np.arange(0, N_q, B_r)
     rows = np.minimum(starts + B_r, N_q) - starts
-    if mask is None:  # in closed form, however long the rows are
+    if mask is None:  # in closed form, for rows of any length
         seen = np.clip(starts + rows + N_k - N_q, 0, N_k) if causal else np.full(len(rows), N_k)
         tiles = -(-seen // B_c)
         return rows, tiles, np.minimum(tiles * B_c, N_k)
@@ -309,16 +298,16 @@ def _computed(N_q, N_k, B_r, B_c, causal, mask):
 
 
 def _interval(keys, N_q, N_k, B_r, B_c):
-    """Return the first tile that each row block computes and the one after its last; keys: intervals of rows."""
+    """Return the first tile that each row block computes, and that after its last; keys: each row's interval."""
     starts = np.arange(0, N_q, B_r)
     first, end = keys[0][starts], keys[1][np.minimum(starts + B_r, N_q) - 1]
     return first // B_c, np.where(end > first, -(-end // B_c), first // B_c)
 
 
 def _of_intervals(keys, B_r, B_c, shape):
-    """Return which tiles are computed, an array of this shape; keys: intervals of rows."""
+    """Return which tiles are computed, as an array of this shape; keys: the interval of each row."""
     (first, end), (T_r, T_c) = keys, shape
-    begun = np.zeros((T_r, T_c + 1), int)  # rows whose first tile this is, less those whose last one is before it
+    begun = np.zeros((T_r, T_c + 1), int)  # rows that begin at this tile, less those that ended before it
     some = np.flatnonzero(first < end)
     np.add.at(begun, (some // B_r, first[some] // B_c), 1)
     np.add.at(begun, (some // B_r, -(-end[some] // B_c)), -1)
@@ -326,7 +315,7 @@ def _of_intervals(keys, B_r, B_c, shape):
 
 
 def _sizes(N_q, N_k, d, causal=False):
-    """Return the sizes as Python's whole numbers, which do not overflow; raise if one is wrong."""
+    """Return the sizes as Python integers, which do not overflow; raise if one is invalid."""
     check_counts(N_q=N_q, N_k=N_k)
     check_counts(d=d, at_least=1)
     check_causal(causal)
@@ -334,6 +323,6 @@ def _sizes(N_q, N_k, d, causal=False):
 
 
 def _block_sizes(**sizes):
-    """Return the block sizes as Python's whole numbers, which do not overflow; raise if one is wrong."""
+    """Return the block sizes as Python integers, which do not overflow; raise if one is invalid."""
     check_block_sizes(**sizes)
     return tuple(map(int, sizes.values()))

@@ -1,4 +1,4 @@
-"""HBM: an ndarray that meters, in bytes, what is read from it and written to it."""
+"""HBM: an ndarray that meters the bytes read from it and written to it."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from flashlib.types import Traffic
 
 
 class HBM(np.ndarray):
-    """An array in slow memory. A slice read is a load, a slice assigned is a store; both count in `traffic`.
+    """An array in slow memory. A slice read is a load, a slice assigned is a store; `traffic` counts both.
 
-    What comes out of a load, and the result of arithmetic on whole arrays, is a plain array: on chip, a copy.
-    Arrays allocated like an HBM one (`np.empty_like(Q)`) and views of it (`K.T`) are HBM too and count into the
-    same `traffic`. Not metered: what does not go through NumPy's protocols, such as `np.asarray(Q)`,
-    `plain[:] = Q` and `np.add.at`. Source of the model: FlashAttention (2022), section 2.1.
+    The result of a load, or of arithmetic on whole arrays, is a plain array: a copy on chip. Arrays allocated like
+    an HBM array (`np.empty_like(Q)`) and views of it (`K.T`) are HBM too and count towards the same `traffic`.
+    Accesses that bypass NumPy's protocols are not metered, such as `np.asarray(Q)`, `plain[:] = Q` and
+    `np.add.at`. Source of the model: FlashAttention (2022), section 2.1.
 
     >>> Q, K = HBM.put(np.ones((4, 2)), np.ones((3, 2)))
     >>> S_ij = Q[:2] @ K[:].T
@@ -23,7 +23,7 @@ class HBM(np.ndarray):
 
     @classmethod
     def put(cls, *arrays: np.ndarray) -> tuple["HBM", ...]:  # type: ignore[override]  # np.ndarray has another put
-        """Return the arrays as HBM, without copying, all counting into one new Traffic."""
+        """Return the arrays as HBM, without copying, all counted in one new Traffic."""
         traffic = Traffic()
         placed = []
         for X in arrays:
@@ -38,7 +38,7 @@ class HBM(np.ndarray):
         self.traffic = getattr(parent, "traffic", None) or Traffic()
 
     def __getitem__(self, key):
-        tile = self.view(np.ndarray)[key].copy()  # a view would let work on the chip change memory unmetered
+        tile = self.view(np.ndarray)[key].copy()  # through a view, on-chip work could change memory unmetered
         self.traffic.read += tile.nbytes
         return tile
 
@@ -54,7 +54,7 @@ class HBM(np.ndarray):
         self[...] = value
 
     def _store(self) -> np.ndarray:
-        """Count a store to all of the array and return what to write to."""
+        """Count a store to the whole array, and return the array to write to."""
         self.traffic.written += self.nbytes
         return self.view(np.ndarray)
 
@@ -69,7 +69,7 @@ class HBM(np.ndarray):
         if func in _ALLOCATIONS:
             return super().__array_function__(func, types, args, kwargs)
         out = kwargs.get("out")
-        if func is np.copyto:  # what zeros_like and full_like initialise with
+        if func is np.copyto:  # zeros_like and full_like initialise with it
             out, args = args[0], args[1:]
         loaded = {name: _load(x) for name, x in kwargs.items() if name != "out"}
         target = out._store() if isinstance(out, HBM) else out
@@ -81,7 +81,7 @@ class HBM(np.ndarray):
         return out
 
     def __repr__(self):
-        return f"HBM({self.view(np.ndarray)!r})"  # looking at it moves no bytes
+        return f"HBM({self.view(np.ndarray)!r})"  # printing it moves no bytes
 
     __str__ = __repr__
 
@@ -99,7 +99,7 @@ def _load(x):
 
 
 def _loading(name):
-    """Return an ndarray method that NumPy does not announce to a subclass, with a load before it."""
+    """Return an ndarray method that NumPy does not report to subclasses, preceded by a load."""
 
     def method(self, *args, **kwargs):
         return getattr(self[...], name)(*_load(args), **kwargs)

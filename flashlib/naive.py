@@ -24,9 +24,9 @@ def attention(
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64. O: (N_q, d_v), the dtype of Q; lse:
     (N_q,).
     Computes in fp32 (fp64 for fp64 inputs) and stores S and P, like O, in the dtype of Q.
-    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; with
-    causal, what both see. A row that sees no key gives O = 0 and lse = -inf.
-    Raises TypeError or ValueError for other shapes, dtypes, causal, mask or scale.
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; combined
+    with causal, the scores that both see. A row that sees no key gives O = 0 and lse = -inf. Raises TypeError or
+    ValueError for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(N, d)", values=True)
@@ -36,11 +36,14 @@ def attention(
     P = np.empty_like(S)
     O = np.empty_like(Q, shape=(len(Q), V.shape[1]))
     lse = np.empty_like(Q, shape=len(Q), dtype=np.promote_types(Q.dtype, np.float32))
-    _attention(Q, K, V, S, P, O, lse, mask, scale)
+    attention_passes(Q, K, V, S, P, O, lse, mask, scale)
     return Attention(O, lse)
 
 
-def _attention(Q, K, V, S, P, O, lse, mask, scale):
+def attention_passes(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, S: np.ndarray, P: np.ndarray,
+    O: np.ndarray, lse: np.ndarray, mask: masks.Tiles, scale: float,
+) -> None:  # fmt: skip
     """Fill S, P, O and lse: each pass loads from memory, computes, and stores to memory."""
     dtype = lse.dtype
     S_ = Q[:].astype(dtype) @ K[:].astype(dtype).T * scale  # (N_q, N_k)
@@ -73,9 +76,9 @@ def backward(
 
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. O, lse: what
     `attention` returned for the same Q, K, V, causal, mask and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64,
-    as is all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of the
-    size N_q x N_k was kept. A mask that changes scores needs S once more; this is not metered.
-    Raises TypeError or ValueError for other shapes, dtypes, causal, mask or scale.
+    as is all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of size
+    N_q x N_k was saved. A mask that changes scores needs S once more; this is not metered. Raises TypeError or
+    ValueError for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V, O=O, dO=dO)
     check_floating(lse=lse)
@@ -85,11 +88,15 @@ def backward(
     scale = resolve_scale(scale, Q.shape[-1])
     P, dP, dS = (np.empty_like(Q, shape=(len(Q), len(K))) for _ in range(3))
     grads = Grads(np.empty_like(Q), np.empty_like(K), np.empty_like(V))
-    _backward(Q, K, V, O, lse, dO, P, dP, dS, *grads, mask, scale)
+    backward_passes(Q, K, V, O, lse, dO, P, dP, dS, *grads, mask, scale)
     return grads
 
 
-def _backward(Q, K, V, O, lse, dO, P, dP, dS, dQ, dK, dV, mask, scale):
+def backward_passes(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
+    dO: np.ndarray, P: np.ndarray, dP: np.ndarray, dS: np.ndarray, dQ: np.ndarray,
+    dK: np.ndarray, dV: np.ndarray, mask: masks.Tiles, scale: float,
+) -> None:  # fmt: skip
     """Fill P, dP, dS, dQ, dK and dV: each pass loads from memory, computes, and stores to memory."""
     dtype = lse.dtype
     S_ = Q[:].astype(dtype) @ K[:].astype(dtype).T * scale  # (N_q, N_k)

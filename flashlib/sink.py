@@ -1,8 +1,8 @@
-"""Attention sinks: a score in each softmax that belongs to no key, so that a row's weights may sum to less than 1.
+"""Attention sinks: a score in each softmax that belongs to no key, so a row's weights may sum to less than 1.
 
 A sink is one more State, (m = sink, l = 1, O_acc = 0), merged into each row after its last tile. So `add` needs
-only O and lse, whatever computed them, and no kernel knows of it. The backward passes take the O and lse that
-`add` returned: with them P and delta are those of the softmax with its sink, and dQ, dK and dV are exact.
+only O and lse, whatever computed them, and kernels need not support sinks. The backward passes take the O and lse
+that `add` returned: from these, P and delta are those of the softmax with its sink, and dQ, dK and dV are exact.
 
 Source: Xiao and others, Efficient Streaming Language Models with Attention Sinks (2024); GPT-OSS (2025), which
 learns a sink for each head.
@@ -14,7 +14,7 @@ from flashlib.types import Array, Attention
 
 
 def add(attention: Attention, sink: float | Array) -> Attention:
-    """Return O and lse of an Attention with a sink in each row: as if a key had this score, and 0 for its value.
+    """Return O and lse of an Attention with a sink in each row: as if a key had this score and the value 0.
 
     attention: O (..., N_q, d_v) and lse (..., N_q), NumPy arrays or torch tensors. sink: a number, or, for an O of
     (B, H, N_q, d_v), one for each head, (H,). O and lse keep their dtypes. A row that sees no key has O = 0 and
@@ -30,11 +30,11 @@ def add(attention: Attention, sink: float | Array) -> Attention:
 
 
 def gradient(attention: Attention, sink: float | Array, dO: Array, dlse: Array | None = None) -> Array:
-    """Return the gradient of sum(dO * O) + sum(dlse * lse) by the sink: a number, or (H,), as the sink is.
+    """Return the gradient of sum(dO * O) + sum(dlse * lse) with respect to the sink: a number or (H,), like it.
 
-    attention: what `add` returned. dO, dlse: the shapes of O and lse; None for zeros. With the weight
-    of the sink in a row, P_sink = exp(sink - lse), it is the sum over rows of P_sink * (dlse - rowsum(dO * O)).
-    Raises ValueError for a sink of another shape.
+    attention: what `add` returned. dO, dlse: the shapes of O and lse; None for zeros. Let P_sink = exp(sink - lse)
+    be the sink's weight in a row; then it is the sum over rows of P_sink * (dlse - rowsum(dO * O)). Raises
+    ValueError for a sink of another shape.
     """
     O, lse = attention
     each = _like(sink, lse)
@@ -78,6 +78,6 @@ def _product(O, factor):
 def _library(X):
     if isinstance(X, np.ndarray):
         return np
-    import torch  # it is loaded, since X is a tensor
+    import torch  # already loaded, since X is a tensor
 
     return torch

@@ -1,8 +1,8 @@
 """Softmax of one row of scores: naive, safe and online, and the monoid that online softmax is.
 
-Scores are NumPy arrays of shape (N,), float16, float32 or float64, and every result is of that dtype, since
-where each dtype breaks is part of the lesson (NumPy adds fp16 numbers in fp32 and rounds the sum). Scores of
--inf get weight 0 (except in `naive`, even where all are -inf), and an empty row gives an empty result. Anything
+Scores are NumPy arrays of shape (N,), float16, float32 or float64, and every result has that dtype, since the
+point at which each dtype breaks is part of the lesson (NumPy adds fp16 numbers in fp32 and rounds the sum). Scores
+of -inf get weight 0, even if all are -inf (except in `naive`), and an empty row gives an empty result. Anything
 else is refused with TypeError or ValueError before any work.
 """
 
@@ -15,11 +15,11 @@ from flashlib.inputs import check_block_sizes, check_floating
 
 
 class State(NamedTuple):
-    """What must be known about some scores of a row; `merge` joins two of them.
+    """A summary of some scores of a row; `merge` joins two of them.
 
     m: the largest score, -inf for none; a scalar, or (...) for many rows at once.
     l: the sum of exp(x - m); shape of m.
-    O_acc: the sum of exp(x - m) * v, (..., d); 0.0, or [0.0] once merged, where no values are carried along.
+    O_acc: the sum of exp(x - m) * v, (..., d); 0.0, or [0.0] once merged, if no values are carried along.
     """
 
     m: Any
@@ -48,7 +48,7 @@ def _takes_row(f):
     def checked(x, **block_sizes):
         _check_row(x)
         check_block_sizes(**block_sizes)
-        return f(x, **{name: int(size) for name, size in block_sizes.items()})  # NumPy's small ones overflow
+        return f(x, **{name: int(size) for name, size in block_sizes.items()})  # small NumPy integers overflow
 
     return checked
 
@@ -66,7 +66,7 @@ def _takes_row_and_values(f):
 
 @_takes_row
 def naive(x: np.ndarray) -> np.ndarray:
-    """Return softmax of x as the definition has it: overflows once exp(x) does. Shape (N,) to (N,)."""
+    """Return softmax of x by its definition, which overflows once exp(x) does. Shape (N,) to (N,)."""
     p = np.exp(x)
     return p / p.sum()
 

@@ -1,31 +1,32 @@
-"""How many parts the keys of a sequence are split into, so that few queries occupy a GPU: a model of the time.
+"""Into how many parts to split the keys of a sequence, so that few queries occupy a GPU: a model of the time.
 
-`flashlib.kernels.decode` takes the number of parts that costs least. Time is counted in tiles: the unit is what a
-multiprocessor takes for a tile of K and one of V while all others read too. If all programs begin at once, the
-time is that of the longest part, times the programs that share a multiprocessor. More programs begin as others
-end, and one of them is the last. Each part costs a start, and leaves a State to merge. The constants were fitted
-to the `sweep` of `flashlib.bench.decode`; tests/bench/test_decode.py says how near the best of it they come.
+`flashlib.kernels.decode` uses the number of parts with the lowest cost. Time is counted in tiles: the unit is the
+time in which a multiprocessor processes a tile of K and one of V while all others read too. If all programs begin
+at once, the time is that of the longest part, times the number of programs on a multiprocessor. Further programs
+begin as others end, and one of them is the last. Each part costs a start, and leaves a State to merge. The
+constants were fitted to the `sweep` of `flashlib.bench.decode`; tests/bench/test_decode.py checks how close to its
+best times they come.
 """
 
-START = 0.7  # until a program has its first tiles
-TOGETHER = 2  # tiles that are on their way from the start: two take as long as one
-ALONE = 0.02  # of the time: what a program does not read while it computes, where there is room for another
-LATE = 0.3  # of a part: how much longer the last one takes, where programs begin whenever others have ended
-RAGGED = 0.04  # of a part: the same where all fit, and sequences may have more parts than others
+START = 0.7  # until a program gets its first tiles
+TOGETHER = 2  # tiles in flight from the start: two take as long as one
+ALONE = 0.02  # of the time: when a program computes and does not read, if there is room for another
+LATE = 0.3  # of a part: how much longer the last one takes, if programs begin as others end
+RAGGED = 0.04  # of a part: the same if all fit, and some sequences may have more parts than others
 MERGE = 0.02  # for each State of a row
-NUMBERS = 4096  # of O_acc, which a program of the merge loads at once
+NUMBERS = 4096  # of O_acc, loaded at once by a program of the merge
 
 
 def places(B_R: int) -> int:
-    """Return how many programs with tiles of B_R rows are to stand beside each other on a multiprocessor.
+    """Return how many programs with tiles of B_R rows should share a multiprocessor.
 
-    With few rows a program waits for one step after the other, and leaves time for a second one.
+    With few rows a program mostly waits, and leaves time for a second one.
     """
     return 2 if B_R == 16 else 1
 
 
 def made(tiles: int, parts: int, B: int = 1) -> int:
-    """Return how many parts each of B sequences of so many tiles has, if `parts` are asked for in all.
+    """Return how many parts each of B sequences with this many tiles has, if `parts` are requested in all.
 
     Source: `_parts` of flashlib/kernels/decode_passes.py, for sequences of one length.
     """
@@ -36,13 +37,13 @@ def made(tiles: int, parts: int, B: int = 1) -> int:
 def cost(
     n: int, tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False
 ) -> float:  # fmt: skip
-    """Return the time of n parts for each sequence of so many tiles, in tiles.
+    """Return the time, in tiles, of n parts for each sequence with this many tiles.
 
-    heads: how many programs there are for a part of each sequence: heads of K and V, times blocks of rows, times
+    heads: the number of programs for a part of every sequence: heads of K and V, times blocks of rows, times
     sequences. places: see `places`. ragged: sequences may be shorter, and of different lengths.
     """
     longest, programs = -(-tiles // n), n * heads
-    beside = -(-programs // multiprocessors)  # on the multiprocessor that has most
+    beside = -(-programs // multiprocessors)  # on the busiest multiprocessor
     if beside > places:
         return (tiles * heads + START * programs) / multiprocessors + LATE * longest + MERGE * n
     reading = beside * max(longest, TOGETHER) * (1 + ALONE * (beside < places))
@@ -50,16 +51,13 @@ def cost(
 
 
 def chosen(tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False) -> int:
-    """Return how many parts a sequence of so many tiles is split into: the number that costs least, see `cost`."""
+    """Return into how many parts to split a sequence with this many tiles: those with the lowest `cost`."""
     numbers = {made(tiles, parts) for parts in range(1, tiles + 1)}
     return min(sorted(numbers), key=lambda n: cost(n, tiles, heads, multiprocessors, places=places, ragged=ragged))
 
 
 def columns(rows: int, D_V: int, multiprocessors: int) -> int:
-    """Return how many columns of O a program of the merge writes.
-
-    Few rows are split, so that all multiprocessors merge.
-    """
+    """Return how many columns of O a program of the merge writes: few rows are split over all multiprocessors."""
     cols = D_V
     while cols > 32 and 2 * rows * (D_V // cols) <= multiprocessors:
         cols //= 2
@@ -67,5 +65,5 @@ def columns(rows: int, D_V: int, multiprocessors: int) -> int:
 
 
 def joined(cols: int) -> int:
-    """Return how many States a program of the merge that writes so many columns joins at a time, at most."""
+    """Return how many States, at most, a program of the merge that writes this many columns joins at a time."""
     return NUMBERS // cols

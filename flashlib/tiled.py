@@ -1,8 +1,8 @@
 """FlashAttention in NumPy, for one head: the forward pass in both loop orders, and the backward pass.
 
-`steps` is the algorithm, tile by tile; `attention` runs it to its end. Whatever shows, checks or meters the
-algorithm consumes the same steps. Both orders keep `m`, `l` and `O_acc` per row and never hold more of S than
-one tile; they differ in which block stays on chip:
+`steps` is the algorithm, tile by tile; `attention` runs it to its end. Everything that shows, checks or meters the
+algorithm uses the same steps. Both orders keep `m`, `l` and `O_acc` per row and never hold more of S than one
+tile; they differ in which block stays on chip:
 
     "fa2"  Q outside: the state of a row block stays on chip, K and V stream past, O is written once.
     "fa1"  K/V outside: K_j and V_j stay, and m, l and O of every row block are re-read and re-written.
@@ -67,13 +67,12 @@ def steps(
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64.
     B_r, B_c: rows of Q and of K/V in a block; whole numbers of at least 1, the last block may be shorter.
     order: "fa2" (Q outside) or "fa1" (K/V outside).
-    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; with
-    causal, what both see. A tile in which nothing is seen is skipped and has no Step. A row that sees no key gets
-    O = 0 and lse = -inf.
-    O, lse: (N_q, d_v) and (N_q,), written as the generator runs; allocated if not given. In the "fa1" order O
-    is stored after every step, rounded to its dtype.
-    Raises TypeError or ValueError, at the call and before any work, for arguments other than these.
-    Source: FlashAttention-2, Algorithm 1 ("fa2"); FlashAttention, Algorithm 1 ("fa1").
+    causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; combined
+    with causal, the scores that both see. A tile in which nothing is seen is skipped and has no Step. A row that
+    sees no key gets O = 0 and lse = -inf. O, lse: (N_q, d_v) and (N_q,), written as the generator runs; allocated
+    if not given. In the "fa1" order O is stored after every step, rounded to its dtype. Raises TypeError or
+    ValueError, at the call and before any work, for arguments other than these. Source: FlashAttention-2,
+    Algorithm 1 ("fa2"); FlashAttention, Algorithm 1 ("fa1").
     """
     check_floating(Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(N, d)", values=True)
@@ -84,11 +83,14 @@ def steps(
     scale = resolve_scale(scale, Q.shape[-1])
     O = _output("O", O, Q, (len(Q), V.shape[1]), Q.dtype)
     lse = _output("lse", lse, Q, Q.shape[:1], _accumulator_dtype(Q))
-    generator = _fa2_steps if order == "fa2" else _fa1_steps
+    generator = fa2_steps if order == "fa2" else fa1_steps
     return generator(Q, K, V, O, lse, B_r, B_c, mask, scale)
 
 
-def _fa2_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
+def fa2_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[Step]:  # fmt: skip
     """FlashAttention-2, Algorithm 1: the row block stays, K and V stream past it."""
     for i, rows in enumerate(blocks(len(Q), B_r)):
         Q_i = load(Q, rows) * scale  # (B_r, d): scaled here, not in every S_ij
@@ -112,7 +114,10 @@ def _fa2_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
         lse[rows] = m + np.log(divisor)
 
 
-def _fa1_steps(Q, K, V, O, lse, B_r, B_c, mask, scale):
+def fa1_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[Step]:  # fmt: skip
     """FlashAttention, Algorithm 1: the column block stays, the state of every row block passes by."""
     O[:] = 0
     m_hbm, l_hbm = np.full_like(lse, -np.inf), np.zeros_like(lse)  # (N_q,)
@@ -155,17 +160,17 @@ def backward(
 
     O, lse: what `attention` returned for the same Q, K, V, causal, mask and scale. Two passes over the tiles, each
     of which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
-    nothing depends on the order in which blocks run; the price is seven matrix products a tile in place of five.
+    nothing depends on the order in which blocks run; the price is seven matrix products per tile instead of five.
     The other arguments and what is raised: see `backward_steps`.
     """
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
     scale = resolve_scale(scale, Q.shape[-1])
-    delta = _delta(O, dO, lse, B_r)
+    delta = compute_delta(O, dO, lse, B_r)
     dQ, dK, dV = np.empty_like(Q), np.empty_like(K), np.empty_like(V)
     for trace in (
-        _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale),
-        _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale),
+        dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale),
+        dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale),
     ):
         deque(trace, maxlen=0)  # run to the end, keep nothing
     return Grads(dQ, dK, dV)
@@ -185,15 +190,16 @@ def bias_gradients(
     mask: masks.Mask | None = None,
     scale: float | None = None,
 ) -> tuple[np.ndarray, ...]:
-    """Return the gradient of sum(dO * O) by each tensor that the mask's changes of scores read, in their order.
+    """Return the gradients of sum(dO * O) with respect to the tensors that the mask reads, in their order.
 
-    Each has the shape and dtype of its tensor. An entry sums dS, times the derivative of the change by it, over
-    the scores that read it: a third pass over the tiles, beside those of `backward`, whose arguments these are.
+    Each has the shape and dtype of its tensor. An entry sums dS, times the derivative of the change with respect
+    to the entry, over the scores that read it. This is a third pass over the tiles, besides those of `backward`,
+    with the same arguments.
     """
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
     scale = resolve_scale(scale, Q.shape[-1])
-    delta, biases = _delta(O, dO, lse, B_r), mask.mask.biases
+    delta, biases = compute_delta(O, dO, lse, B_r), mask.mask.biases
     sums = tuple(np.zeros(T.shape, np.promote_types(T.dtype, _accumulator_dtype(Q))) for T in biases)
     for rows in blocks(len(Q), B_r):
         Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
@@ -232,9 +238,9 @@ def backward_steps(
     `attention` returned it.
     wrt: the gradients with respect to "kv" (dK and dV, column blocks outside) or "q" (dQ, row blocks outside).
     B_r, B_c, causal, mask, scale: as in `steps`. dQ, dK, dV: the shapes of Q, K, V; written as the generator runs,
-    those that wrt names; allocated if not given. delta, the row sums of dO * O, is made at the call.
-    Raises TypeError or ValueError, at the call and before any work, for arguments other than these.
-    Source: FlashAttention-2, Algorithm 2; the pass for dQ stands in place of its additions to dQ in HBM.
+    those that wrt names; allocated if not given. delta, the row sums of dO * O, is computed at the call. Raises
+    TypeError or ValueError, at the call and before any work, for arguments other than these. Source:
+    FlashAttention-2, Algorithm 2; the pass for dQ replaces its additions to dQ in HBM.
     """
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
@@ -243,12 +249,16 @@ def backward_steps(
     scale = resolve_scale(scale, Q.shape[-1])
     if wrt == "q":
         dQ = _output("dQ", dQ, Q, Q.shape, Q.dtype)
-        return _dq_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dQ, B_r, B_c, mask, scale)
+        return dq_steps(Q, K, V, lse, dO, compute_delta(O, dO, lse, B_r), dQ, B_r, B_c, mask, scale)
     dK, dV = _output("dK", dK, K, K.shape, K.dtype), _output("dV", dV, V, V.shape, V.dtype)
-    return _dkv_steps(Q, K, V, lse, dO, _delta(O, dO, lse, B_r), dK, dV, B_r, B_c, mask, scale)
+    return dkv_steps(Q, K, V, lse, dO, compute_delta(O, dO, lse, B_r), dK, dV, B_r, B_c, mask, scale)
 
 
-def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale):
+def dkv_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, lse: np.ndarray, dO: np.ndarray,
+    delta: np.ndarray, dK: np.ndarray, dV: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[BackwardStep]:  # fmt: skip
     """dK and dV: the column block stays and sums, the row blocks pass by."""
     for j, cols in enumerate(blocks(len(K), B_c)):
         K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
@@ -269,7 +279,11 @@ def _dkv_steps(Q, K, V, lse, dO, delta, dK, dV, B_r, B_c, mask, scale):
         dK[cols], dV[cols] = dK_j, dV_j
 
 
-def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale):
+def dq_steps(
+    Q: np.ndarray, K: np.ndarray, V: np.ndarray, lse: np.ndarray, dO: np.ndarray,
+    delta: np.ndarray, dQ: np.ndarray,
+    B_r: int, B_c: int, mask: masks.Tiles, scale: float,
+) -> Iterator[BackwardStep]:  # fmt: skip
     """dQ: the row block stays and sums, K and V stream past it, as in the forward pass."""
     for i, rows in enumerate(blocks(len(Q), B_r)):
         Q_i, dO_i = load(Q, rows) * scale, load(dO, rows)  # (B_r, d)
@@ -289,8 +303,8 @@ def _dq_steps(Q, K, V, lse, dO, delta, dQ, B_r, B_c, mask, scale):
         dQ[rows] = dQ_i * scale
 
 
-def _delta(O, dO, lse, B_r):
-    """Return the row sums of dO * O, (N_q,): with them no row of dS needs more than its own tile."""
+def compute_delta(O: np.ndarray, dO: np.ndarray, lse: np.ndarray, B_r: int) -> np.ndarray:
+    """Return the row sums of dO * O, (N_q,), with which a tile of dS needs nothing but its own tile."""
     delta = np.empty_like(lse)
     for rows in blocks(len(O), B_r):
         delta[rows] = (load(dO, rows) * load(O, rows)).sum(axis=1)
@@ -336,7 +350,7 @@ def _check_backward(Q, K, V, O, lse, dO, B_r, B_c):
 
 
 def _output(name, X, like, shape, dtype):
-    """Return X, or an array of this shape and dtype allocated like `like` if X is None; check one given."""
+    """Return X after checking it or, if X is None, an array of this shape and dtype allocated like `like`."""
     if X is None:
         return np.empty_like(like, shape=shape, dtype=dtype)
     check_floating(**{name: X})

@@ -9,7 +9,6 @@ a base-2 one is called `lse2`. `dX` is the gradient of a scalar with respect to 
 `delta = rowsum(dO * O)` is the paper's D, renamed because `d` is the head dimension.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
@@ -25,8 +24,6 @@ Same = TypeVar("Same", "np.ndarray", "torch.Tensor")
 
 DType = Union[str, type, "np.dtype", "torch.dtype"]
 """A dtype by its name, or one of NumPy or torch."""
-
-Shape = tuple[int, ...]
 
 
 class Attention(NamedTuple):
@@ -101,9 +98,6 @@ class Traffic:
     def total(self) -> int:
         return self.read + self.written
 
-
-Loop = Callable[..., Iterator[Step]]
-"""A generator of steps, such as `flashlib.tiled.steps` or a learner's own."""
 
 Record = dict[str, Any]
 """What is written as JSON, or was read from it."""

@@ -83,6 +83,15 @@ def attention(Q, K, V, case, *, scale=None, dO=None):
     return O, lse, (dS @ K * scale, dS.T @ Q * scale, P.T @ dO)
 
 
+def count(mask, N_q, N_k) -> int:
+    """Return how many scores a mask sees: from its intervals of keys, if it has them."""
+    tiles = masks.resolve(mask, False, N_q, N_k)
+    if tiles.keys is None:
+        return int(tiles.seen(*tiles.all).sum())
+    first, end = tiles.keys
+    return int((end - first).sum())
+
+
 def seen(case, N_q, N_k):
     """Return which scores are seen by the definition, (N_q, N_k) of bool."""
     rows = [[case.sees(i + N_k - N_q, c) for c in range(N_k)] for i in range(N_q)]
@@ -118,6 +127,11 @@ def _documents(rng, N_q, N_k, causal=False):
 def _blocks(rng, N_q, N_k):
     table = rng.random((-(-N_q // 3), -(-N_k // 4))) < 0.4
     return Case(masks.blocks(table, 3, 4), lambda r, c: table[(r + N_q - N_k) // 3, c // 4])
+
+
+def _dense(rng, N_q, N_k):
+    table = rng.random((N_q, N_k)) < 0.4
+    return Case(masks.dense(table), lambda r, c: table[r + N_q - N_k, c])
 
 
 def _alibi(rng, N_q, N_k):
@@ -171,6 +185,7 @@ KINDS = {
     "documents": _documents,
     "causal documents": lambda *sizes: _documents(*sizes, causal=True),
     "blocks": _blocks,
+    "dense": _dense,
     "stripes": lambda *_: Case(masks.from_function(lambda r, c: (r - c) % 5 == 0), lambda r, c: (r - c) % 5 == 0),
     "nothing": lambda *_: Case(masks.from_function(lambda r, c: (r < c) & (c < r)), lambda r, c: False),
     "alibi": _alibi,

@@ -1,9 +1,9 @@
 """Each file of tests passes alone, in a process that ran no other: one case of each test that is not long.
 
-What asks the compiler is left out: that is another process, which knows nothing of the tests before.
+Tests that ask the compiler are left out, since they run it in a different process.
 
-A notebook has a kernel of its own anyhow. The files of tests/browser share one JupyterLab, which takes longest to
-start, and are left out.
+Notebooks have separate kernels anyway. The files of tests/browser are left out too: they share one JupyterLab,
+which takes longest to start.
 """
 
 import multiprocessing
@@ -23,14 +23,14 @@ TIME_LIMIT = 300  # seconds
 
 
 class OneCase:
-    """A plugin that leaves one case of each test."""
+    """A plugin that keeps one case of each test."""
 
     def pytest_collection_modifyitems(self, items):
         items[:] = {item.nodeid.partition("[")[0]: item for item in reversed(items)}.values()
 
 
 def run(name, said):
-    """Run one file, write what pytest says to the file `said`, and exit as pytest does."""
+    """Run one file, write pytest's output to the file `said`, and exit with pytest's status."""
     file = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(file, 1)
     os.dup2(file, 2)
@@ -40,7 +40,7 @@ def run(name, said):
 
 @pytest.fixture(scope="module")
 def fresh():
-    """Return a context whose processes are forks of one that has imported packages of others, none of ours."""
+    """Return a context whose processes are forks of one that has imported other packages, but not ours."""
     if "forkserver" not in multiprocessing.get_all_start_methods() or not processes.sockets_fit():
         pytest.skip("files are run alone where a process can fork, and a socket has a folder with a short path")
     context = multiprocessing.get_context("forkserver")

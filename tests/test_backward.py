@@ -1,4 +1,4 @@
-"""The gradients of naive and tiled equal autograd and finite differences, and are metered like the forward."""
+"""The gradients of naive and tiled equal autograd and finite differences, and are metered like O and lse."""
 
 import ast
 import inspect
@@ -14,14 +14,14 @@ BLOCKS = [(1, 1), (3, 4), (8, 5), (16, 16), (100, 100)]
 
 
 def problem(rng, N_q, N_k, d, dtype=np.float64, **options):
-    """Return Q, K, V, O, lse, dO as the backward pass takes them."""
+    """Return Q, K, V, O, lse, dO for the backward pass."""
     Q, K, V = oracle.inputs(rng, N_q, N_k, d, dtype)
     O, lse = naive.attention(Q, K, V, **options)
     return Q, K, V, O, lse, rng.standard_normal((N_q, d)).astype(dtype)
 
 
 def autograd(Q, K, V, dO, *, causal=False, scale=None):
-    """Return dQ, dK, dV of torch's autograd through plain attention in fp64, without rows that see nothing."""
+    """Return dQ, dK, dV from torch's autograd through plain attention in fp64, without rows that see nothing."""
     torch = pytest.importorskip("torch")
     Q, K, V, dO = (torch.from_numpy(X.astype(np.float64)) for X in (Q, K, V, dO))
     for X in (Q, K, V):
@@ -45,7 +45,7 @@ def all_ways(*arguments, **options):
 @pytest.mark.parametrize("N_q, N_k", oracle.SIZES)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [None, 0.3])
-def test_equal_autograd_whatever_the_blocks(N_q, N_k, causal, scale, rng):
+def test_equal_autograd_for_all_block_sizes(N_q, N_k, causal, scale, rng):
     options = {"causal": causal, "scale": scale}
     arrays = problem(rng, N_q, N_k, 5, **options)
     exact = autograd(*arrays[:3], arrays[-1], **options)
@@ -201,7 +201,7 @@ def test_bad_tilings_and_outputs_are_refused(rng):
         tiled.backward_steps(*arrays, wrt="kv", dK=np.empty((7, 5)))
 
 
-@pytest.mark.parametrize("core", [tiled._dkv_steps, tiled._dq_steps])
+@pytest.mark.parametrize("core", [tiled.dkv_steps, tiled.dq_steps])
 def test_a_generator_is_read_in_one_go(core):
     body = ast.parse(inspect.getsource(core)).body[0]
     assert body.end_lineno - body.lineno + 1 - 1 <= 25  # without the docstring

@@ -30,7 +30,7 @@ def at_latency(clocks):
     return pipeline.run(work, pipeline.MACHINE._replace(**{name: clocks}))
 
 
-# What takes the number, the last one, and where the next one lies.
+# The function that takes the number, the last number, and the next one.
 BOUNDS = {
     "least scale": (lambda x: inputs.resolve_scale(x, 4), 1e-30, BEFORE),
     "largest scale": (lambda x: inputs.resolve_scale(x, 4), 1e30, AFTER),

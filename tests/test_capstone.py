@@ -1,4 +1,4 @@
-"""Chapters 13 and 14 say what their capstones take, and the rest takes no more than an evening or two."""
+"""Chapters 13 and 14 say how long their capstones take, and the rest takes no more than an evening or two."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 MOST = 150  # minutes without the capstone and what is optional
 
 
-def test_the_head_says_what_the_capstone_takes():
+def test_the_head_says_how_long_the_capstone_takes():
     nb = notebooks.read(NOTEBOOKS / "13_hopper.ipynb")
     said = r"Section (\d+) is the capstone: .* take (\d+) of these minutes"
     number, told = re.search(said, nb.cells[0].source).groups()
@@ -24,7 +24,7 @@ def test_the_head_says_what_the_capstone_takes():
     assert whole.all - whole.optional - sum(takes) <= MOST
 
 
-def test_the_head_says_what_a_kernel_for_any_mask_takes():
+def test_the_head_says_how_long_a_kernel_for_any_mask_takes():
     nb = notebooks.read(NOTEBOOKS / "14_variants.ipynb")
     (told,) = re.findall(r"a whole kernel, takes (\d+) of these minutes", nb.cells[0].source)
     (text,) = [cell.source for cell in nb.cells if "exercise:variant" in notebooks.tags(cell)]

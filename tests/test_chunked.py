@@ -1,4 +1,4 @@
-"""Attention in chunks is attention, for every chunk size, and holds no more than a chunk of scores."""
+"""Attention in chunks equals attention, for every chunk size, and stores at most a chunk of scores."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_large_scores_do_not_overflow_and_dtypes_are_kept(dtype, rng):
     oracle.assert_close(given.lse, exact.lse, plain=plain.lse, rounding=1e-5)
 
 
-def test_small_integers_of_numpys_are_chunk_sizes(rng):
+def test_small_numpy_integers_are_valid_chunk_sizes(rng):
     Q, K, V = torch.from_numpy(rng.standard_normal((3, 1, 2, 300, 4)))
     given, plain = (chunked.attention(Q, K, V, B_r=of(100), B_c=of(90), causal=True) for of in (np.uint8, int))
     assert all(map(torch.equal, given, plain))

@@ -1,7 +1,10 @@
-"""CONTRIBUTING says what is there: its worked example works, and its lists are whole."""
+"""CONTRIBUTING is true: its examples work, its lists are complete, and what it names exists."""
 
+import functools
+import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,16 +15,29 @@ import pytest
 pytest.importorskip("nbformat")
 pytest.importorskip("cloudpickle")
 
+from flashlib import naive, tiled  # noqa: E402
+from flashlib.checks.engine import mistake_tables  # noqa: E402
+from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
+from tests import masked, oracle  # noqa: E402
+from tools import new_exercise  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 DATA = ROOT / "notebooks" / "data"
 SHOWN = re.compile(r"In\s+`([\w/.]+)`:\n\n(```+)\w*\n(.*?)\2\n", re.DOTALL)  # a file's name and its text
+FILES = {name: text for name, _, text in SHOWN.findall(TEXT)}
+COMMAND = re.compile(r"^(?:\.venv/bin/)?python (.+)$", re.MULTILINE)
 REGISTERED = ")  # fmt: skip\n"  # the end of CHAPTERS
 COPIED = "flashlib", "tools", "tests", "conftest.py", "pyproject.toml"
 
 
+def section(title):
+    """Return the text of a section."""
+    return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
 def test_every_package_and_module_is_named():
-    """The folders of widgets and of chapters are not: each says itself what it is."""
+    """The folders of widgets and of chapters are left out: each says itself what it is."""
     folders = [path for path in (ROOT / "flashlib").rglob("[!_.]*") if path.is_dir()]
     inside = [path.relative_to(ROOT / "flashlib") for path in [*folders, *(ROOT / "flashlib").glob("[!_]*.py")]]
     rooms = {path.with_suffix("").as_posix() for path in inside if "__pycache__" not in path.parts}
@@ -36,10 +52,24 @@ def test_every_package_and_module_is_named():
 def test_every_file_that_is_named_exists(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     code = re.findall(r"`((?:flashlib|tests|notebooks|tools)/[\w/.]*)`", text)
-    links = re.findall(r"\]\((?!http)([^)]+)\)", text)
-    for name in {*code, *links}:
+    links = re.findall(r"\]\((?!http|#)([^)]+)\)", text)
+    for name in {*code, *links} - FILES.keys():
         if not re.search("temperature|NAME", name):
             assert (ROOT / name).exists(), name
+
+
+def test_every_section_that_is_linked_exists():
+    titles = {title.lower().replace(" ", "-") for title in re.findall("^## (.+)$", TEXT, re.MULTILINE)}
+    links = re.findall(r"\]\(#([^)]+)\)", TEXT)
+    assert links and set(links) <= titles
+
+
+def test_every_module_and_test_in_a_command_exists():
+    commands = COMMAND.findall(TEXT)
+    modules = [words[1] for words in map(shlex.split, commands) if words[0] == "-m"]
+    assert len(commands) > 10 and not [name for name in modules if not importlib.util.find_spec(name)]
+    paths = re.findall(r" (tests/[\w/.]+)", "\n".join(commands))
+    assert paths and not [path for path in paths if not (ROOT / path).exists()]
 
 
 def test_every_make_target_that_is_named_exists():
@@ -48,7 +78,7 @@ def test_every_make_target_that_is_named_exists():
     assert len(named) > 5 and set(named) <= set(targets)
 
 
-def test_the_provenance_of_all_data_is_told():
+def test_the_provenance_of_all_data_is_given():
     text = (DATA / "README.md").read_text(encoding="utf-8")
     commands = dict(re.findall(r"^\| `([\w.]+)` \| `python -m (.+?)`", text, re.MULTILINE))
     assert {path.name for path in DATA.iterdir()} == {*commands, "shakespeare.txt", "README.md"}
@@ -69,9 +99,47 @@ def test_the_provenance_of_data_names_the_chapters_that_read_it():
         )
 
 
+def test_the_mistake_that_is_added_is_named(monkeypatch, tmp_path):
+    example = r"table `\[(\w+)\]` of `flashlib/[\w/]+/mistakes.txt`:\n\n```\n(.*?)```"
+    ((name, rows),) = re.findall(example, section("A mistake"), re.DOTALL)
+    (tmp_path / "mistakes.txt").write_text(f"[added]\n{rows}")
+    found = {}
+    mistake_tables.read(tmp_path / "mistakes.txt", found)
+    ((mistake,),) = [tuple(table.values()) for table in found.values()]
+    tables = mistake_tables.tables()
+    assert f"-k {name}\n" in section("A mistake") and mistake.id not in tables[name] and mistake.ways
+    for way in mistake.ways:
+        answer = EXERCISES[name].known.program.edited(way).function
+        assert examine_answer(name, answer, 4711).mistake == "value", "it has no name yet"
+        with monkeypatch.context() as patch:
+            patch.setattr(mistake_tables, "tables", lambda: {**tables, name: tables[name] | found["added"]})
+            assert examine_answer(name, answer, 4711).mistake == mistake.id
+
+
+def test_the_commands_for_an_exercise_are_those_that_the_tool_prints():
+    first, *others = COMMAND.findall(section("An exercise in a chapter that exists"))
+    module, number, name = first.removeprefix("-m ").split()
+    assert module == new_exercise.__name__
+    printed = new_exercise.NEXT.replace("NUMBER", number).replace("NAME", name)
+    assert f"```\n{printed}```\n" in TEXT and others == COMMAND.findall(printed)
+
+
+def test_the_mask_is_right_with_what_is_shown(rng):
+    """In NumPy: the same class is among the masks that kernels are tested with."""
+    names = {"__name__": "flashlib.masks.dilated"}
+    exec(FILES["flashlib/masks/dilated.py"], names)
+    case = masked.Case(names["Dilated"](3), lambda r, c: (r - c) % 3 == 0)
+    Q, K, V = (rng.normal(size=(n, 4)) for n in (7, 13, 13))
+    O, lse = masked.attention(Q, K, V, case)
+    for module, blocks in ((naive, {}), (tiled, {"B_r": 4, "B_c": 3})):
+        given = module.attention(Q, K, V, mask=case.mask, **blocks)
+        oracle.assert_close(given.O, O, rounding=1e-13)
+        oracle.assert_close(given.lse, lse, rounding=1e-13)
+
+
 @pytest.fixture(scope="module")
-def with_chapter_99(tmp_path_factory):
-    """Return a function that runs Python in a copy of the repository to which the text's example was added."""
+def course(tmp_path_factory):
+    """A copy of what the course is made of, with the files that the text shows and the notebook of chapter 03."""
     root = tmp_path_factory.mktemp("course")
     for name in COPIED:
         if (ROOT / name).is_dir():
@@ -79,7 +147,8 @@ def with_chapter_99(tmp_path_factory):
         else:
             shutil.copy(ROOT / name, root / name)
     (root / "notebooks").mkdir()
-    for name, _, text in SHOWN.findall(TEXT):
+    shutil.copy(ROOT / "notebooks" / "03_online_softmax.ipynb", root / "notebooks")
+    for name, text in FILES.items():
         path = root / name
         if path.exists():
             assert path.name == "chapters.py", f"{name} is the example's in CONTRIBUTING: take another name"
@@ -88,26 +157,46 @@ def with_chapter_99(tmp_path_factory):
             text = old.replace(REGISTERED, text + REGISTERED)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    return root
 
-    def run(*arguments):
-        env = os.environ | {"PYTHONPATH": str(root)}
-        done = subprocess.run([sys.executable, *arguments], cwd=root, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
-    run("make_99.py")
-    return run
+def run(root, *arguments):
+    """Run Python in a folder; return what it printed."""
+    env = os.environ | {"PYTHONPATH": str(root)}
+    done = subprocess.run([sys.executable, *arguments], cwd=root, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def in_course(course):
+    """Return a function that runs Python in the copy, to whose notebooks chapter 99 was added."""
+    run(course, "make_99.py")
+    return functools.partial(run, course)
 
 
 @pytest.mark.process
-def test_the_example_becomes_a_notebook_and_a_solved_one(with_chapter_99):
-    made = with_chapter_99("-m", "tools.notebooks", "--chapter", "99")
+def test_chapter_99_becomes_a_notebook_and_a_solved_one(in_course):
+    made = in_course("-m", "tools.notebooks", "--chapter", "99")
     assert "99_temperature.ipynb" in made and "solutions/99_temperature.ipynb" in made and "failed" not in made
 
 
 @pytest.mark.process
-def test_the_known_mistakes_of_the_example_are_named(with_chapter_99):
+def test_the_known_mistakes_of_chapter_99_are_named(in_course):
     """Right answers are accepted, wrong ones named, and each mistake is shown."""
-    assert "-    z = x / T\n+    z = x * T\n" in with_chapter_99("-m", "flashlib.checks.mistakes", "99")
-    tests = with_chapter_99("-m", "pytest", "-q", "tests/checks/test_answers.py", "-k", "tempered")
+    assert "-    z = x / T\n+    z = x * T\n" in in_course("-m", "flashlib.checks.mistakes", "99")
+    tests = in_course("-m", "pytest", "-q", "tests/checks/test_answers.py", "-k", "tempered")
     assert "2 right answers accepted, 7 wrong answers named" in tests
+    in_course("-m", "pytest", "-q", "tests/checks/test_gaps.py", "-k", "tempered or filled or tables")
+
+
+@pytest.mark.process
+def test_a_new_exercise_works_before_anything_is_filled_in(in_course):
+    commands = [
+        shlex.split(command) for command in COMMAND.findall(section("An exercise in a chapter that exists"))
+    ]
+    begin, show, answers, *_ = commands
+    in_course(*begin)
+    assert "==== lse_step: TODO\n" in in_course(*show)
+    assert "2 right answers accepted, 5 wrong answers named" in in_course(*answers)
+    in_course("-m", "pytest", "-q", "tests/checks/test_gaps.py", "-k", "lse_step or filled or tables")

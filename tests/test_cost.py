@@ -1,4 +1,4 @@
-"""Closed forms where they can be worked out by hand, and their limits; test_memory holds them to the byte."""
+"""Closed forms where they can be worked out by hand, and their limits; test_memory checks them to the byte."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ FORMS = [
 ]
 
 
-def test_flops_by_the_convention():
+def test_flops_follow_the_convention():
     assert cost.flops(4096, 4096, 64) == 4 * 4096**2 * 64
     assert cost.flops(4096, 4096, 64, causal=True) == 2 * 4096**2 * 64
 
@@ -31,7 +31,7 @@ def test_standard_attention_writes_and_reads_S_and_P():
     assert 4 * S < traffic.total < 4 * S * 1.01
 
 
-def test_break_even_blocks():
+def test_break_even_block_sizes():
     """Without a mask FA2 breaks even near B_r = d / 2 and FA1 near B_c = 3 d / 4."""
     standard = cost.standard_traffic(**SIZES, dtype="float16").total
 
@@ -56,7 +56,7 @@ def test_sram_holds_one_tile_of_everything():
     assert cost.sram_bytes(4, 2, 4, np.float16) == cost.sram_bytes(4, 2, 4, "float16")
 
 
-def test_nothing_is_moved_for_no_queries_but_the_keys():
+def test_without_queries_only_the_keys_are_moved():
     assert cost.fa2_traffic(0, 5, 2, B_r=2, B_c=2, dtype="float32").total == 0
     assert cost.fa1_traffic(0, 5, 2, B_r=2, B_c=2, dtype="float32").read == 2 * 5 * 2 * 4
 
@@ -71,7 +71,7 @@ def test_bad_sizes_are_refused(form):
         form(4, 4, 0)
 
 
-def test_sizes_do_not_overflow_and_dtypes_have_many_names():
+def test_sizes_do_not_overflow_and_dtypes_may_be_named_in_many_ways():
     n = np.int32(65536)
     assert cost.flops(n, n, np.int32(64)) == 4 * 65536**2 * 64
     for of, B in ((np.uint8, 100), (np.int32, 60000)):
@@ -104,7 +104,7 @@ def test_bad_blocks_are_refused():
 
 
 class Counting(np.ndarray):
-    """An array that counts, in `done`, the numbers that each kind of arithmetic works on."""
+    """An array that counts, in `done`, how many numbers each kind of arithmetic processes."""
 
     done: Counter
 
@@ -146,7 +146,7 @@ def operations(attention, arrays, **options):
 def test_counted_operations_equal_the_closed_forms(causal, rng):
     for _ in range(60):
         N_q, N_k, d, B_r, B_c = case = tuple(int(n) for n in rng.integers([1, 1, 1, 1, 1], [20, 20, 6, 9, 9]))
-        if causal and N_k < N_q:  # rows that see no key have a state that came from no Counting array
+        if causal and N_k < N_q:  # the state of rows that see no key comes from no Counting array
             continue
         arrays, tiles = oracle.inputs(rng, N_q, N_k, d), {"B_r": B_r, "B_c": B_c, "causal": causal}
         assert operations(naive.attention, arrays, causal=causal) == cost.standard_work(N_q, N_k, d), case
@@ -177,7 +177,7 @@ def test_the_largest_row_block_fits_and_one_row_more_does_not(rng):
 
 @pytest.mark.parametrize("gpu", GPUS.values(), ids=GPUS)
 def test_the_roofline_bends_at_the_ridge(gpu):
-    """Below the ridge the bytes decide, above it the FLOPs; at it both take the same time."""
+    """Below the ridge point bytes limit the speed, above it FLOPs; at the ridge point both take the same time."""
     traffic = Traffic(read=10**9)
     for share in (0.5, 1, 2):
         flops = share * gpu.ridge * traffic.total

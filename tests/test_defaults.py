@@ -1,4 +1,4 @@
-"""An option that is left out means the same in every function of attention, from NumPy to Hopper."""
+"""An option that is left out means the same in every attention function, from NumPy to Hopper."""
 
 import ast
 from collections import Counter
@@ -13,7 +13,7 @@ LEFT_OUT = {
     "in_registers": "True", "common_wait": "True", "turns": "True",
     "positions": "None", "k_scale": "None", "v_scale": "None", "dlse": "None", "O": "None", "lse": "None",
 }  # fmt: skip
-ON_PURPOSE = {("deterministic", "autograd.py: hopper_attention"): "False"}  # who asks for Hopper's asks for speed
+ON_PURPOSE = {("deterministic", "autograd.py: hopper_attention"): "False"}  # whoever calls Hopper's wants speed
 LADDER = {"B_r": "64", "B_c": "64", "num_warps": "4", "num_stages": "1"}  # frozen: a later rung improves on them
 TUNED = dict.fromkeys(LADDER, "None")  # the kernel chooses
 
@@ -48,8 +48,8 @@ def test_an_option_has_one_default():
     assert seen.keys() == LEFT_OUT.keys() | LADDER.keys() and seen["causal"] > 40
 
 
-def test_an_ablation_has_all_ideas_unless_one_is_taken_back():
-    """What is on for a kernel for use is on by default where it can be taken back."""
+def test_an_ablation_has_all_ideas_unless_one_is_turned_off():
+    """An idea that the finished kernel uses is on by default in the ablation that can turn it off."""
     for path in (ROOT / "kernels" / "ablations").glob("*.py"):
         switches = [(name, value) for name, value, where in defaults(path) if value in ("True", "False")]
         assert {value for name, value in switches if name != "causal"} <= {"True"}, path.name

@@ -1,4 +1,4 @@
-"""Tests marked `gpu` run where nobody looks each day: what they name must still be there."""
+"""Tests marked `gpu` run rarely, so these tests check that the names they use still exist."""
 
 import ast
 import importlib
@@ -12,7 +12,7 @@ FILES = [path for path in sorted(TESTS.rglob("test_*.py")) if "mark.gpu" in path
 
 
 def missing(text):
-    """Return what a program imports from flashlib, or asks of a module of it, that is not there."""
+    """Return the names in flashlib that a program imports or uses and that do not exist."""
     tree, known, found = ast.parse(text), {}, []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flashlib":
@@ -29,7 +29,7 @@ def missing(text):
 
 
 def imported(module, name):
-    """Return what `from module import name` gives, None if there is no such name."""
+    """Return what `from module import name` imports, None if there is no such name."""
     parent = importlib.import_module(module)
     if not hasattr(parent, name):
         try:
@@ -40,7 +40,7 @@ def imported(module, name):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
-def test_what_it_names_is_there(path):
+def test_the_names_it_uses_exist(path):
     pytest.importorskip("triton")
     assert not missing(path.read_text(encoding="utf-8"))
 

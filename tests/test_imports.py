@@ -15,7 +15,7 @@ MODULES = {
     for path in sorted((ROOT / "flashlib").rglob("*.py"))
 }
 
-# The rooms of flashlib from the ground up, and what each may import: only rooms that stand above it in this list.
+# The rooms of flashlib from the ground up, and what each may import: only rooms above it in this list.
 # A room is a folder with what has no room of its own below it, or a file on top.
 ROOMS = {
     "language": "",
@@ -79,9 +79,9 @@ ROOMS = {
     "checks.engine, interop.transformers, ring.distributed, ring.processes, bench.common",
 }
 
-# Implementations of which none imports another: the lines that they have in common are the lesson, and sharing
-# them would hide it. The fifth rung of Hopper's ladder is the fourth with other registers; those of its backward
-# have one producer, the second's.
+# Implementations that must not import each other: the lines that they have in common are the lesson, and sharing
+# them would hide it. The fifth rung of Hopper's ladder is the fourth with different registers; the rungs of its
+# backward pass share the producer of the second.
 APART = [
     r"flashlib\.(softmax|naive|tiled|chunked|torch_ref)",
     r"flashlib\.kernels\.(softmax|forward|append)",
@@ -113,24 +113,32 @@ def allowed(room):
 
 
 class WithoutTypes(ast.NodeTransformer):
-    """Drops what stands under `if TYPE_CHECKING:`, which editors read and Python does not run."""
+    """Drops the code under `if TYPE_CHECKING:`, which editors read and Python does not run."""
 
     def visit_If(self, node):
         self.generic_visit(node)
         return node.orelse if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
+def base_of(node, name, is_package=False):
+    """Return the module or package that a `from ... import` in the module `name` imports from."""
+    parts = name.split(".")
+    parents = parts[: len(parts) - node.level + is_package] if node.level else []
+    return ".".join([*parents, *filter(None, [node.module])])
+
+
 @functools.cache
-def imports_of(name, text, is_package=False):
-    """Return the modules of flashlib that the module `name` imports anywhere in its text."""
-    found = set()
-    for node in ast.walk(WithoutTypes().visit(ast.parse(text))):
+def imports_of(name, text, is_package=False, for_types=False):
+    """Return the modules of flashlib that the module `name` imports anywhere in its text.
+
+    for_types: those that it imports under `if TYPE_CHECKING:` too.
+    """
+    found, tree = set(), ast.parse(text)
+    for node in ast.walk(tree if for_types else WithoutTypes().visit(tree)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = name.split(".")
-            parents = parts[: len(parts) - node.level + is_package] if node.level else []
-            base = ".".join([*parents, *filter(None, [node.module])])
+            base = base_of(node, name, is_package)
             for alias in node.names:
                 full = f"{base}.{alias.name}"
                 found.add(full if full in MODULES else base)
@@ -138,7 +146,7 @@ def imports_of(name, text, is_package=False):
 
 
 def forbidden(name, text, is_package=False):
-    """Return what the module `name` imports of flashlib and may not."""
+    """Return what the module `name` imports from flashlib but must not."""
     room = room_of(name)
     assert room in ROOMS, f"{name} has no room: say in ROOMS what may be imported there"
     imported = imports_of(name, text, is_package)
@@ -164,7 +172,7 @@ def test_no_room_may_import_upward():
         assert not above, f"{room} may import {above}, which do not stand above it in ROOMS"
 
 
-def test_every_room_is_there_and_what_it_may_import_is_imported():
+def test_every_room_exists_and_imports_what_it_may_import():
     used = {room: set() for room in ROOMS}
     for name, path in MODULES.items():
         imported = imports_of(name, path.read_text(encoding="utf-8"), path.name == "__init__.py")
@@ -173,11 +181,17 @@ def test_every_room_is_there_and_what_it_may_import_is_imported():
     assert {room: allowed(room) - used[room] for room in ROOMS if allowed(room) - used[room]} == {}
 
 
+# Modules of which imports for types do not count: this one names, for editors, what its __getattr__ imports, and
+# what it names asks it whether kernels are interpreted.
+FRONT_DOORS = {"flashlib.kernels"}
+
+
 def test_no_modules_import_each_other_in_a_circle():
-    graph = {
-        name: sorted(imports_of(name, path.read_text(encoding="utf-8"), path.name == "__init__.py") - {name})
-        for name, path in MODULES.items()
-    }
+    def imported(name, path):
+        text, is_package = path.read_text(encoding="utf-8"), path.name == "__init__.py"
+        return imports_of(name, text, is_package, for_types=name not in FRONT_DOORS) - {name}
+
+    graph = {name: sorted(imported(name, path)) for name, path in MODULES.items()}
     done = set()
 
     def visit(name, way):
@@ -189,6 +203,80 @@ def test_no_modules_import_each_other_in_a_circle():
 
     for name in graph:
         visit(name, [])
+
+
+def private_names(name, text, is_package=False):
+    """Return the names with a leading underscore that the module `name` takes from other modules of flashlib."""
+    modules, found, tree = {}, set(), ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            base = base_of(node, name, is_package)
+            modules |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+            found.update(f"{base}.{alias.name}" for alias in node.names if base in MODULES)
+        elif isinstance(node, ast.Import):
+            modules |= {alias.asname: alias.name for alias in node.names if alias.asname}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.add(f"{modules.get(node.value.id)}.{node.attr}")
+        elif isinstance(node, ast.Attribute):
+            found.add(ast.unparse(node))
+    pairs = [full.rpartition(".") for full in found]
+    return {f"{module}.{last}" for module, _, last in pairs if module in MODULES and re.match("_[a-z0-9]", last)}
+
+
+@functools.cache
+def kernels_of(module):
+    """Return the names of the kernels that a module defines: one that is launched has an underscore in front."""
+    body = ast.parse(MODULES[module].read_text(encoding="utf-8")).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    makers = {"jit", *(f.name for f in functions if not f.decorator_list and "triton.jit(" in ast.unparse(f))}
+
+    def words(function):
+        nodes = [node for decorator in function.decorator_list for node in ast.walk(decorator)]
+        return {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+
+    return {f.name for f in functions if words(f) & makers}
+
+
+# The package that flashlib.interop.flash_attn stands in for has this function under this name.
+PRIVATE_AND_TAKEN = {"flashlib.interop.flash_attn.probabilities._get_block_size_n"}
+
+
+def test_what_is_private_to_a_module_is_not_taken_by_another():
+    files = MODULES | {path.stem: path for folder in ("tools", "web") for path in (ROOT / folder).rglob("*.py")}
+    taken = set()
+    for name, path in files.items():
+        taken |= private_names(name, path.read_text(encoding="utf-8"), path.name == "__init__.py")
+    kernels = {full for full in taken if full.rpartition(".")[2] in kernels_of(full.rpartition(".")[0])}
+    assert kernels, "launched by other modules"
+    assert taken - kernels == PRIVATE_AND_TAKEN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from flashlib.tiled import _output",
+        "from flashlib import tiled as t\nt._output(1)",
+        "from ..tiled import _output",
+        "from .. import tiled\ndef f():\n    tiled._output(1)",
+        "import flashlib.tiled\nflashlib.tiled._output(1)",
+        "import flashlib.tiled as t\nt._output",
+    ],
+)
+def test_a_private_name_that_is_taken_is_found(text):
+    assert private_names("flashlib.widgets.lab", text) == {"flashlib.tiled._output"}
+
+
+def test_what_is_run_as_a_program_is_not_imported():
+    files = [path for folder in ("flashlib", "tools", "web") for path in (ROOT / folder).rglob("*.py")]
+    statements = [
+        ast.unparse(node)
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert len(statements) > 1000
+    assert [statement for statement in statements if "__main__" in statement] == []
 
 
 @pytest.mark.parametrize(
@@ -217,7 +305,7 @@ def test_a_forbidden_import_is_found(name, text):
 
 
 def python(code):
-    """Run `code` in a Python of its own, from the root of the repository, and return the finished process."""
+    """Run `code` in a new Python process, from the root of the repository, and return the finished process."""
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 

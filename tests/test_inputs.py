@@ -1,4 +1,4 @@
-"""Input that is wrong is refused before any work, in words that say what was given and what is accepted."""
+"""Wrong input is refused before any work, with an error that says what was given and what is accepted."""
 
 import numpy as np
 import pytest

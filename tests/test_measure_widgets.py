@@ -1,4 +1,4 @@
-"""`make measure`: what it asks of a widget is answered where it looks; a limit that is not kept is named."""
+"""`make measure`: widgets answer where it expects the answer; a limit that is exceeded is named."""
 
 from functools import reduce
 
@@ -9,7 +9,7 @@ pytest.importorskip("nbformat")
 
 from flashlib import widgets
 from tools import measure_widgets
-from tools.measure_widgets import CASES, Held
+from tools.measure_widgets import CASES, LimitCheck
 
 CHANGES = [(case, control) for case, control in CASES if control]
 
@@ -26,7 +26,7 @@ def test_each_change_is_answered_where_it_is_looked_for(case, control):
         assert reduce(lambda found, key: found[key], control.path[1:], getattr(widget, control.path[0])) == answer
 
 
-def test_a_slider_of_stops_has_its_value_at_that_place():
+def test_a_slider_of_stops_has_its_value_at_that_index():
     for case, control in CHANGES:
         stops = getattr(eval(case, vars(widgets).copy()), "result", {}).get("stops", {}).get(control.path[-1])
         for _, value, event, answer in control.steps:
@@ -34,8 +34,8 @@ def test_a_slider_of_stops_has_its_value_at_that_place():
             assert not stops or stops[value] == answer
 
 
-def test_a_limit_that_is_not_kept_is_marked_and_named():
-    held = Held()
+def test_a_limit_that_is_exceeded_is_marked_and_named():
+    held = LimitCheck()
     assert held("time", 44.96, "{:.1f} ms", most=45) == "45.0 ms"
     assert held("rate", 50.0, "{:.1f}", least=50) == "50.0"
     assert held("nothing plays", None, "{:.1f}", least=50) == "-"
@@ -45,7 +45,7 @@ def test_a_limit_that_is_not_kept_is_marked_and_named():
     assert held.missed == ["time: 46.0 ms, the limit is at most 45", "rate: 49.9, the limit is at least 50"]
 
 
-def test_the_picture_is_timed_by_the_processor(monkeypatch):
+def test_a_picture_is_timed_in_cpu_time(monkeypatch):
     clock = iter([0, 9, *(x for k in range(5) for x in (10 * k, 10 * k + (k + 1) / 1000))])
     monkeypatch.setattr(measure_widgets.time, "process_time", lambda: next(clock))
     assert measure_widgets.picture_time("MaskLab()") == pytest.approx(3), (
@@ -53,7 +53,7 @@ def test_the_picture_is_timed_by_the_processor(monkeypatch):
     )
 
 
-def test_columns_stand_below_each_other():
+def test_columns_are_aligned():
     lines = [
         measure_widgets.line(*cells)
         for cells in (["a", "b", 1, 2, 3, 4, 5, 6], ["case", "label", "10 ms", 0.5, "-", "50", "7 ms", "60"])

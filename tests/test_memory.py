@@ -1,4 +1,4 @@
-"""HBM counts what is moved, changes no result, and agrees with the closed forms to the byte."""
+"""HBM counts the bytes that are moved, changes no result, and agrees with the closed forms to the byte."""
 
 import numpy as np
 import pytest
@@ -68,12 +68,12 @@ def test_outputs_allocated_like_the_inputs_count_too():
     assert X.traffic == Traffic(written=20 + 96)
 
 
-def test_looking_moves_nothing():
+def test_printing_moves_nothing():
     (X,) = HBM.put(np.ones(3))
     assert "1." in repr(X) and "1." in str(X) and X.traffic == Traffic()
 
 
-def test_only_arrays_are_put():
+def test_only_arrays_can_be_put():
     with pytest.raises(TypeError, match="HBM.put was given a list"):
         HBM.put([1.0])
 

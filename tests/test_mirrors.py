@@ -1,4 +1,4 @@
-"""A cell tagged `mirrors:flashlib.tiled._fa2_steps` is that function: book and library do not drift apart."""
+"""A cell tagged `mirrors:flashlib.tiled.fa2_steps` is that function, so that book and library stay the same."""
 
 import ast
 import difflib
@@ -11,7 +11,7 @@ from tools import notebooks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 TAG = "mirrors:"
-MAX_LINES = 25  # of a NumPy core, so that it can be read in one go
+MAX_LINES = 25  # of a NumPy core, so that it can be read in one sitting
 
 
 def mirrors():
@@ -36,7 +36,7 @@ def library_function(name):
 
 
 def cell_function(source):
-    """Return the syntax tree of the one function that a cell holds."""
+    """Return the syntax tree of the only function in a cell."""
     body = ast.parse(source).body
     one = len(body) == 1 and isinstance(body[0], ast.FunctionDef)
     assert one, "a cell that mirrors a function holds that function and nothing else"
@@ -44,7 +44,7 @@ def cell_function(source):
 
 
 def hints(function):
-    """Return the hints of a function's parameters and of what it returns."""
+    """Return the type hints of a function's parameters and of its result."""
     taken = function.args
     parameters = [*taken.posonlyargs, *taken.args, taken.vararg, *taken.kwonlyargs, taken.kwarg]
     return [hint for hint in (*(p.annotation for p in parameters if p), function.returns) if hint]
@@ -61,7 +61,7 @@ def without_hints(function):
 
 
 def core(function):
-    """Return the text of `function` without what may differ: name, decorators, docstrings and comments."""
+    """Return the text of `function` without the parts that may differ: name, decorators, docstrings, comments."""
     function = ast.parse(ast.unparse(function)).body[0]
     function.name, function.decorator_list = "f", []
     for node in ast.walk(function):
@@ -81,11 +81,9 @@ def difference(name, source):
 
 
 def lines_of(function):
-    """Return the number of lines of `function` as it is written, less those of its docstring."""
-    lines = function.end_lineno - function.lineno + 1
-    if ast.get_docstring(function) is not None:
-        lines -= function.body[0].end_lineno - function.body[0].lineno + 1
-    return lines
+    """Return the number of lines of `function` as it is written, without its head and its docstring."""
+    first = function.body[ast.get_docstring(function) is not None]
+    return function.end_lineno - first.lineno + 1
 
 
 @pytest.mark.parametrize("name, source", list(mirrors()))
@@ -96,10 +94,10 @@ def test_mirror(name, source):
         assert lines_of(library_function(name)) <= MAX_LINES
 
 
-def test_what_the_chapters_build_is_mirrored():
+def test_the_functions_that_chapters_build_are_mirrored():
     softmax = ("naive", "safe", "logsumexp", "online", "online_blocks", "merge", "weighted_sum")
     built = {f"flashlib.softmax.{name}" for name in softmax}
-    built |= {"flashlib.naive._attention", "flashlib.tiled._fa1_steps", "flashlib.tiled._fa2_steps"}
+    built |= {"flashlib.naive.attention_passes", "flashlib.tiled.fa1_steps", "flashlib.tiled.fa2_steps"}
     built |= {"flashlib.kernels.softmax._softmax", "flashlib.kernels.ladder.r3_flash._flash"}
     assert built <= {parameters.values[0] for parameters in mirrors()}
 

@@ -20,7 +20,7 @@ def test_equals_fp64(N_q, N_k, causal, largest_score, rng):
 
 
 @pytest.mark.parametrize("dtype, eps", [(np.float16, 2.0**-11), (np.float32, 2.0**-24)])
-def test_error_is_that_of_storing_S_and_P(dtype, eps, rng):
+def test_the_error_is_that_of_storing_S_and_P(dtype, eps, rng):
     Q, K, V = oracle.inputs(rng, 37, 53, 16, dtype)
     O, lse = oracle.attention(Q, K, V, causal=True)
     given = naive.attention(Q, K, V, causal=True)

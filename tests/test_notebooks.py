@@ -1,4 +1,4 @@
-"""What is stored in the notebooks, and the tool that stores it. nbval runs them: see the Makefile."""
+"""The stored notebooks, and the tool that stores them. nbval runs them: see the Makefile."""
 
 import re
 from itertools import pairwise
@@ -22,7 +22,7 @@ MACHINE_PATH = re.compile(r"/(home|Users|root|tmp)/|[A-Za-z]:\\Users\\")
 
 of_each = each(PATHS.values(), lambda path: path.stem)
 
-# What may differ from run to run, by what its source asks: all else is compared.
+# Outputs that may differ from run to run, with a pattern for their source: all others are compared.
 DIFFERS = {
     "times": r"perf_counter|do_bench|flashlib\.bench\.cpu",
     "the machine": r"kernels\.INTERPRETED|platform\.python_version",
@@ -41,7 +41,7 @@ def test_there_are_notebooks():
 
 @of_each
 def test_every_cell_was_executed_in_order(path):
-    """nbval compares nothing in a cell that was not."""
+    """nbval compares nothing in a cell that was not executed."""
     counts = [cell.execution_count for cell in code_cells(notebooks.read(path))]
     assert counts == list(range(1, len(counts) + 1)), f"run: make notebooks CHAPTER={path.stem}"
 
@@ -73,7 +73,7 @@ def test_each_chapter_leads_to_the_next():
 
 @of_each
 def test_every_source_has_a_link(path):
-    """Each entry has one, and each title of a work, in italics, is one."""
+    """Each entry has one, and each title of a work, in italics, is a link."""
     text = "\n\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
     _, _, text = text.partition("## Sources\n")
     for entry in re.findall(r"^- .*(?:\n +.*)*", text, re.MULTILINE):
@@ -89,7 +89,7 @@ def test_size(path):
 
 @of_each
 def test_only_what_must_differ_is_not_compared(path):
-    """What nbval does not compare goes stale unseen: its text and its cards then say something else."""
+    """Outputs that nbval does not compare go stale unnoticed, and then contradict the text and the cards."""
     cells = [cell for cell in code_cells(notebooks.read(path)) if notebooks.KEPT_OUTPUT in notebooks.tags(cell)]
     others = [cell.id for cell in cells if not any(re.search(asks, cell.source) for asks in DIFFERS.values())]
     assert not others, f"take the tag {notebooks.KEPT_OUTPUT} away, or split the cell: allowed are {list(DIFFERS)}"
@@ -105,7 +105,7 @@ def printed(text):
     return new_output("stream", name="stdout", text=text)
 
 
-def test_normalise_drops_what_changes_from_run_to_run():
+def test_normalise_drops_everything_that_changes_from_run_to_run():
     view = {notebooks.WIDGET_VIEW: {"model_id": "5f"}, "text/plain": "Slider(3)"}
     only_view = {notebooks.WIDGET_VIEW: {"model_id": "6a"}}
     nb = notebook(new_output("display_data", data=view), new_output("display_data", data=only_view))
@@ -197,14 +197,14 @@ def test_a_notebook_that_hangs_is_ended(tmp_path, monkeypatch):
     assert notebooks.run(path) == ["did not end within 0.1 s, twice"]
 
 
-def test_a_file_that_is_no_notebook_is_named(tmp_path):
+def test_a_file_that_is_not_a_notebook_is_named(tmp_path):
     for text, said in [("", "is not a notebook"), ('{"nbformat": 3, "worksheets": []}', "format 3")]:
         (tmp_path / "try.ipynb").write_text(text)
         (problem,) = notebooks.run(tmp_path / "try.ipynb")
         assert "try.ipynb" in problem and said in problem
 
 
-def test_what_became_of_each_notebook_is_said(monkeypatch, capsys):
+def test_the_outcome_of_each_notebook_is_printed(monkeypatch, capsys):
     path = notebooks.ROOT / "notebooks" / "05_one_pass.ipynb"
     outcomes = [(path, 1.04, True, []), (path, 2.0, False, []), (path, 3.0, False, ["cell 2 raised"])]
     monkeypatch.setattr(notebooks, "make", lambda chapter, refresh: iter(outcomes))

@@ -1,4 +1,4 @@
-"""In a learner's copy no number that a card asks for stands in sight below it, in a text or in open code."""
+"""In a learner's copy no number that a card asks for can be read below it, in a text or in open code."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from tests.checks.each import each
 from tools import notebooks, workspace  # noqa: E402
 
 IN_SIGHT = 650  # pixels below a card
-LINE, CODE_LINE, HEADING, GAP, BAR = 21, 17, 45, 14, 26  # pixels, as JupyterLab sets them
+LINE, CODE_LINE, HEADING, GAP, BAR = 21, 17, 45, 14, 26  # pixels, as in JupyterLab
 WIDTH = 100  # characters of a line of prose
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
 ELSEWHERE = {"lab_best": "256", "equal_terms": "16384"}  # a head dimension, and how many terms there are
@@ -25,7 +25,7 @@ def is_folded(cell):
 
 
 def height(cell):
-    """Return about how high a cell is, in pixels."""
+    """Return the approximate height of a cell, in pixels."""
     if cell.cell_type == "code":
         return BAR if is_folded(cell) else CODE_LINE * (cell.source.count("\n") + 1) + GAP
     total = 0
@@ -36,7 +36,7 @@ def height(cell):
 
 
 def in_sight(cells):
-    """Yield what is read of the cells, in sight below the cell before them."""
+    """Yield the text of the cells that is visible together with the cell before them."""
     room = IN_SIGHT
     for cell in cells:
         if not is_folded(cell):
@@ -56,7 +56,7 @@ def written(right):
 
 
 def given_away(nb):
-    """Yield (question, number) where a number that is asked for stands in sight below the card."""
+    """Yield (question, number) if a number that a card asks for is visible below it."""
     cells = workspace.folded(workspace.without_outputs(nb)).cells
     for k, cell in enumerate(cells):
         if cell.cell_type == "code" and (asked := re.match(r'checks\.predict\("(\w+)"\)', cell.source)):
@@ -67,13 +67,13 @@ def given_away(nb):
 
 
 @each(CHAPTERS, lambda path: path.stem)
-def test_no_answer_stands_below_its_question(path):
+def test_no_answer_is_visible_below_its_question(path):
     assert list(given_away(notebooks.read(path))) == []
 
 
 @each(CHAPTERS, lambda path: path.stem)
 def test_folded_code_begins_with_a_comment(path):
-    """JupyterLab shows the first line of a folded cell: it says what the cell is, and gives nothing away."""
+    """JupyterLab shows the first line of a folded cell, which says what the cell is and gives nothing away."""
     cells = [cell for cell in notebooks.read(path).cells if "folded" in notebooks.tags(cell)]
     leaks = [f"{cell.id}: {cell.source.splitlines()[0]}" for cell in cells if not cell.source.startswith("# ")]
     assert not leaks, f"the first line of folded code is in sight: begin with a comment on what it is: {leaks}"

@@ -1,4 +1,4 @@
-"""The wheel: all of flashlib and nothing else, and it imports where there is no checkout."""
+"""The wheel has all of flashlib and nothing else, and can be imported without a checkout."""
 
 import json
 import shutil
@@ -48,8 +48,8 @@ def wheel(tmp_path_factory):
     return path
 
 
-def test_the_wheel_holds_flashlib_and_nothing_else(wheel):
-    """Each module, table, script and style of it; no answer and no test."""
+def test_the_wheel_has_flashlib_and_nothing_else(wheel):
+    """Each of its modules, tables, scripts and style sheets; no answers and no tests."""
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     files = [path for path in (ROOT / "flashlib").rglob("[!.]*.*") if "__pycache__" not in path.parts]
     assert names == {path.relative_to(ROOT).as_posix() for path in files}

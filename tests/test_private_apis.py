@@ -1,4 +1,4 @@
-"""What is used of the insides of Triton and torch is as it was when it was tried, and stands in one room."""
+"""The private parts of Triton and torch that we use are as they were when tried, and used in one room only."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import contextvars
@@ -29,7 +29,7 @@ NAMES = [
 
 
 def found(module, name) -> str:
-    """Return what stands at a name: its parameters, its type, or "set"; "missing" if nothing does."""
+    """Return what a name refers to: its parameters, its type, or "set"; "missing" if there is no such name."""
     *parts, last = name.split(".")
     try:
         owner = importlib.import_module(module)
@@ -44,12 +44,12 @@ def found(module, name) -> str:
     thing = getattr(owner, last)
     try:
         return ", ".join(inspect.signature(thing).parameters)
-    except (TypeError, ValueError):  # nothing that can be called, or of C++
+    except (TypeError, ValueError):  # not callable, or from C++
         return type(thing).__name__
 
 
 def change(module, name, expected, now) -> str:
-    """Return in a sentence what has changed at a name, "" if nothing."""
+    """Return a sentence that says what changed about a name, "" if nothing."""
     if now == expected:
         return ""
     library, version, here = (
@@ -65,7 +65,7 @@ def change(module, name, expected, now) -> str:
 
 @pytest.fixture(scope="module")
 def as_it_comes() -> dict:
-    """Return what stands at each name where no interpreter is patched: in a process that compiles."""
+    """Return what each name refers to in a process that compiles, where the interpreter is not patched."""
     code = "import json, test_private_apis as t; print(json.dumps([t.found(*names[:2]) for names in t.NAMES]))"
     path = os.pathsep.join((str(Path(__file__).parent), *sys.path))
     env = os.environ | {"TRITON_INTERPRET": "0", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
@@ -74,19 +74,19 @@ def as_it_comes() -> dict:
 
 
 @pytest.mark.process
-def test_what_is_used_is_as_it_was_when_it_was_tried(as_it_comes):
+def test_private_parts_are_unchanged_since_they_were_tried(as_it_comes):
     changes = [change(*used, now) for used, now in as_it_comes.items()]
     assert [said for said in changes if said] == []
 
 
-def test_what_no_interpreter_patches_is_as_it_was_too():
-    """In this process, where the others have our parameters."""
+def test_parts_that_the_interpreter_does_not_patch_are_unchanged_too():
+    """In this process, where the patched ones have our parameters."""
     patched = "triton.runtime.interpreter", "triton.language"
     changes = [change(*used, found(*used[:2])) for used in NAMES if used[0] not in patched]
     assert len(changes) > 50 and [said for said in changes if said] == []
 
 
-def test_a_change_is_said_in_a_sentence(monkeypatch):
+def test_a_change_is_reported_in_a_sentence(monkeypatch):
     module = "triton.runtime.interpreter"
     names = tried.USED["kernels in the interpreter"][module]
     assert names["_patch_lang"] == "fn"
@@ -105,8 +105,8 @@ def test_a_change_is_said_in_a_sentence(monkeypatch):
 
 @pytest.mark.parametrize("scratch", [0, 128])
 @pytest.mark.parametrize("kind", ["CudaLauncher", "another", "older"])
-def test_a_launch_hands_to_the_driver_what_tritons_launcher_does(kind, scratch):
-    """Where there is no scratch memory it is not asked; what it would hand on is the same."""
+def test_a_launch_passes_the_driver_what_tritons_launcher_passes(kind, scratch):
+    """Without scratch memory Triton's launcher is not called, but would pass the same arguments."""
     older = {"__call__": lambda own, *given: own.launch(*given)}  # arguments one by one, as in old versions
     from triton.backends.nvidia.driver import CudaLauncher
 
@@ -140,7 +140,7 @@ def private_lines(text):
     return [line.strip() for line in text.splitlines() if PRIVATE.search(line)]
 
 
-def test_all_of_it_stands_in_one_room():
+def test_private_parts_are_used_in_one_room_only():
     files = sorted(ROOT.rglob("*.py"))
     using = {path.relative_to(ROOT).as_posix(): private_lines(path.read_text(encoding="utf-8")) for path in files}
     found = {path: lines for path, lines in using.items() if lines}
@@ -149,7 +149,7 @@ def test_all_of_it_stands_in_one_room():
 
 
 def imported(version) -> list[str]:
-    """Return what is said while flashlib.kernels is imported twice, on a Triton that says it is this version."""
+    """Return the warnings when flashlib.kernels is imported twice, with a Triton that claims this version."""
     code = (
         f"import triton; triton.__version__ = {version!r}; import flashlib.kernels; from flashlib import kernels"
     )
@@ -160,14 +160,14 @@ def imported(version) -> list[str]:
 
 @pytest.mark.process
 @pytest.mark.parametrize("version, missing", tried.TRIED.items())
-def test_on_a_version_that_was_tried_the_import_says_what_does_not_run(version, missing):
+def test_with_a_version_that_was_tried_the_import_says_what_does_not_run(version, missing):
     said = imported(version)
     assert bool(said) == bool(missing)
     assert all(line.endswith(f"Triton 3.7.1, and this is {version}: {missing}") for line in said)
 
 
 @pytest.mark.process
-def test_on_another_version_the_import_says_once_what_may_not_work():
+def test_with_any_other_version_the_import_says_once_what_may_not_work():
     (line,) = imported("3.9.9+git")
     start, _, rest = line.partition("UserWarning: ")
     assert start.startswith("<string>:1:")  # the line that imports
@@ -183,7 +183,7 @@ def test_the_version_that_is_pinned_was_tried():
 
 
 class Compiled:
-    """A compiled kernel that notes how it is launched."""
+    """A compiled kernel that records how it is launched."""
 
     function, packed_metadata = "function", "packed"
 

@@ -1,4 +1,4 @@
-"""The README, chapter 00, CONTRIBUTING and docs/results.md say what the registry, records and answers say."""
+"""The README, chapter 00, CONTRIBUTING and docs/results.md agree with the registry, records and answers."""
 
 import re
 import shutil
@@ -7,10 +7,10 @@ from importlib.util import find_spec
 import pytest
 
 nbformat = pytest.importorskip("nbformat")
-from flashlib.bench.common import records  # noqa: E402
 from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, NEEDS, PARTS, ROUTES, chapter  # noqa: E402
+from tests.bench import recorded  # noqa: E402
 from tests.checks.each import each  # noqa: E402
-from tools import asked, heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
+from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
 
 FOLDER = tables.START_HERE.parent
 
@@ -28,7 +28,7 @@ def test_the_totals_are_up_to_date(path, made):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """A course of chapters 00 and 03, in a folder of its own; return the folder."""
+    """A course of chapters 00 and 03 in a temporary folder; return the folder."""
     for path in (tables.README, tables.CONTRIBUTING, tables.RESULTS):
         shutil.copy(path, tmp_path)
         monkeypatch.setattr(tables, path.stem.upper(), tmp_path / path.name)
@@ -38,13 +38,13 @@ def course(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "START_HERE", tmp_path / tables.START_HERE.name)
     monkeypatch.setattr(tables, "CHAPTERS", chapters)
     monkeypatch.setattr(tables, "ROUTES", ROUTES[:1])
-    monkeypatch.setattr(asked, "write", lambda: None)
+    monkeypatch.setattr(card_questions, "write", lambda: None)
     for name in ("in_short", "in_full"):
         monkeypatch.setattr(totals, name, lambda: "")
     return tmp_path
 
 
-def test_what_changed_is_executed_again_and_a_second_run_changes_nothing(course, monkeypatch):
+def test_changed_chapters_are_to_be_executed_again_and_a_second_run_changes_nothing(course, monkeypatch):
     tables.write()
     assert tables.write() == set()
     path = course / f"{CHAPTERS[3].slug}.ipynb"
@@ -105,7 +105,7 @@ def test_several_runs_show_their_median_and_their_range(record):
     assert "| 64 | no | 16384 | 8 (8 to 9) | 8 | 4 | 4 |\n" in hopper
 
 
-def test_eight_bits_have_the_share_of_the_pass_and_a_bias_where_there_is_one(record):
+def test_eight_bits_have_the_share_of_the_pass_and_their_bias_if_known(record):
     speeds = dict.fromkeys(results.IN_EIGHT_BITS, 4.0) | {"fp8": 8.0, "fp8_whole": 6.0, "one_level": None}
     same = {"tflops": speeds, "runs": {"fp8": [8.0, 8.0]}, "pass_us": {"fp8": 12.3}}
     errors = dict.fromkeys(results.WITH_ERRORS, 0.05) | {"cudnn_fp8": 0.25}
@@ -131,7 +131,7 @@ def test_all_lines_of_a_table_have_as_many_cells():
 
 
 def test_each_part_of_the_results_names_the_command_that_makes_its_record():
-    commands = {record.file: record.command for record in records.RECORDS}
+    commands = {record.file: record.command for record in recorded.RECORDS}
     for part in results.PARTS:
         assert find_spec(part.module.split()[0]), part.module
         assert commands.get(f"{part.record}.json", part.command) == part.command
@@ -194,22 +194,22 @@ def test_every_chapter_is_registered_in_order():
 
 
 @each(CHAPTERS, lambda c: c.slug)
-def test_the_head_of_a_chapter_says_where_it_stands_and_how_long_it_takes(c):
+def test_the_head_of_a_chapter_says_where_it_is_and_how_long_it_takes(c):
     nb = notebooks.read(FOLDER / f"{c.slug}.ipynb")
-    assert heads.stated(nb).cells[0].source == nb.cells[0].source, "run python -m tools.tables"
+    assert chapter_heads.stated(nb).cells[0].source == nb.cells[0].source, "run python -m tools.tables"
 
 
 def test_a_line_is_written_once_and_taken_away_again():
     elective, on_route = chapter("07_counting_bytes"), chapter("05_one_pass")
     head = "# 07 · Old title\n\nWords.\n\n*About 9 minutes. Builds on chapter 02.*"
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(head)])
-    once = heads.stated(nb).cells[0].source
+    once = chapter_heads.stated(nb).cells[0].source
     assert once.startswith(f"# 07 · {elective.title}\n\nWords.\n\n**An elective** ")
     assert once.endswith("\n\n*About 5 minutes. Builds on chapter 02.*")
     nb.cells[0].source = once
-    assert heads.stated(nb).cells[0].source == once
-    assert "2 of 5" in heads.line(on_route) and "5 of 8" in heads.line(on_route)
-    assert heads.line(CHAPTERS[0]) == ""
+    assert chapter_heads.stated(nb).cells[0].source == once
+    assert "2 of 5" in chapter_heads.line(on_route) and "5 of 8" in chapter_heads.line(on_route)
+    assert chapter_heads.line(CHAPTERS[0]) == ""
 
 
 def test_the_time_of_a_route_is_rounded_up():
@@ -252,7 +252,7 @@ def test_a_head_may_end_with_how_long_it_takes(rest):
 
 
 @each(CHAPTERS, lambda c: c.slug)
-def test_a_chapter_is_what_the_registry_says(c):
+def test_a_chapter_agrees_with_the_registry(c):
     cells = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells
     assert cells[0].source.startswith(f"# {c.number} · {c.title}\n")
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")

@@ -1,4 +1,4 @@
-"""A sink is one more key, with its score and no value, forward and backward, and its own gradient is exact."""
+"""A sink is one more key, with a score and no value, forward and backward, and its gradient is exact."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def problem(rng, N_q, N_k, d=3, d_v=4):
 
 
 def with_a_key_more(Q, K, V, at, mask=None):
-    """Return naive attention with one key more, the first: its score is `at` in every row, its value is 0."""
+    """Return naive attention with an additional first key: its score is `at` in every row, its value is 0."""
     N_q, N_k = len(Q), len(K)
     score = masks.score(lambda S, h, r, c: np.where(c == 0, at, S), lambda S, h, r, c: 1.0 * (c > 0))
     inner = masks.Mask() if mask is None else mask
@@ -27,7 +27,7 @@ def with_a_key_more(Q, K, V, at, mask=None):
 @pytest.mark.parametrize("N_q, N_k", SIZES)
 @pytest.mark.parametrize("at", SINKS)
 @pytest.mark.parametrize("mask", [None, masks.causal(), masks.window(2, 1)], ids=["no mask", "causal", "window"])
-def test_it_is_a_key_more_with_this_score_and_no_value(N_q, N_k, at, mask, rng):
+def test_it_is_one_more_key_with_this_score_and_no_value(N_q, N_k, at, mask, rng):
     Q, K, V, _ = problem(rng, N_q, N_k)
     expected = with_a_key_more(Q, K, V, at, mask)
     for order in ("fa1", "fa2"):
@@ -36,7 +36,7 @@ def test_it_is_a_key_more_with_this_score_and_no_value(N_q, N_k, at, mask, rng):
         oracle.assert_close(given.lse, expected.lse, rounding=1e-13, what="lse")
 
 
-def test_it_is_a_state_that_is_merged(rng):
+def test_it_is_a_merged_state(rng):
     Q, K, V, _ = problem(rng, 5, 7)
     last = list(tiled.steps(Q, K, V, B_r=5, B_c=3))[-1]
     merged = softmax.merge(
@@ -47,7 +47,7 @@ def test_it_is_a_state_that_is_merged(rng):
     np.testing.assert_allclose(given.lse, merged.m + np.log(merged.l), atol=1e-14)
 
 
-def test_a_row_that_sees_no_key_has_O_0_and_the_sink_for_lse(rng):
+def test_a_row_that_sees_no_key_has_O_0_and_the_sink_as_lse(rng):
     Q, K, V, dO = problem(rng, 7, 3)
     before = naive.attention(Q, K, V, causal=True)
     given = sink.add(before, -1.25)
@@ -124,7 +124,7 @@ def test_torch_and_numpy_agree_and_autograd_too(sinks, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_dtypes_stay(dtype, rng):
+def test_dtypes_are_kept(dtype, rng):
     Q, K, V, dO = (X.astype(dtype) for X in problem(rng, 5, 7))
     O, lse = given = sink.add(naive.attention(Q, K, V), 1.0)
     assert O.dtype == dtype and lse.dtype == np.float32 and sink.gradient(given, 1.0, dO).dtype == np.float32
@@ -134,7 +134,7 @@ def test_dtypes_stay(dtype, rng):
     assert oracle.worst(O, exact.O) < 4 * np.finfo(dtype).eps
 
 
-def test_sinks_of_another_shape_are_refused(rng):
+def test_sinks_of_a_wrong_shape_are_refused(rng):
     Q, K, V, dO = problem(rng, 5, 7)
     one = naive.attention(Q, K, V)
     many = np.ones((2, 3, 5, 4)), np.ones((2, 3, 5))

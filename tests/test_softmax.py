@@ -24,7 +24,7 @@ def exact(x):
 
 
 def rounding(x):
-    """A bound on the rounding in x's dtype: of the arguments of exp, x - m, and of each of the N additions.
+    """A bound on the rounding error in x's dtype, from the arguments of exp, x - m, and each of the N additions.
 
     It is relative, so that it never hides an error of the size of the largest weight.
     """
@@ -50,7 +50,7 @@ def test_shift_invariance(f, dtype, c, rng):
     x = rng.standard_normal(37).astype(dtype)
     shifted = x + dtype(c)
     assert np.abs(f(shifted) - exact(shifted)).max() <= rounding(shifted)
-    if dtype == np.float64:  # elsewhere x + c itself is rounded, and it is another row
+    if dtype == np.float64:  # otherwise x + c itself is rounded, and is a different row
         assert np.abs(f(shifted) - f(x)).max() <= 1e-11
 
 

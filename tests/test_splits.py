@@ -1,4 +1,4 @@
-"""How keys are split: no number of parts costs less by the model, and a few heads occupy a GPU."""
+"""How keys are split: in the model no number of parts costs less, and a few heads fill a GPU."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_a_few_heads_get_a_program_for_each_place_and_many_heads_no_more_than_th
 
 
 def test_long_parts_cost_more_where_lengths_are_not_known():
-    """A long sequence has more parts than others, and one of them may begin late: so parts are shorter."""
+    """A long sequence has more parts than others, and one of them may start late, so parts are shorter."""
     same, ragged = (splits.chosen(436, 128, SMS, places=2, ragged=ragged) for ragged in (False, True))
     assert same == 2 and ragged > 2 * same
 

@@ -1,4 +1,4 @@
-"""The pictures that stand for widgets where nothing can play."""
+"""The pictures that are shown in place of widgets where nothing can play."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make test-all`: never a chapter, exercise, widget, kernel or entry of a list."""
+"""What `make test` leaves to `make test-all`: never a whole chapter, exercise, widget, kernel or list entry."""
 
 import importlib.util
 import itertools
@@ -34,7 +34,7 @@ def test_cases_that_share_entries_are_spread():
 
 
 def test_entries_of_short_lists_all_meet_beside_a_long_one():
-    """Else one of two would only ever come with one of the other two: causal=True with float32, say."""
+    """Otherwise an entry could always occur with the same other one: for example causal=True with float32."""
     cases = list(itertools.product("abcdefgh", "xy", "01", "+-"))
     few = covering(cases, [set(enumerate(case)) for case in cases])
     assert len(few) == 8
@@ -43,7 +43,7 @@ def test_entries_of_short_lists_all_meet_beside_a_long_one():
 
 
 class Case(NamedTuple):
-    """What `tiers` asks of one case of a test with two lists, one of them of the devices."""
+    """The attributes that `tiers` uses of a case of a test with two lists, one of them of devices."""
 
     device: str
     kernel: str
@@ -59,8 +59,8 @@ class Case(NamedTuple):
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])
-def test_where_there_is_no_gpu_every_entry_occurs_too(n):
-    """The cases for a GPU are left out there: they stand for none of the others."""
+def test_every_entry_occurs_without_a_gpu_too(n):
+    """The cases for a GPU are left out there, so they cannot represent any others."""
     items = [Case(*of) for of in itertools.product(("cpu", "cuda"), "abcdefg"[:n])]
     short = {item for item in items if item.nodeid not in long(items)}
     assert short == set(items)
@@ -74,7 +74,7 @@ def collected(*options):
 
 
 @pytest.mark.process
-def test_what_is_short_has_all_that_the_course_promises():
+def test_short_tests_include_everything_that_the_course_promises():
     short, everything = collected("-m", "not long"), collected()
     assert 1000 < len(short) < len(everything)
     cells = [name for name in everything if name.startswith("notebooks/")]
@@ -118,14 +118,14 @@ TOGETHER = [  # node ids of one group each
 ]
 
 
-def test_what_runs_in_one_process(rules):
+def test_which_tests_share_a_process(rules):
     found = [{rules.scope(name) for name in group} for group in TOGETHER]
     assert all(len(scopes) == 1 for scopes in found)
     assert len(set.union(*found)) == len(found)
 
 
 class Item:
-    """A test as pytest collects it."""
+    """A test as collected by pytest."""
 
     def __init__(self, nodeid, *marks):
         self.nodeid, self.marks = nodeid, list(marks)
@@ -138,7 +138,7 @@ class Item:
 
 
 def config(backwards=False):
-    """A Config as pytest has it, and what it is told to leave out."""
+    """A Config of pytest, which records the tests that are left out."""
     left_out = []
     hook = SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items))
     return SimpleNamespace(option=SimpleNamespace(backwards=backwards), hook=hook, stash=pytest.Stash()), left_out
@@ -156,7 +156,7 @@ NODES = [
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_what_takes_longest_is_first_and_cells_stay_in_order(rules, backwards):
+def test_the_longest_tests_are_first_and_cells_stay_in_order(rules, backwards):
     items = [Item(node) for node in NODES]
     rules.pytest_collection_modifyitems(config(backwards)[0], items)
     order = [item.nodeid for item in items]
@@ -168,7 +168,7 @@ def test_what_takes_longest_is_first_and_cells_stay_in_order(rules, backwards):
 
 
 @pytest.mark.parametrize("has_gpu", [False, True])
-def test_tests_for_a_gpu_are_left_out_where_there_is_none_and_that_is_said(rules, monkeypatch, has_gpu):
+def test_tests_for_a_gpu_are_left_out_without_one_and_this_is_reported(rules, monkeypatch, has_gpu):
     monkeypatch.setattr(rules, "_has_gpu", lambda: has_gpu)
     items = [Item("tests/test_a.py::test_1"), *(Item(f"tests/test_a.py::test_{k}", "gpu") for k in (2, 3, 4))]
     one, left_out = config()

@@ -1,4 +1,4 @@
-"""FlashAttention equals the oracle, for any blocks, in both orders, and its steps are what it says they are."""
+"""FlashAttention equals the oracle, for any blocks, in both orders, and its steps are as documented."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ BLOCKS = [(1, 1), (3, 4), (8, 5), (16, 16), (100, 100)]
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("largest_score", [None, 1e4])
-def test_equals_fp64_whatever_the_blocks(N_q, N_k, order, causal, largest_score, rng):
+def test_equals_fp64_for_all_block_sizes(N_q, N_k, order, causal, largest_score, rng):
     Q, K, V = oracle.inputs(rng, N_q, N_k, 5, largest_score=largest_score)
     O, lse = oracle.attention(Q, K, V, causal=causal)
     rounding = 16 * np.finfo(float).eps * (largest_score or 10)
@@ -36,7 +36,7 @@ def test_error_is_at_most_twice_that_of_standard_attention(order, dtype, eps, ca
     assert given.O.dtype == dtype and given.lse.dtype == np.float32
     stores = 15 if order == "fa1" else 1  # fa1 rounds O to its dtype after every column block
     oracle.assert_close(given.O, O, plain=plain.O, rounding=stores * eps * np.abs(O).max(), what="O")
-    plain_fp32 = naive.attention(*(X.astype(np.float32) for X in (Q, K, V)), causal=causal)  # as lse is computed
+    plain_fp32 = naive.attention(*(X.astype(np.float32) for X in (Q, K, V)), causal=causal)  # as lse is
     oracle.assert_close(given.lse, lse, plain=plain_fp32.lse, rounding=2.0**-23 * 4, what="lse")
 
 
@@ -51,7 +51,7 @@ def test_scale_is_applied(order, rng):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_step_holds_what_sram_bytes_says(order, rng):
-    Q, K, V = oracle.inputs(rng, 16, 15, 4, np.float32)  # fp32, where nothing is widened on the chip
+    Q, K, V = oracle.inputs(rng, 16, 15, 4, np.float32)  # fp32, where SRAM holds no wider numbers
     for s in tiled.steps(Q, K, V, B_r=8, B_c=5, order=order):
         held = (Q[s.rows], K[s.cols], V[s.cols], s.S_ij, s.O_acc, s.m, s.l)
         assert sum(X.nbytes for X in held) == cost.sram_bytes(8, 5, 4, "float32")
@@ -80,7 +80,7 @@ def test_the_inputs_are_not_changed(order, causal, rng):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("N_q, N_k", oracle.SIZES)
-def test_state_after_c_keys_is_that_of_attention_to_c_keys(order, causal, N_q, N_k, rng):
+def test_the_state_after_c_keys_is_that_of_attention_to_c_keys(order, causal, N_q, N_k, rng):
     Q, K, V = oracle.inputs(rng, N_q, N_k, 5)
     for step in tiled.steps(Q, K, V, B_r=3, B_c=4, order=order, causal=causal):
         c = step.cols.stop
@@ -94,7 +94,7 @@ def test_state_after_c_keys_is_that_of_attention_to_c_keys(order, causal, N_q, N
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_step_is_what_its_fields_say(order, rng):
+def test_the_fields_of_a_step_describe_it(order, rng):
     Q, K, V = oracle.inputs(rng, 13, 17, 5)
     for s in tiled.steps(Q, K, V, B_r=4, B_c=3, order=order, causal=True):
         assert (s.rows.start, s.cols.start) == (4 * s.i, 3 * s.j)

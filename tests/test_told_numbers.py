@@ -1,4 +1,4 @@
-"""Numbers that a chapter tells in its text are those of the table or the record that they come from."""
+"""Numbers in a chapter's text equal those of the table or the record that they come from."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def text(chapter, cell_id):
     return next(cell.source for cell in cells(chapter) if cell.id == cell_id)
 
 
-def test_the_sram_of_the_articles_beside_that_of_a_gpu():
+def test_the_sram_of_the_papers_and_that_of_a_gpu():
     a100, h200, told = GPUS["A100"], GPUS["H200"], text("07", "articles")
     numbers = [
         f"{a100.sram_bandwidth / 1e12:.1f} TB/s, {a100.sram_bandwidth / a100.bandwidth:.1f} times",
@@ -41,12 +41,12 @@ def test_the_sram_of_the_articles_beside_that_of_a_gpu():
     assert [number for number in numbers if number not in told] == []
 
 
-CLAIMS = "fc1282a5"  # what was claimed of eight bits, and what to remember
+CLAIMS = "fc1282a5"  # the claims about eight bits, and what to remember
 EIGHT_BITS = json.loads((FOLDER / "data" / "h200_fp8.json").read_text(encoding="utf-8"))
 
 
 def speeds_of_eight_bits(name, **of):
-    """Return the speeds of a name at the sizes with these values."""
+    """Return the speeds of a kernel at the sizes with these values."""
     return [row["tflops"][name] for row in EIGHT_BITS["rows"] if all(row[key] == of[key] for key in of)]
 
 
@@ -55,7 +55,7 @@ def errors_of_eight_bits(kind, name):
 
 
 def told(values, digits=0):
-    """Return "smallest to largest", as a text says it."""
+    """Return "smallest to largest", as texts write it."""
     return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
@@ -128,7 +128,7 @@ def test_the_lab_marks_the_speeds_of_what_is_chosen():
         assert f'"{name}": "{EightBitsLab(N=256, qk=qk, sums=sums).result["way"]}"' in cell.source
 
 
-def test_how_many_programs_it_takes_is_what_the_record_says():
+def test_the_number_of_programs_is_that_of_the_record():
     run = json.loads((FOLDER / "data" / "h200_decode.json").read_text(encoding="utf-8"))
     rows = [(row["H_k"] * row["parts"], row) for row in run["parts"]]
     each = [2 * row["N"] * row["H_k"] * 128 * 2 / row["us"] / 1e3 / n for n, row in rows if n <= 64]  # GB/s
@@ -141,7 +141,7 @@ def test_how_many_programs_it_takes_is_what_the_record_says():
     assert programs == round(run["copy_gbs"] / (in_flight / model.LATENCY / 1e9))
 
 
-def test_what_is_told_of_rings_is_what_the_record_says():
+def test_the_numbers_on_rings_are_those_of_the_record():
     run = json.loads((FOLDER / "data" / "h200_ring.json").read_text(encoding="utf-8"))
     rows = [row for row in run["rows"] if row["left"] is None and row["documents"] is None]
     two, four = ([row for row in rows if row["ranks"] == P and row["N"] // P >= 8192] for P in (2, 4))
@@ -164,12 +164,12 @@ def test_what_is_told_of_rings_is_what_the_record_says():
     )
     for row in rows:
         assert len(set(row["error"].values())) == 1, "a single rounding that all ways share"
-    for row in two + four:  # in the forward pass there is no gain by NCCL, and often a loss
+    for row in two + four:  # in the forward pass there is no gain with NCCL, and often a loss
         gain = row["ms"]["ring_in_turn"] / row["ms"]["ring"]
         assert gain < 1.02 if row["pass"] == "forward" else gain > 0.98
 
 
-def test_where_a_ring_loses_is_what_the_record_says():
+def test_the_losses_of_a_ring_are_those_of_the_record():
     run = json.loads((FOLDER / "data" / "h200_ring.json").read_text(encoding="utf-8"))
     rows: dict[int, list] = {}
     for row in run["rows"]:
@@ -201,7 +201,7 @@ def test_where_a_ring_loses_is_what_the_record_says():
     )
 
 
-def test_speeds_beside_flash_attention_4_are_those_of_the_record():
+def test_ratios_to_flash_attention_4_are_those_of_the_record():
     rows = json.loads((FOLDER / "data" / "h200_hopper.json").read_text(encoding="utf-8"))["rows"]
 
     def ratios(name, N=None):
@@ -216,8 +216,8 @@ def test_speeds_beside_flash_attention_4_are_those_of_the_record():
     assert all(abs(x - 1) < 0.05 for x in ratios("fa4", 4096))
 
 
-def test_what_roles_alone_give_is_what_the_record_says():
-    """More than half of what the finished rung gains; its larger tiles and its overlap give the rest."""
+def test_the_gain_from_roles_alone_is_that_of_the_record():
+    """More than half of the finished rung's gain; its larger tiles and its overlap give the rest."""
     rows = json.loads((FOLDER / "data" / "h200_timelines.json").read_text(encoding="utf-8"))["rows"]
     lines = {row["rung"]: row for row in rows if row["d"] == 128}
     alike, turns, roles = (
@@ -228,8 +228,8 @@ def test_what_roles_alone_give_is_what_the_record_says():
     assert 1 / 2 < (alike - turns) / (alike - roles) < 2 / 3
 
 
-def test_the_claims_of_chapter_12_are_judged_as_the_records_say():
-    """Is FlashAttention-2 2 to 4 times as fast as standard attention? It depends on pass, d and mask."""
+def test_chapter_12_judges_claims_as_the_records_do():
+    """Is FlashAttention-2 2 to 4 times as fast as standard attention? It depends on the pass, d and the mask."""
     fastest = {}
     for which in ("forward", "backward"):
         rows = json.loads((FOLDER / "data" / f"h200_{which}.json").read_text(encoding="utf-8"))["rows"]

@@ -56,7 +56,7 @@ def test_rounds_as_naive_does(dtype, rng):
 def test_masks_and_their_gradients_equal_the_oracle(kind, N_q, N_k, rng):
     case = masked.draw(kind, rng, N_q, N_k)
     mask = case.mask
-    if kind == "alibi":  # of two heads, which have the same slope
+    if kind == "alibi":  # two heads with the same slope
         mask = masks.alibi([mask.slopes[0]] * 2)
     elif mask.heads == 1:  # in a composition
         return
@@ -77,7 +77,7 @@ def test_masks_and_their_gradients_equal_the_oracle(kind, N_q, N_k, rng):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_heads_and_sequences_have_masks_of_their_own(causal, rng):
+def test_heads_and_sequences_may_have_different_masks(causal, rng):
     B, H, N_q, N_k = 2, 3, 7, 11
     Q, K, V = tensors(rng, N_q, N_k, 5)
     slopes, ids = masks.alibi_slopes(H), np.array([masked.packed(rng, N_k) for _ in range(B)])
@@ -141,7 +141,7 @@ def test_bad_input_is_refused(rng):
             torch_ref.attention(*arguments)
 
 
-LESS = {  # what a program may have said to torch, of which fp32 is to be independent
+LESS = {  # settings of torch on which fp32 must not depend
     "medium": lambda: torch.set_float32_matmul_precision("medium"),
     "high": lambda: torch.set_float32_matmul_precision("high"),
     "TF32": lambda: setattr(torch.backends.cuda.matmul, "allow_tf32", True),
@@ -150,7 +150,7 @@ LESS = {  # what a program may have said to torch, of which fp32 is to be indepe
 
 
 @pytest.mark.parametrize("told", LESS)
-def test_fp32_is_fp32_whatever_torch_was_told(told, rng):
+def test_fp32_is_fp32_whatever_the_settings_of_torch(told, rng):
     inputs = tensors(rng, 64, 64, 128, torch.float32)
     exact = with_gradients([X.double() for X in inputs])
     try:
@@ -172,10 +172,10 @@ def with_gradients(inputs):
 
 
 def not_plain():
-    """Return tensors that no attention here takes, each with what is said of it."""
+    """Return tensors that no attention here takes, each with the words of its error."""
     X = torch.zeros(1, 1, 4, 16)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that these are prototypes
+        warnings.simplefilter("ignore")  # torch warns that these are prototypes
         nested = torch.nested.nested_tensor([X[0]])
         masked = torch.masked.masked_tensor(X, X == 0)
         sparse = {"COO": X.to_sparse(), "CSR": X[0, 0].to_sparse_csr()}
@@ -194,7 +194,7 @@ NOT_PLAIN = not_plain()
 
 
 @pytest.mark.parametrize("kind", NOT_PLAIN)
-def test_a_tensor_that_is_not_plain_is_refused_in_a_sentence(kind):
+def test_an_unusual_tensor_is_refused_with_a_sentence(kind):
     X, words = NOT_PLAIN[kind]
     with pytest.raises(TypeError, match=words):
         torch_ref.attention(X, X, X)

@@ -1,8 +1,7 @@
-"""Every public function of flashlib says what it takes and what it returns; `make check` asks mypy if it is so.
+"""Every public function of flashlib has type hints; in `make check`, mypy tests whether they are right.
 
-Public is a function of a module, or a method of a public class, whose name has no leading underscore. No hints are
-asked for in a kernel, whose parameters are its arguments, and in the solutions of a chapter, which learners
-read.
+A function of a module, or a method of a public class, is public if its name has no leading underscore. Kernels,
+and the solutions of a chapter, which learners read, need no hints.
 """
 
 import ast
@@ -40,7 +39,7 @@ def public(body):
 
 
 def without_hint(function, bound):
-    """Return what of a function has no hint: the names of parameters, and "return"."""
+    """Return what has no hint in a function: the names of parameters, and "return"."""
     taken = function.args
     parameters = [*(taken.posonlyargs + taken.args)[bound:], taken.vararg, *taken.kwonlyargs, taken.kwarg]
     missing = [parameter.arg for parameter in parameters if parameter and parameter.annotation is None]
@@ -48,7 +47,7 @@ def without_hint(function, bound):
 
 
 def open_in(source):
-    """Return {line and name: what has no hint} of the public functions of a module."""
+    """Return {line and name: what has no hint} for the public functions of a module."""
     found = {f"{f.lineno} {f.name}": without_hint(f, bound) for f, bound in public(ast.parse(source).body)}
     return {name: missing for name, missing in found.items() if missing}
 
@@ -58,7 +57,7 @@ def test_public_functions_have_hints():
     assert {path: missing for path, missing in found.items() if missing} == {}
 
 
-def test_what_has_no_hint_is_found():
+def test_missing_hints_are_found():
     source = """
 @triton.jit
 def kernel(x_ptr, N: tl.constexpr): ...

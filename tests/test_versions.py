@@ -1,4 +1,4 @@
-"""What says which version this is says the same, and who made it."""
+"""All files that state the version and the authors agree."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 def cited(key):
-    """Return a field of CITATION.cff itself, not of a paper that it refers to."""
+    """Return a field of CITATION.cff itself, not of a paper that it cites."""
     (value,) = re.findall(rf"^{key}: (.+)$", CITATION, re.MULTILINE)
     return value.strip('"')
 

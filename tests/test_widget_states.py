@@ -1,4 +1,4 @@
-"""What is saved of the widgets of a notebook, besides what JupyterLab says."""
+"""The states of widgets that are saved with a notebook."""
 
 import json
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ from tools.widget_states import STATE, VIEW, complete
 
 
 def notebook(shown, states):
-    """A notebook that shows widgets, and has states: {id: ids of what it is made of}."""
+    """A notebook that shows widgets, and has states: {id: ids of the widgets that it contains}."""
     outputs = [{"data": {VIEW: {"model_id": id}, "text/plain": "Slider()"}} for id in shown]
     found = {id: {"state": {"layout": [f"IPY_MODEL_{part}" for part in parts]}} for id, parts in states.items()}
     return {
@@ -20,7 +20,7 @@ def notebook(shown, states):
 
 @pytest.fixture
 def save(tmp_path):
-    """A function that saves a notebook as the server does; it returns which widgets are saved and shown."""
+    """Return a function that saves a notebook as the server does, and returns the widgets saved and shown."""
 
     def save(content):
         complete(
@@ -40,18 +40,18 @@ def view(id):
     return {"model_id": id}
 
 
-def test_what_is_not_shown_is_not_saved(save):
+def test_a_widget_that_is_not_shown_is_not_saved(save):
     known = {"a": ["b"], "b": ["c"], "c": [], "old": ["d"], "d": []}
     assert save(notebook(["a"], known)) == (["a", "b", "c"], [view("a")])
 
 
-def test_what_is_not_known_any_more_is_kept(save):
+def test_a_state_that_the_server_has_lost_is_kept(save):
     save(notebook(["a", "b"], {"a": ["c"], "b": [], "c": []}))
     assert save(notebook(["a", "b"], {})) == (["a", "b", "c"], [view("a"), view("b")])
     assert save(notebook(["a", "new"], {"new": []})) == (["a", "c", "new"], [view("a"), view("new")])
 
 
-def test_what_was_never_known_is_saved_as_its_other_outputs(save):
+def test_a_widget_without_a_state_is_saved_as_its_other_outputs(save):
     assert save(notebook(["a", "b"], {"b": []})) == (["b"], [None, view("b")])
 
 
@@ -61,7 +61,7 @@ def test_a_notebook_without_widgets_is_saved_without_states(save):
     assert "widgets" not in content["metadata"]
 
 
-def test_a_broken_file_and_what_is_no_notebook_are_let_be(save, tmp_path):
+def test_a_broken_file_and_files_of_other_types_are_left_alone(save, tmp_path):
     (tmp_path / "small.ipynb").write_text("{", encoding="utf-8")
     assert save(notebook(["a"], {})) == ([], [None])
     model = {"type": "file", "content": "text"}

@@ -9,7 +9,7 @@ v4, workspace = nbformat.v4, pytest.importorskip("tools.workspace")
 
 
 def write(path, text):
-    """Write a file that says `text`; a notebook says it in its first cell, above an executed one."""
+    """Write a file that contains `text`; a notebook has it in its first cell, above an executed one."""
     if path.suffix != ".ipynb":
         path.write_text(text)
         return
@@ -19,7 +19,7 @@ def write(path, text):
 
 
 def read(path):
-    """Return what write() was given."""
+    """Return the text that write() wrote."""
     return nbformat.read(path, as_version=4).cells[0].source if path.suffix == ".ipynb" else path.read_text()
 
 
@@ -37,7 +37,7 @@ def files(folder):
     return {str(p.relative_to(folder)): read(p) for p in folder.rglob("*") if p.is_file()}
 
 
-def test_copy_brings_chapters_and_data(folders):
+def test_copy_copies_chapters_and_data(folders):
     workspace.copy(*folders)
     assert set(files(folders[1])) == {"00_start_here.ipynb", "05_one_pass.ipynb", "data/gpu.json"}
 
@@ -129,7 +129,7 @@ def test_a_copy_from_an_earlier_version_is_named_with_the_command_that_helps(fol
     assert workspace.outdated(source, target) == []
 
 
-def test_a_copy_that_was_made_before_copies_said_so_is_named(folders):
+def test_a_copy_that_does_not_say_what_it_was_made_from_is_named(folders):
     source, target = folders
     workspace.copy(source, target)
     write(target / "00_start_here.ipynb", "original")
@@ -139,7 +139,7 @@ def test_a_copy_that_was_made_before_copies_said_so_is_named(folders):
     assert "00_start_here, 05_one_pass. What" in workspace.advice(["00_start_here", "05_one_pass"])
 
 
-def test_what_a_learner_writes_makes_a_copy_no_older(folders):
+def test_a_copy_is_not_outdated_by_what_a_learner_writes(folders):
     source, target = folders
     workspace.copy(source, target)
     nb = nbformat.read(target / "05_one_pass.ipynb", as_version=4)
@@ -149,7 +149,7 @@ def test_what_a_learner_writes_makes_a_copy_no_older(folders):
     assert workspace.outdated(source, target) == []
 
 
-def test_fresh_brings_the_data_of_today_and_keeps_the_other(folders):
+def test_fresh_copies_the_current_data_and_keeps_the_old(folders):
     source, target = folders
     workspace.copy(source, target)
     write(source / "data/gpu.json", "recorded anew")
@@ -171,7 +171,7 @@ def test_fresh_leaves_data_that_are_todays_alone(folders):
 
 @pytest.fixture
 def command(folders, monkeypatch, capsys):
-    """Run workspace.py with these words on the folders; return what it prints, or what it exits with."""
+    """Run workspace.py with these arguments on the folders; return its output, or the message of its exit."""
     monkeypatch.setattr(workspace, "ROOT", folders[0].parent)
 
     def run(*words):

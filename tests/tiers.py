@@ -1,15 +1,15 @@
 """Which tests are long: `make test` leaves them out, and `make test-all` runs everything.
 
-A test is long by rule, from where it stands and what it needs; nobody marks it by hand.
+A test is long by rule, which depends on where it is and what it needs; nobody marks it by hand.
 
-place       of the tests in the browser, those of all widgets together, of a saved page and of the site, also with
-            Python in it, are short
-process     it starts Python or Jupyter anew (marker `process`)
-amount      it has few cases and all of them: `all` is long
-cases       of a test with several lists of parameters, as many cases are short as it takes for each entry of
-            each list to occur, and as many pairs of entries as these cases can have ("each choice")
-compiles    of a test that asks the compiler (marker `compiles`), one case is short, or one for each kernel if a
-            parameter names it; without cases it is long
+place       a test in the browser is long, unless it is one of all widgets together, of a saved page or of the
+            site, with or without Python
+process     a test that starts a new Python or Jupyter is long (marker `process`)
+amount      of a test with `few` cases and `all` of them, `all` is long
+cases       of a test with several lists of parameters, only so many cases are short that each entry of each list
+            occurs, with as many pairs of entries as these cases can have ("each choice")
+compiles    of a test that uses the compiler (marker `compiles`), one case is short, or one for each kernel if a
+            parameter names the kernel; without cases the test is long
 """
 
 from collections import Counter, defaultdict
@@ -25,14 +25,14 @@ IN_ALL_WIDGETS = (
 def long(items) -> set:
     """Return the node ids of those `items` of pytest that are long."""
     cases = defaultdict(list)
-    for item in items:  # what needs a GPU apart: of one test either those cases run or the others
+    for item in items:  # cases for a GPU are separate: a machine runs either those or the others
         cases[item.nodeid.partition("[")[0], bool(item.get_closest_marker("gpu"))].append(item)
     short = {item.nodeid for of_one in cases.values() for item in _short(of_one)}
     return {item.nodeid for item in items} - short
 
 
 def _short(items):
-    """Return which cases of one test are short."""
+    """Return the short cases of one test."""
     items = [item for item in items if not _is_long(item)]
     asks = items and items[0].get_closest_marker("compiles")
     if not all(hasattr(item, "callspec") for item in items):
@@ -56,7 +56,7 @@ def _is_long(item):
 
 
 def entries(item) -> set:
-    """Return which entry of each of its lists of parameters a case has: {(names, values)}."""
+    """Return the entries that a case has in its lists of parameters: {(names, values)}."""
     left, found = dict(item.callspec.params), set()
     for mark in item.iter_markers("parametrize"):
         names = mark.args[0] if mark.args else mark.kwargs["argnames"]

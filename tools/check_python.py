@@ -1,4 +1,4 @@
-"""Exit with one sentence if this Python cannot make the course's .venv. Parses on every Python 3."""
+"""Exit with a sentence if this Python cannot create the course's .venv. Every Python 3 can parse this file."""
 
 import platform
 import sys

@@ -1,4 +1,4 @@
-"""How many processor cores this process may use, which in a container or under taskset is fewer than there are."""
+"""How many processor cores this process may use: in a container or under taskset, fewer than there are."""
 
 import math
 import os
@@ -9,7 +9,7 @@ OF_PROCESS = Path("/proc/self/cgroup")
 
 
 def usable() -> int:
-    """Return the number of cores by affinity and by the quota of the control group, at least 1."""
+    """Return the number of cores that affinity and the quota of the control group allow, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         number = len(os.sched_getaffinity(0))
     else:  # macOS and Windows
@@ -18,7 +18,7 @@ def usable() -> int:
 
 
 def quota() -> float:
-    """Return the cores that the control group of this process and those above it grant, else infinity."""
+    """Return the cores that this process's control group and those above it grant; infinity without a limit."""
     try:
         lines = OF_PROCESS.read_text().splitlines()
     except OSError:
@@ -35,7 +35,7 @@ def quota() -> float:
 
 
 def _of(folder):
-    """Return the cores that one group grants: quota / period, in microseconds."""
+    """Return the cores that one group grants: quota / period, both in microseconds."""
     try:
         if (folder / "cpu.max").exists():  # version 2
             granted, period = (folder / "cpu.max").read_text().split()

@@ -1,7 +1,7 @@
-"""Run a command and print the CPU seconds that it and all it started took: `python3 tools/cpu.py make test`.
+"""Run a command and print the CPU seconds of it and all its processes: `python3 tools/cpu.py make test`.
 
-Seconds differ from one machine to another, and on one machine from hour to hour. So it prints their ratio to those
-of a loop of additions too, the mean of one before and one after the command.
+Seconds differ from one machine to another, and on one machine from hour to hour. So it also prints their ratio to
+the seconds of a loop of additions, the mean of a loop before and one after the command.
 """
 
 import resource
@@ -12,7 +12,7 @@ LOOP = "s = 0\nfor i in range(10_000_000):\n    s += i"
 
 
 def seconds(command: list[str]) -> tuple[int, float]:
-    """Return the exit status of a command, and the CPU seconds of it and of what it waited for."""
+    """Return the exit status of a command, and the CPU seconds of it and of the processes that it waited for."""
     before = _of_children()
     status = subprocess.run(command).returncode
     return status, _of_children() - before

@@ -1,9 +1,9 @@
-"""Which cases of the tests of flash_attn run: some thousands of half a million, by a fixed rule.
+"""Which cases of flash_attn's tests run: some thousands out of half a million, by a fixed rule.
 
-Parameters are of two kinds. `KERNEL` are those for which other kernels are compiled; their values come in the rows
-of a table in which each pair of values occurs. All others come with each of these rows, until every pair of values
-of any two parameters of a test has occurred that can occur in these rows; then the cases with the fewest scores,
-until a test has its share. The race condition is looked for in a case for each value, as one takes as long as
+There are two kinds of parameters. Those in `KERNEL` decide which kernels are compiled; their values come from the
+rows of a table in which each pair of values occurs. The other parameters are combined with these rows until every
+possible pair of values of any two parameters of a test has occurred. Then the cases with the fewest scores follow,
+until a test has its share. The test for a race condition runs one case for each value, since one takes as long as
 hundreds of others.
 """
 
@@ -30,15 +30,15 @@ SHARES = {
     "test_flash_attn_deterministic": 300,
     "test_flash_attn_varlen_deterministic": 300,
 }
-LOOKED_AT = 2000  # cases of a test, drawn at random, among which those are found that have each pair
-DRAWN = 10000  # cases of a test that is not held to the table
-FEW = 8  # kernels, which need no table
+LOOKED_AT = 2000  # random cases of a test, among which to find some that have each pair
+DRAWN = 10000  # cases of a test that does not need the table
+FEW = 8  # with at most so many kernels, no table is needed
 ONCE = ("test_flash_attn_race_condition",)
 WHOLE = (*ONCE, "test_flash_attn_kvcache")  # causal and local compile nothing there
 
 
 class Parameters(NamedTuple):
-    """What a test is called with: names of a mark together, and the tuples of their values."""
+    """The parameters of a test: names that are set together, and the tuples of their values."""
 
     names: list[tuple[str, ...]]
     values: list[list[tuple]]
@@ -54,7 +54,7 @@ class Parameters(NamedTuple):
 
 
 def parameters(test: Callable) -> Parameters:
-    """Return the parameters of a test, by its marks."""
+    """Return the parameters of a test, from its marks."""
     marks = [mark.args for mark in reversed(test.pytestmark) if mark.name == "parametrize"]
     names = [tuple(name.strip() for name in given.split(",")) for given, _ in marks]
     values = [[x if len(n) > 1 else (x,) for x in given] for n, (_, given) in zip(names, marks, strict=True)]
@@ -62,12 +62,12 @@ def parameters(test: Callable) -> Parameters:
 
 
 def fits(case: dict) -> bool:
-    """Return whether a test runs this case: it skips the others."""
+    """Return whether a test runs this case, and does not skip it."""
     if case.get("softcap") and case.get("dropout_p"):
         return False
     looked_at = "mha_type" in case and case.get("dropout_p") and not case["alibi"] and not case["local"]
     if looked_at and case["seqlen_q"] == 1:
-        return False  # of so few weights, chance drops a share that the test refuses in one case of eight
+        return False  # with so few weights, the share dropped by chance fails the test in one case of eight
     new, paged = case.get("new_kv", True), case.get("paged_kv_block_size")
     if not new and case.get("rotary_fraction"):
         return False
@@ -77,12 +77,12 @@ def fits(case: dict) -> bool:
 
 
 def pairs(case: tuple) -> set:
-    """Return the pairs of values of a case, by numbers of the parameters."""
+    """Return the pairs of values of a case, with the numbers of the parameters."""
     return set(itertools.combinations(enumerate(case), 2))
 
 
 def covering(cases: list[tuple]) -> list[tuple]:
-    """Return some cases in which each pair of values occurs that occurs in all of them, greedily."""
+    """Return some of the cases, chosen greedily, in which every pair of values of the cases occurs."""
     wanted, found, left = set().union(*map(pairs, cases)), [], list(cases)
     of = {case: pairs(case) for case in left}
     while wanted:
@@ -93,7 +93,7 @@ def covering(cases: list[tuple]) -> list[tuple]:
 
 
 def rows(tests: list[Parameters]) -> list[dict]:
-    """Return the table of kernels: values of `KERNEL` for all tests, in which each pair occurs."""
+    """Return the table of kernels: rows of values of `KERNEL` for all tests, in which each pair occurs."""
     values = {}
     for given in tests:
         for names, of in zip(given.names, given.values, strict=True):
@@ -121,7 +121,7 @@ def chosen(name: str, given: Parameters, table: list[dict]) -> list[dict]:
 
 
 def _cases(given, table, whole):
-    """Return the cases of a test with kernels of the table; whole, or where kernels are few, some of all."""
+    """Return a test's cases with kernels of the table; if whole, or with few kernels, a sample of all cases."""
     at = [k for k, names in enumerate(given.names) if names[0] in KERNEL]
     if whole or math.prod(len(given.values[k]) for k in at) <= FEW:
         rng = random.Random(0)

@@ -1,11 +1,11 @@
 """Run the tests of flash_attn 2.8.3 against our stand-in for it: python -m tools.dao_tests --out FILE
 
-The tests, and what they import beside the package's functions, are fetched by hash from Dao-AILab/flash-attention,
-and are not part of this repository. Which of their cases run, `dao_cases` says. On GPUs, in several processes;
---cpu N runs the N smallest of each test in the interpreter, without those with rotary embedding, whose kernel is
-the package's own. einops must be installed. A case fails as its own assertions say, which are left as they are.
-A run of some tests (--tests varlen kvcache), or one that a limit ended, replaces in FILE the rows of the tests
-that it ran; "left" are the cases that did not run.
+The tests, and what they import besides the package's functions, are fetched by hash from
+Dao-AILab/flash-attention, and are not part of this repository. `dao_cases` selects the cases. They run on GPUs, in
+several processes; --cpu N runs the N smallest cases of each test in the interpreter, without rotary embedding,
+whose kernel is the package's own. einops must be installed. The assertions of the tests are unchanged. A run of
+some tests (--tests varlen kvcache), or one that ended at a limit, replaces the rows of those tests in FILE; "left"
+counts the cases that did not run.
 """
 
 import argparse
@@ -42,13 +42,13 @@ FILES = {
     "flash_attn/ops/triton/rotary.py": "d2037e623854c702fb075784fe4292d4a89d6b9ac1ae33cab3d6788f8f94f240",
 }
 LINE = "{test:40} {cases:5} cases {passed:5} passed {failed:5} failed {left:5} left {seconds:7} s"
-SHOWN = 40  # failures that are told in full
-PATIENCE = 20  # times that a case waits for memory
+SHOWN = 40  # failures that are printed in full
+PATIENCE = 20  # times that a case is tried again for lack of memory
 KEPT = 2 * 2**30  # bytes of GPU memory that a process keeps between two cases
 
 
 def fetched(folder: Path) -> Path:
-    """Return the folder with the files, fetched where they are missing; raise ValueError for other contents."""
+    """Return the folder with the files, and fetch missing ones; raise ValueError for unexpected contents."""
     for name, expected in FILES.items():
         path = folder / name
         if not path.exists():
@@ -57,7 +57,7 @@ def fetched(folder: Path) -> Path:
                 path.write_bytes(answer.read())
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         if found != expected:
-            raise ValueError(f"{path} has the hash {found}, and {expected} was expected: delete it and try again")
+            raise ValueError(f"{path} has the hash {found}, not {expected}: delete it and try again")
     return folder
 
 
@@ -66,7 +66,7 @@ def tests_of(folder: Path, device: str = "cuda") -> dict:
     flash_attn.stand_in()
     flash_attn.__path__.append(str(folder / "flash_attn"))
     source = (folder / TESTS).read_text(encoding="utf-8")
-    if device == "cpu":  # the tests name the device, and ask what it can do
+    if device == "cpu":  # the tests name the device, and query its capability
         source = source.replace('"cuda"', '"cpu"')
         torch.cuda.get_device_capability = lambda *_: (9, 0)
     module = types.ModuleType("dao_tests")
@@ -87,7 +87,7 @@ def outcome(test, case: dict) -> str:
 
 
 def _line(error):
-    """Return the line of the tests where it was raised."""
+    """Return the line of the tests where an error was raised."""
     lines, at = [], error.__traceback__
     while at:
         if at.tb_frame.f_code.co_filename.endswith(TESTS):
@@ -104,7 +104,7 @@ def selection(tests: dict) -> dict[str, list[dict]]:
 
 
 def tasks(chosen: dict[str, list[dict]]) -> list[tuple[str, list[dict]]]:
-    """Return cases for one process each: those for which the same kernels are compiled. The longest come first."""
+    """Group the cases into tasks of one process each, those with the same kernels together; the longest first."""
     found = collections.defaultdict(list)
     for name, cases in chosen.items():
         for case in cases:
@@ -118,7 +118,7 @@ def tasks(chosen: dict[str, list[dict]]) -> list[tuple[str, list[dict]]]:
 
 
 def work(number: int, folder: Path, todo, done) -> None:
-    """Run tasks, in a process of its own, until there are no more. GPUs are dealt out by its number."""
+    """Run tasks in a worker process until there are no more; its number decides which GPU it uses."""
     torch.cuda.set_device(number % torch.cuda.device_count())
     tests = tests_of(folder)
     while (task := todo.get()) is not None:
@@ -129,7 +129,7 @@ def work(number: int, folder: Path, todo, done) -> None:
             for _ in range(PATIENCE):
                 if "out of memory" not in became.lower():
                     break
-                torch.cuda.empty_cache()  # others have it for a moment
+                torch.cuda.empty_cache()  # another process may be using it for a moment
                 time.sleep(1)
                 became = outcome(tests[name], case)
             done.put((name, case, became, time.perf_counter() - start))
@@ -139,13 +139,13 @@ def work(number: int, folder: Path, todo, done) -> None:
 
 
 def run(folder: Path, processes: int, limit: float, words: list[str]) -> list[dict]:
-    """Run cases in processes on all GPUs, for at most so many seconds; return the rows of the record.
+    """Run cases in processes on all GPUs, for at most `limit` seconds; return the rows of the record.
 
-    words: those tests whose names have one of them.
+    words: run only tests whose names contain one of them.
     """
     if not torch.cuda.is_available():
         raise RuntimeError("torch finds no CUDA device here: run some cases with --cpu 2")
-    context = multiprocessing.get_context("spawn")  # a process that has looked for a GPU cannot be forked
+    context = multiprocessing.get_context("spawn")  # a process that has queried the GPUs cannot be forked
     todo, done = context.Queue(), context.Queue()
     given = folder, todo, done
     workers = [context.Process(target=work, args=(n, *given), daemon=True) for n in range(processes)]
@@ -164,16 +164,16 @@ def run(folder: Path, processes: int, limit: float, words: list[str]) -> list[di
             break
     for worker in workers:
         worker.kill()
-    return results.told()
+    return results.rows()
 
 
 def some(chosen: dict[str, list[dict]], words: list[str]) -> dict[str, list[dict]]:
-    """Return the cases of tests whose names have one of these words, of all if there are none."""
+    """Return the cases of tests whose names contain one of these words, or of all tests if there are no words."""
     return {name: cases for name, cases in chosen.items() if not words or any(word in name for word in words)}
 
 
 class Results:
-    """What became of the cases of each test."""
+    """The outcomes of the cases of each test."""
 
     def __init__(self, chosen: dict[str, list[dict]]) -> None:
         self.chosen = chosen
@@ -192,7 +192,7 @@ class Results:
             if len(self.failures) <= SHOWN:
                 harness.say(self.failures[-1])
 
-    def told(self) -> list[dict]:
+    def rows(self) -> list[dict]:
         """Return the rows of the record."""
         return [self._row(name, len(cases)) for name, cases in self.chosen.items()]
 
@@ -209,23 +209,23 @@ def run_on_cpu(folder: Path, most: int, words: list[str]) -> list[dict]:
     for name, cases in chosen.items():
         own = [case for case in cases if not case.get("rotary_fraction")]
         chosen[name] = sorted(own, key=dao_cases.scores)[:most]
-    chosen.pop("test_flash_attn_race_condition", None)  # of programs that run at once
+    chosen.pop("test_flash_attn_race_condition", None)  # of programs that run at the same time
     results = Results(chosen)
     for name, cases in chosen.items():
         for case in cases:
             start = time.perf_counter()
             results.add((name, case, outcome(tests[name], case), time.perf_counter() - start))
-    return results.told()
+    return results.rows()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--folder", type=Path, default=Path("build/dao"), help="where the package's files are")
     parser.add_argument("--processes", type=int, default=12)
-    parser.add_argument("--tests", nargs="*", default=[], metavar="WORD", help="those with a word in their names")
-    parser.add_argument("--limit", type=float, default=3600, help="seconds")
+    parser.add_argument("--tests", nargs="*", default=[], metavar="WORD", help="only tests named so")
+    parser.add_argument("--limit", type=float, default=3600, help="stop after so many seconds")
     parser.add_argument("--cpu", type=int, metavar="N", help="run N cases of each test in the interpreter")
-    parser.add_argument("--out", type=Path, help="where the results are written, as JSON")
+    parser.add_argument("--out", type=Path, help="write the results to this file, as JSON")
     asked = parser.parse_args()
     folder = fetched(asked.folder)
     if asked.cpu:
@@ -242,7 +242,7 @@ def main() -> int:
 
 
 def record(path: Path, rows: list[dict]) -> None:
-    """Write rows to a record, in place of those of the same tests: each says where it was run."""
+    """Write rows to a record, replacing those of the same tests; each row says where it ran."""
     ran = {row["test"]: row | harness.environment() for row in rows if row["left"] < row["cases"]}
     before = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
     kept = {row["test"]: row for row in before}

@@ -1,6 +1,6 @@
 """Film FlashPlayer in JupyterLab and Chromium: the README's animation, in the light and the dark theme.
 
-Every picture is a screenshot of the widget, its own motion held at parts of its time.
+Every picture is a screenshot of the widget, with its animations paused at fractions of their duration.
 """
 
 import io
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script it has tools/ there
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for a script, this is tools/
 
 from tests.browser import lab as browsing
 
 CELL = "from flashlib.widgets import FlashPlayer\nFlashPlayer()"
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 WIDTH = 930  # of the widget, in pixels
-STEPS = (1, 3)  # that are filmed: one that rescales, and the last of the row block, which stores
-PARTS = (0.2, 0.5, 0.8)  # of the time of a motion
-MOVING, STILL, TELLING = 90, 600, 1600  # ms: each picture of a motion, the end of it, and that of a rescale
+STEPS = (1, 3)  # the steps to film: one that rescales, and the last of the row block, which stores
+PARTS = (0.2, 0.5, 0.8)  # of the duration of a motion
+MOVING, STILL, TELLING = 90, 600, 1600  # ms: each picture of a motion, its end, and the end of a rescale
 
-# Play the step that ends at a frame and hold its motion; false if nothing moves.
+# Play the step that ends at a frame and pause its motion; false if nothing moves.
 HELD = """(root, [frame, part]) => {
     const { transport } = root.flashWidget;
     transport.seek(frame - 1);
@@ -47,14 +47,14 @@ def opened_player(lab):
 
 
 def film(player):
-    """Return the pictures, and how long each is shown, in ms."""
+    """Return the pictures, and the ms for which each is shown."""
     player.scroll_into_view_if_needed()
     box = player.bounding_box()
     parts = player.evaluate("root => root.flashWidget.frames.timeline")
     pictures, times = [], []
 
     def take(time):
-        png = player.page.screenshot(clip=box)  # a screenshot of an element waits until nothing moves
+        png = player.page.screenshot(clip=box)  # a screenshot of an element would wait until nothing moves
         pictures.append(Image.open(io.BytesIO(png)).convert("RGB"))
         times.append(time)
 
@@ -70,7 +70,7 @@ def film(player):
 
 
 def store(pictures, times, path):
-    """Save an animation that plays again and again."""
+    """Save an animation that repeats forever."""
     picture, *others = pictures
     picture.save(path, save_all=True, append_images=others, duration=times, quality=70, loop=0)
     print(f"{path.name}: {len(times)} pictures, {path.stat().st_size} bytes")

@@ -1,4 +1,4 @@
-"""JupyterLab as `make lab` starts it: on the first chapter, and with no request that leaves this machine."""
+"""JupyterLab as `make lab` starts it: on the first chapter, and with no request to another machine."""
 
 import os
 import sys
@@ -22,13 +22,13 @@ c.LabApp.app_settings_dir = str(Path(__file__).with_name("lab_settings"))
 c.LabApp.custom_css = True
 c.ServerApp.tornado_settings = {
     "static_custom_path": [str(Path(__file__).with_name("lab_style"))]
-}  # of custom.css
+}  # which has custom.css
 c.ContentsManager.pre_save_hook = widget_states.complete
-c.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0  # in a container one often is
+c.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0  # as one often is in a container
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
-    """The page's connection to a kernel, which sends each message at once.
+    """The page's connection to a kernel, which sends each message immediately.
 
     By default, the second of two small messages waits until the first is acknowledged, some 40 ms: more
     than a widget takes to answer a slider.

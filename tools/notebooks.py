@@ -1,6 +1,6 @@
 """Execute the notebooks of the course in fresh kernels and store their outputs, normalised.
 
-What is stored is what nbval compares with, so a second run must change nothing: see `normalise`.
+nbval compares with what is stored, so a second run must change nothing: see `normalise`.
 """
 
 import argparse
@@ -15,14 +15,14 @@ from pathlib import Path
 import nbformat
 
 from flashlib.checks.classroom import notebook
-from tools import heads, solved
+from tools import chapter_heads, solved
 
 ROOT = Path(__file__).resolve().parents[1]
 CELL_TIMEOUT = 120  # seconds
 NOTEBOOK_TIMEOUT = 300  # seconds; about one execution in a hundred hangs outside any cell
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-LANGUAGE_INFO = {  # as the kernel gives it, less the version
+LANGUAGE_INFO = {  # as the kernel gives it, without the version
     "codemirror_mode": {"name": "ipython", "version": 3},
     "file_extension": ".py",
     "mimetype": "text/x-python",
@@ -33,7 +33,7 @@ LANGUAGE_INFO = {  # as the kernel gives it, less the version
 SOLVED = "solutions"  # the folder of the solved notebooks, made from the chapters
 KEPT_OUTPUT = "nbval-ignore-output"  # the tag of a cell whose output may differ from run to run
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-CELL_FILE = re.compile(r"\S*ipykernel_\d+[/\\]\d+\.py")  # the name a warning gives to the cell it comes from
+CELL_FILE = re.compile(r"\S*ipykernel_\d+[/\\]\d+\.py")  # how a warning names its cell
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 
 
@@ -50,12 +50,12 @@ def find(folder, chapter=None):
 
 
 def chapters(folder, chapter=None):
-    """Return the notebooks that are written, not made: all of `folder` but the solved ones."""
+    """Return the notebooks that are written by hand: all of `folder` but the solved ones."""
     return [path for path in find(folder, chapter) if path.parent.name != SOLVED]
 
 
 def read(path):
-    """Return the notebook at `path` as it is: nbformat.read would give random ids to cells without one."""
+    """Return the notebook at `path` unchanged: nbformat.read would give random ids to cells without one."""
     try:
         nb = nbformat.reader.reads(path.read_text(encoding="utf-8"))
     except (nbformat.reader.NotJSONError, UnicodeDecodeError) as error:
@@ -71,10 +71,10 @@ def to_text(nb):
 
 
 def normalise(nb, previous=None):
-    """Return a copy of `nb` without what differs from run to run or from machine to machine.
+    """Return a copy of `nb` without anything that differs from run to run or from machine to machine.
 
-    previous: the notebook before it was executed, if it was; a cell tagged nbval-ignore-output that has an
-    output there keeps that one.
+    previous: the notebook before it was executed, if it was; a cell tagged nbval-ignore-output keeps the output
+    that it has there.
     """
     nb = copy.deepcopy(nb)
     nb.nbformat_minor = 5  # the first with cell ids
@@ -101,7 +101,7 @@ def normalise(nb, previous=None):
 
 
 def _cell_id(cell, taken):
-    """Return the id of `cell`, made from its text if it has none or another cell has it already."""
+    """Return the id of `cell`, made from its text if it has none, or if another cell has the same."""
     cell_id = cell.get("id")
     text = f"{cell.cell_type}\n{cell.source}"
     while not cell_id or cell_id in taken:
@@ -112,7 +112,7 @@ def _cell_id(cell, taken):
 
 
 def _join_streams(outputs):
-    """Return the outputs, neighbours of one stream joined: where a kernel cuts a stream is a matter of timing."""
+    """Return the outputs with adjacent ones of a stream joined: where a kernel splits it depends on timing."""
     joined = []
     for output in outputs:
         last = joined[-1] if joined else None
@@ -124,7 +124,7 @@ def _join_streams(outputs):
 
 
 def _normalise_output(output):
-    """Return `output` without widget views and this machine's file names; None if nothing is left of it."""
+    """Return `output` without widget views and file names of this machine; None if nothing is left."""
     if output.output_type == "stream":
         output.text = CELL_FILE.sub("<cell>", output.text)
     elif output.output_type == "error":
@@ -148,7 +148,7 @@ def problems(nb):
         for output in cell.outputs:
             if output.output_type == "error" and "raises-exception" not in tags(cell):
                 traceback = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output.traceback))
-                # One is enough: in the cells below, other errors follow from it.
+                # One is enough: errors in later cells follow from it.
                 return [*found, f"{where} raised {output.ename}: {output.evalue}\n{traceback}"]
         for text in texts(cell.outputs):
             if match := machine.search(text):
@@ -183,9 +183,9 @@ def texts(value):
 
 
 def execute(nb, folder):
-    """Return `nb` executed from top to bottom in a fresh kernel whose working directory is `folder`.
+    """Return `nb`, executed from top to bottom in a fresh kernel with the working directory `folder`.
 
-    Tries twice before it raises TimeoutError. Raises RuntimeError with nbconvert's message if it fails.
+    Tries twice before it raises TimeoutError. If a cell fails, raises RuntimeError with nbconvert's message.
     """
     for last in (False, True):
         try:
@@ -200,7 +200,7 @@ def execute(nb, folder):
 def run(path, refresh=False, source=None):
     """Execute the notebook `source`, by default the one at `path`, and store it there.
 
-    Returns the problems for which it was left as it was.
+    Returns the problems because of which the file was not changed.
     """
     try:
         previous = normalise(read(path) if source is None else source)
@@ -215,7 +215,7 @@ def run(path, refresh=False, source=None):
 
 
 def write(path, text):
-    """Write `text` to `path` unless it is there already; return whether it was written."""
+    """Write `text` to `path` unless the file has it already; return whether it was written."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
     path.write_text(text, encoding="utf-8", newline="\n")
@@ -223,11 +223,11 @@ def write(path, text):
 
 
 def make(path, refresh=False):
-    """Execute and store a chapter, its solutions and its head brought up to date, and then its solved notebook.
+    """Update the solutions and the head of a chapter, execute and store it, and then its solved notebook.
 
-    Yields (path, seconds, whether it changed, problems) of each.
+    Yields (path, seconds, whether it changed, problems) for each.
     """
-    chapter = heads.stated(solved.with_solutions(read(path)))
+    chapter = chapter_heads.stated(solved.with_solutions(read(path)))
     made = [(path, lambda: chapter)]
     if solved.has_exercises(chapter):
         made.append((path.parent / SOLVED / path.name, lambda: solved.solved(read(path))))
@@ -242,7 +242,7 @@ def make(path, refresh=False):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chapter", help="only this one, e.g. 05")
+    parser.add_argument("--chapter", help="only this chapter, for example 05")
     parser.add_argument("--refresh", action="store_true", help=f"new outputs for {KEPT_OUTPUT} cells too")
     args = parser.parse_args()
 

@@ -1,9 +1,9 @@
-"""Compile what the benchmarks time, in many processes at a time, so that they find it compiled.
+"""Compile what the benchmarks time, in many processes at once, so that they find it compiled.
 
     python -m tools.precompile [variants]
 
-With `variants` it compiles what `flashlib.bench.variants` times, otherwise what all others time. It changes no
-result: Triton and torch keep on disk what they compiled. Run first, it saves the others minutes of waiting on a
+With `variants` it compiles what `flashlib.bench.variants` times, otherwise what the other benchmarks time. It
+changes no result: Triton and torch store compiled code on disk. Run before them, it saves minutes of waiting on a
 machine with many cores. What fails here is reported and does no harm.
 """
 
@@ -18,9 +18,8 @@ from types import SimpleNamespace
 
 import torch
 
-from flashlib.bench import __main__ as tables
 from flashlib.bench import backward_ladder, cases, gpt, ladder, short_sequences, variants
-from flashlib.bench.common import harness
+from flashlib.bench.common import harness, sizes
 from flashlib.bench.common.peers import BACKWARD_PEERS, PEERS
 from flashlib.bench.common.problem import Size, tensors
 from flashlib.lm.model import LM, Config
@@ -28,25 +27,27 @@ from flashlib.lm.training import train
 
 TIME_LIMIT = 240  # seconds
 SIZES = [
-    *tables.SIZES,
-    *tables.MORE,
+    *sizes.SIZES,
+    *sizes.MORE,
     Size(1, short_sequences.CALL_HEADS, short_sequences.CALL_HEADS, 512, 128, False),
 ]
 
 
 def work() -> list:
-    """Return functions that each run something once, those that take longest first."""
+    """Return functions that each run something once, the longest first."""
     by_flex = [functools.partial(run, ("flex",), size) for run in (gradients, output) for size in SIZES]
     by_ours = [functools.partial(gradients, ("ours", "ours_fused"), size) for size in SIZES]
     by_ours += [functools.partial(output, ("ours",), size) for size in SIZES]
-    sizes = [tables.usual(d, causal, ladder.N) for d, causal in itertools.product(ladder.DS, (False, True))]
-    rungs = [functools.partial(rung, *found) for found in itertools.product(sizes, choices())]
-    passes = [functools.partial(one_pass, *found) for found in itertools.product(sizes, choices_back())]
+    of_ladder = [
+        sizes.usual_size(d, causal, ladder.N) for d, causal in itertools.product(ladder.DS, (False, True))
+    ]
+    rungs = [functools.partial(rung, *found) for found in itertools.product(of_ladder, choices())]
+    passes = [functools.partial(one_pass, *found) for found in itertools.product(of_ladder, choices_back())]
     return [functools.partial(compiled_gpt), *by_flex, *passes, *by_ours, *rungs]
 
 
 def of_variants() -> list:
-    """Return the same for what `variants` times."""
+    """Return such functions for what `variants` times."""
     passes = itertools.product((True, False), variants.sizes(quick=False), cases.CASES)
     return [functools.partial(variant, case, size, gradients) for gradients, size, case in passes]
 
@@ -104,7 +105,7 @@ def rung(size, choice):
 
 
 def choices_back() -> list:
-    """The same for the backward pass: its rungs with their options, and its ideas, which choose theirs."""
+    """Return the same for the backward pass: rungs with their options, and ideas, which choose their own."""
     tiles = [tile | {"num_stages": n} for tile in backward_ladder.TILES for n in (1, *backward_ladder.STAGES)]
     by_rung = {"b2_adds": [ladder.SMALL], "b4_tiles": tiles, "b6_descriptors": tiles}
     rungs = [(rung, options) for rung in backward_ladder.RUNGS for options in by_rung.get(rung.name, [])]
@@ -124,7 +125,7 @@ def share(what, k, n):
     for piece in WORK[what]()[k::n]:
         try:
             piece()
-        except Exception as error:  # whatever a compiler, a driver or a library has to say
+        except Exception as error:  # whatever a compiler, a driver or a library raises
             harness.say(f"{piece.func.__name__}{piece.args}: {harness.reason(error)}")
 
 
@@ -134,7 +135,7 @@ def main():
     parser.add_argument("--share", nargs=2, type=int, metavar=("K", "N"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("There is no CUDA device to compile for.")
+        sys.exit("torch finds no CUDA device to compile for.")
     if args.share:
         share(args.what, *args.share)
         return
@@ -148,7 +149,7 @@ def main():
             for other in others:
                 other.wait(max(0.1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            harness.say(f"not all was compiled in {TIME_LIMIT} seconds")
+            harness.say(f"some kernels were not compiled within {TIME_LIMIT} seconds")
         finally:
             for other in others:
                 other.kill()

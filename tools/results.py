@@ -1,4 +1,4 @@
-"""docs/results.md: the numbers that were recorded in notebooks/data, as tables. `tools.tables` writes it."""
+"""docs/results.md: the numbers recorded in notebooks/data, as tables. `tools.tables` writes the file."""
 
 import json
 import math
@@ -74,7 +74,7 @@ HEADS = ("d", "query / key heads", "causal", "N")
 
 
 def read(name) -> dict:
-    """Return the record of that name, such as "h200_forward"."""
+    """Return the record with a name such as "h200_forward"."""
     return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -94,7 +94,7 @@ def size_and_heads(row) -> list:
 
 
 def speed(row, name) -> str | None:
-    """Return TFLOP/s, and the range of the runs where there were several."""
+    """Return TFLOP/s, and their range if there were several runs."""
     median, runs = row["tflops"][name], row.get("runs", {}).get(name, ())
     if median is None or len(runs) < 2:
         return number(median)
@@ -117,7 +117,7 @@ def titles(names) -> list:
 
 
 def shown(sentence, heads, rows) -> str:
-    """Return a sentence and the table that it announces."""
+    """Return a sentence and the table that it introduces."""
     return f"{sentence}:\n\n{table(heads, rows)}"
 
 
@@ -125,7 +125,7 @@ def shown(sentence, heads, rows) -> str:
 
 
 def passes(record) -> str:
-    """Return TFLOP/s at the usual sizes, with ours over SDPA's flash, and at other d and heads."""
+    """Return TFLOP/s at the usual sizes, with the ratio of ours to SDPA's flash, and at other d and heads."""
     ratios = over(record["rows"], "ours", "sdpa_flash")
     rows = [
         [*size(row), *(speed(row, name) for name in USUAL), number(ratio, 2)]
@@ -144,7 +144,7 @@ def passes(record) -> str:
 
 
 def short(record) -> str:
-    """Return the times of short sequences: on the GPU, and on the CPU for a call."""
+    """Return the times of short sequences: on the GPU, and those of a call on the CPU."""
     names = ("ours", "sdpa_cudnn", "sdpa_flash")
     rows = [
         [row["B"], row["N"], yes(row["causal"]), *(number(row["graph_us"][name], 1) for name in names)]
@@ -165,17 +165,17 @@ def short(record) -> str:
 
 
 def hopper(record) -> str:
-    """Return the kernel of chapter 13 beside others."""
+    """Compare the kernel of chapter 13 with others."""
     return hopper_beside(record, "forward")
 
 
 def hopper_backward(record) -> str:
-    """Return chapter 13's kernel for the backward pass beside others."""
+    """Compare chapter 13's kernel for the backward pass with others."""
     return hopper_beside(record, "backward")
 
 
 def hopper_beside(record, which) -> str:
-    """Return a kernel of chapter 13 beside others, at the usual sizes and, where they were timed, at more."""
+    """Compare a kernel of chapter 13 with others, at the usual sizes and at others that were timed."""
     rows, more = record["rows"], record.get("more", [])
     names = [name for name in OF_HOPPER if name in rows[0]["tflops"]]
     beside = [[*size(row), *(speed(row, name) for name in names)] for row in rows]
@@ -192,7 +192,7 @@ def hopper_beside(record, which) -> str:
 
 
 def rungs(record) -> str:
-    """Return the rungs of chapter 13, of the forward or of the backward pass."""
+    """Return TFLOP/s of the rungs of chapter 13, for the forward or the backward pass."""
     rows = record["rungs"]
     each = [
         [NAMES.get(name, name.removeprefix("hopper_")), *(number(row["tflops"][name]) for row in rows)]
@@ -203,7 +203,7 @@ def rungs(record) -> str:
 
 
 def eight_bits(record) -> str:
-    """Return the Hopper kernel in eight bits beside others, the pass that quantises, and errors against fp64."""
+    """Compare the Hopper kernel in eight bits with others; the pass that quantises, and errors against fp64."""
     rows = [
         [*size(row), *(number(row["tflops"][name]) for name in IN_EIGHT_BITS)]
         + [number(row["pass_us"]["fp8"]), f"{1 - row['tflops']['fp8_whole'] / row['tflops']['fp8']:.0%}"]
@@ -264,7 +264,7 @@ def variants(record) -> str:
 
 
 def decode(record) -> str:
-    """Return the times of a step of decoding over caches of every kind."""
+    """Return the times of a step of decoding with caches of every kind."""
     rows = [
         [row["B"], f"{row['H']} / {row['H_k']}", row["longest"], row["page"] or "contiguous"]
         + ["fp8" if row["fp8"] else "bfloat16", number(row["us"]["ours"], 1), number(row["us"].get("sdpa"), 1)]
@@ -289,7 +289,7 @@ def decode(record) -> str:
 
 
 def serve(record) -> str:
-    """Return the speed of the small language model with each cache, and of both ways of making batches."""
+    """Return the speed of the small language model with each cache, and with both ways of batching."""
     ways = [*record["rows"][0]["tokens_s"]]
     rows = [[row["B"], *(number(row["tokens_s"][way]) for way in ways)] for row in record["rows"]]
     batching = [
@@ -312,7 +312,7 @@ def serve(record) -> str:
 
 
 def rings(record) -> str:
-    """Return the efficiency of each way over several GPUs, and the milliseconds of the ring by copy engines."""
+    """Return the efficiency of each way over several GPUs, and the time of the ring with copy engines."""
     ways = [way for way in WAYS if any(way in row["efficiency"] for row in record["rows"])]
     rows = []
     for row in record["rows"]:
@@ -328,7 +328,7 @@ def rings(record) -> str:
 
 
 def models(record) -> str:
-    """Return times and memory of a model of transformers with each attention, and how fast it writes."""
+    """Return times and memory of a model of transformers with each attention, and how fast it generates."""
     names = ("eager", "sdpa", "flex", "ours", "hopper")
     heads = ["pass", "B", "N", *(OF_MODELS[name] for name in names)]
 
@@ -357,7 +357,7 @@ def models(record) -> str:
 
 
 def gpt(record) -> str:
-    """Return time, memory and loss of a GPT that is trained with each attention."""
+    """Return time, memory and loss of training a GPT with each attention."""
     rows = [
         [RUNS[run["run"]], number(run["ms"], 1), number(run["mb"]), len(run["loss"]), number(run["loss"][-1], 3)]
         for run in record["runs"]
@@ -368,7 +368,7 @@ def gpt(record) -> str:
 
 
 def counters(record) -> str:
-    """Return the bytes that one call moves, caches emptied before each kernel."""
+    """Return the bytes that one call moves, with caches emptied before each kernel."""
     rows = []
     for row in record["rows"]:
         if row["N"] >= 4096:
@@ -394,7 +394,7 @@ def cpu(record) -> str:
 
 
 class Part(NamedTuple):
-    """A part of the page. module: the one of flashlib that makes the record, with its options."""
+    """A part of the page. module: the module of flashlib that makes the record, with its options."""
 
     title: str
     record: str
@@ -488,7 +488,7 @@ def environment(record) -> str:
 
 
 def in_short(of_hopper, backward) -> str:
-    """Return the table of the README: four rows, causal, N = 16384, and ours over SDPA's cuDNN."""
+    """Return the table of the README: four rows, causal, N = 16384, with the ratio of ours to SDPA's cuDNN."""
     rows = []
     for title, record in (("forward", of_hopper), ("backward", backward)):
         for row in record["rows"]:

@@ -1,4 +1,4 @@
-"""The solved notebooks, and the solutions folded in the chapters: both made from flashlib.checks.engine.solutions.
+"""The solved notebooks, and the solutions folded in the chapters, both made from flashlib.checks.engine.solutions.
 
 In a chapter the text of an exercise is a markdown cell tagged `exercise:name`, and the cell in which it is solved
 is tagged `stub:name`.
@@ -14,7 +14,7 @@ from flashlib.checks.engine.prediction import questions
 SOLUTION = re.compile(r"(<summary>Solution</summary>\s*```python\n)(.*?)(```)", re.DOTALL)
 WIDTH = 115  # of a line, as in pyproject.toml
 PREDICTED = re.compile(r'checks\.predict\("(\w+)"\)')
-UP = [  # a solved notebook lies one folder deeper
+UP = [  # a solved notebook is one folder deeper
     (re.compile(r"\]\((?=\d\d_\w+\.ipynb\))"), "](../"),
     (re.compile(r'(?<=Path\(")(?=data/)'), "../"),
 ]
@@ -34,12 +34,12 @@ def with_solutions(nb):
             text = solutions.text(name)
             cell.source, n = SOLUTION.subn(lambda match: f"{match[1]}{text}\n{match[3]}", cell.source)  # noqa: B023
             if n != 1:
-                raise ValueError(f"the text of exercise {name} has {n} folded solutions in Python; it needs one")
+                raise ValueError(f"the text of exercise {name} has {n} folded solutions in Python, not one")
     return nb
 
 
 def solved(nb):
-    """Return a copy of a chapter, every exercise solved and every prediction right."""
+    """Return a copy of a chapter with every exercise solved and every prediction right."""
     nb = copy.deepcopy(nb)
     for cell in nb.cells:
         if name := named(cell, "stub"):
@@ -52,12 +52,12 @@ def solved(nb):
 
 
 def has_exercises(nb):
-    """Return whether there is anything to solve in a chapter."""
+    """Return whether a chapter has exercises."""
     return any(named(cell, "stub") for cell in nb.cells)
 
 
 def _answered(question):
-    """Return the call of checks.predict with the right answers, as ruff would have it."""
+    """Return the call of checks.predict with the right answers, formatted as by ruff."""
     right = question.answer()
     parts = right.items() if isinstance(right, dict) else [("", right)]
     given = [f'"{question.name}"', *(f"{part}={_written(x)}" if part else _written(x) for part, x in parts)]
@@ -69,7 +69,7 @@ def _answered(question):
 
 
 def _written(value):
-    """Return a right answer as ruff would have it: a float to four digits, a set in order."""
+    """Return a right answer formatted as by ruff: a float with four digits, a set in order."""
     if isinstance(value, set | frozenset) and value:
         return f"{{{', '.join(map(_written, sorted(value)))}}}"
     if isinstance(value, str):

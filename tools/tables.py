@@ -1,18 +1,19 @@
-"""Write the tables of the README, of chapter 00 and of docs/results.md, all totals and heads, and what cards ask.
+"""Write the tables of the README, of chapter 00 and of docs/results.md, all totals, heads and cards' questions.
 
 python -m tools.tables
 
 The chapters come from `flashlib.chapters`, their times from the notebooks, the speeds from the recorded runs, the
-totals (`tools.totals`) from the tests' answers. In a text, each is between two comments that say so;
-`tools.results` makes docs/results.md as a whole, `tools.heads` what the head of a chapter says, `tools.asked` what
-its cards ask. Tests check that all are up to date. At the end it prints which chapters to execute again.
+totals (`tools.totals`) from the tests' answers. In a text, each is between two comments that say so.
+`tools.results` makes the whole docs/results.md, `tools.chapter_heads` the heads of chapters, and
+`tools.card_questions` the questions on cards. Tests check that all are up to date. At the end it prints which
+chapters to execute again.
 """
 
 from pathlib import Path
 
 from flashlib.chapters import CHAPTERS, PARTS, ROUTES
 from flashlib.checks import EXERCISES
-from tools import asked, heads, markdown, minutes, notebooks, results, solved, totals
+from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, solved, totals
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -28,9 +29,9 @@ def times() -> dict[str, minutes.Minutes]:
 
 
 def chapters(*, link) -> str:
-    """Return the chapters as a table in Markdown; link: for chapter 00, whose neighbours the others are.
+    """Return the chapters as a table in Markdown; link: for chapter 00, which is in the folder of the others.
 
-    There it also says what each builds on.
+    With links, the table also says what each builds on.
     """
     rows, takes = [], times()
     for part in PARTS:
@@ -64,12 +65,12 @@ def _hours(total):
 
 
 def _about(total):
-    """Return the time of a route: minutes rounded up to ten of them, or hours to halves."""
+    """Return the time of a route, rounded up to ten minutes or to half an hour."""
     return f"{-int(-total // 30) / 2:g} hours" if total > 60 else f"{-int(-total // 10) * 10} min"
 
 
 def readme(text) -> str:
-    """Return the text of the README with today's tables."""
+    """Return the text of the README with current tables."""
     text = markdown.replaced(
         text, "speed", results.in_short(results.read("h200_hopper"), results.read("h200_hopper_backward"))
     )
@@ -78,7 +79,7 @@ def readme(text) -> str:
 
 
 def start_here(nb):
-    """Return the notebook of chapter 00 with today's tables."""
+    """Return the notebook of chapter 00 with current tables."""
     for name, made in (("chapters", chapters(link=True)), ("routes", routes())):
         (cell,) = (cell for cell in nb.cells if markdown.holds(cell.source, name))
         cell.source = markdown.replaced(cell.source, name, made)
@@ -93,7 +94,7 @@ def headed() -> set[str]:
     changed = set()
     for c in CHAPTERS:
         path = START_HERE.with_name(f"{c.slug}.ipynb")
-        nb = heads.stated(notebooks.read(path))
+        nb = chapter_heads.stated(notebooks.read(path))
         if notebooks.write(path, notebooks.to_text(nb)):
             changed.add(c.number)
         answers = path.parent / notebooks.SOLVED / path.name
@@ -106,17 +107,17 @@ def headed() -> set[str]:
 
 
 def write() -> set[str]:
-    """Write all; return the numbers of the chapters to execute again.
+    """Write everything; return the numbers of the chapters to execute again.
 
-    These are the chapters whose head changed, since the solved notebook lacks what changed their minutes, and
-    chapter 00 if its stored list of exercises is out of date.
+    These are the chapters whose head changed, since their solved notebooks lack the change, and chapter 00 if its
+    stored list of exercises is out of date.
     """
     changed = headed()
     notebooks.write(START_HERE, notebooks.to_text(start_here(notebooks.read(START_HERE))))
-    changed |= headed()  # the tables too are read
-    notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it says how long chapter 00 is
+    changed |= headed()  # reading the tables takes time too
+    notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it has the time of chapter 00
     notebooks.write(RESULTS, results.page())
-    asked.write()
+    card_questions.write()
     for path, made in ((README, totals.in_short()), (CONTRIBUTING, totals.in_full())):
         notebooks.write(path, markdown.replaced(path.read_text(encoding="utf-8"), "totals", made))
     if f" of {len(EXERCISES)} exercises solved" not in START_HERE.read_text(encoding="utf-8"):

@@ -1,6 +1,6 @@
-"""How many exercises there are, and how many answers test their checks: what README.md and CONTRIBUTING.md say.
+"""The numbers of exercises and of answers that test their checks, for README.md and CONTRIBUTING.md.
 
-`tools.tables` writes it.
+`tools.tables` writes them.
 """
 
 import textwrap

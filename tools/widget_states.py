@@ -1,7 +1,8 @@
-"""The states of widgets in a notebook that JupyterLab saves.
+"""The states of widgets in a notebook saved by JupyterLab.
 
-JupyterLab saves the widgets whose Python runs, shown or not. After a restart, or when a notebook is opened again,
-none runs, and a save would leave errors in their place; and it would keep those that a new run of a cell replaced.
+JupyterLab saves the widgets whose Python objects exist, shown or not. After a restart, or when a notebook is
+reopened, there are none, and saving would leave errors in their place. It would also keep widgets that a new run
+of a cell has replaced.
 """
 
 import json
@@ -9,14 +10,14 @@ import re
 from pathlib import Path
 
 VIEW, STATE = (f"application/vnd.jupyter.widget-{kind}+json" for kind in ("view", "state"))
-REFERENCE = re.compile(r'"IPY_MODEL_(\w+)"')  # from the state of a widget to one that it is made of
+REFERENCE = re.compile(r'"IPY_MODEL_(\w+)"')  # in the state of a widget: a widget that it contains
 
 
 def complete(model, path, contents_manager, **_):
-    """Have the notebook saved with the state of each widget that is shown, and of no other.
+    """Save the notebook with the state of each widget that it shows, and of no other.
 
-    A hook of the contents manager. What is not known any more is taken from the file as it is; of a widget that
-    is not there either only the picture is saved.
+    A hook of the contents manager. A state that JupyterLab no longer has is taken from the old file; of a widget
+    that is not there either, only the picture is saved.
     """
     notebook = model.get("content")
     if model.get("type") != "notebook" or not notebook:
@@ -44,7 +45,7 @@ def _views(notebook):
 
 
 def _states(notebook):
-    """Return the states in a notebook, by the id of the widget."""
+    """Return the states in a notebook, {id of the widget: state}."""
     return notebook.get("metadata", {}).get("widgets", {}).get(STATE, {}).get("state", {})
 
 
@@ -57,7 +58,7 @@ def _saved(path):
 
 
 def _needed(ids, states):
-    """Return the states of these widgets and of all that they are made of."""
+    """Return the states of these widgets and of all widgets that they contain."""
     needed, ids = {}, list(ids)
     while ids:
         if (widget := ids.pop()) in states and widget not in needed:

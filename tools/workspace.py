@@ -1,9 +1,9 @@
-"""The learner's copies of the chapters, in workspace/ or another folder. Nothing there is ever overwritten.
+"""The learner's copies of the chapters, in workspace/ or a folder of choice. Nothing there is ever overwritten.
 
-Copies come without outputs, so that no answer stands below a question that asks for a prediction. Code that would
-give an exercise away, in cells tagged `folded`, is folded. Chapters that cannot run on this machine keep their
-outputs, since they are to be read. A copy says in its metadata which text of the chapter it was made from, so that
-one from an earlier version of the course is found.
+Copies have no outputs, so that no answer is below a question that asks for a prediction. Code that would give an
+exercise away, in cells tagged `folded`, is folded. Chapters that cannot run on this machine keep their outputs, so
+that they can be read. The metadata of a copy says from which text of the chapter it was made, so that a copy from
+an earlier version of the course is recognised.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def copy(source, workspace):
 
 
 def outdated(source, workspace) -> list[str]:
-    """Return the names of chapters whose copy was made from another text, or before copies said from which."""
+    """Return the names of chapters whose copy was made from a different text, or does not say from which."""
     found = []
     for original in sorted(source.glob("*.ipynb")):
         target = workspace / original.name
@@ -53,28 +53,28 @@ def outdated(source, workspace) -> list[str]:
 def _made_from(path):
     try:
         return nbformat.read(path, as_version=4).metadata.get("flashlib", {}).get("made_from")
-    except Exception:  # a notebook that cannot be read stands in nobody's way
+    except Exception:  # a notebook that cannot be read must not stop anyone
         return None
 
 
 def advice(names, option="") -> str:
-    """Return what to say of outdated copies, "" where there are none; option: names the workspace to make."""
+    """Return advice about outdated copies, "" if there are none; option: the workspace, as an argument of make."""
     if not names:
         return ""
     return (
-        f"From an earlier version of the course: {', '.join(names)}. What these import may have moved since. To "
-        f"bring today's chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}{option}"
+        f"From an earlier version of the course: {', '.join(names)}. What they import may have moved since. To "
+        f"get the current chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}{option}"
     )
 
 
 def check_writable(workspace):
-    """Raise OSError if a learner could save nothing in a folder that is there."""
+    """Raise OSError if a learner could not save anything in an existing folder."""
     if not os.access(workspace, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(workspace))
 
 
 def not_writable(workspace, error, command) -> str:
-    """Return what to say where the workspace cannot be written."""
+    """Return what to print if the workspace cannot be written."""
     return (
         f"Your copies of the chapters cannot be written to {workspace} ({error.strerror or error}): name a folder "
         f"of your own, for example make {command} WORKSPACE=~/flashattention"
@@ -89,7 +89,7 @@ def without_outputs(nb):
 
 
 def folded(nb):
-    """Fold code tagged `folded`: JupyterLab shows a bar in its place until that is clicked."""
+    """Fold code tagged `folded`: JupyterLab shows a bar in its place until the bar is clicked."""
     for cell in nb.cells:
         if "folded" in cell.metadata.get("tags", []):
             cell.metadata["jupyter"] = {"source_hidden": True}
@@ -97,7 +97,7 @@ def folded(nb):
 
 
 def find_chapter(source, chapter):
-    """Return the path of the chapter given as 5, 05 or 05_one_pass; exit with a sentence if there is none."""
+    """Return the path of a chapter such as 5, 05 or 05_one_pass; exit with a sentence if there is none."""
     name = chapter.removesuffix(".ipynb")
     names = [path.stem for path in sorted(source.glob("*.ipynb"))]
     found = [n for n in names if n == name or (name.isdigit() and n.startswith(f"{int(name):02d}_"))]
@@ -108,12 +108,12 @@ def find_chapter(source, chapter):
 
 
 def set_aside(path):
-    """Rename `path` to a dated name that nothing has yet, and return the new path."""
+    """Rename `path` to a dated name that is free, and return the new path."""
     dated = f"{path.stem}_{datetime.now():%Y-%m-%d_%H-%M-%S}"
     for suffix in ["", *(f"_{n}" for n in range(2, 1000))]:
         target = path.with_name(f"{dated}{suffix}{path.suffix}")
         try:
-            target.touch(exist_ok=False)  # claims the name, so that no two runs can take the same one
+            target.touch(exist_ok=False)  # reserves the name, so that no two runs take the same one
         except FileExistsError:
             continue
         return path.replace(target)
@@ -121,9 +121,9 @@ def set_aside(path):
 
 
 def fresh(source, workspace, chapter):
-    """Set the learner's copy of `chapter` aside and bring a new one; return (new, the old one or None).
+    """Set the learner's copy of `chapter` aside and make a new one; return (new, the old one or None).
 
-    Files of data/ that are not today's are set aside and brought too: the new chapter reads them.
+    Outdated files of data/ are replaced in the same way, since the new chapter reads them.
     """
     original = find_chapter(source, chapter)
     target = workspace / original.name
@@ -140,7 +140,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     copies = commands.add_parser("copy", help="copy the chapters that are not in the workspace yet")
-    renews = commands.add_parser("fresh", help="set one aside and bring a new copy")
+    renews = commands.add_parser("fresh", help="set one aside and make a new copy")
     renews.add_argument("chapter")
     for command in (copies, renews):
         command.add_argument("--workspace", default=USUAL, help="the folder with the copies, if not workspace")

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-os.environ["FLASHLIB_PROGRESS"] = "off"  # no card of the site has been answered yet
+os.environ["FLASHLIB_PROGRESS"] = "off"  # no card on the site has been answered yet
 os.environ.setdefault("MPLBACKEND", "agg")
 
 from web import build
@@ -15,7 +15,7 @@ from web.live import parts
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="where it is made; what was made there before is replaced")
+    parser.add_argument("folder", type=Path, help="where to write the site; an older site there is replaced")
     parser.add_argument("--repository", default="", help="the address of the source, for links")
     parser.add_argument("--chapter", help="only this one, for example 05")
     args = parser.parse_args()

@@ -30,16 +30,16 @@ SENTENCE = (
     "A course that starts from exp(x) / sum(exp(x)) and takes every step to a FlashAttention kernel: "
     "you read it, watch it move, and predict what comes."
 )
-# A page loads its own files. A page that is opened as a file has no host, so files are named beside it.
+# A page loads only its own files. A page opened as a file has no host, so the policy names files too.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
-# It plays at once, so the callouts that say where to press are as if they were there already.
+# It plays at once, so the callouts that say where to press count as seen.
 PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-place="{}" data-starts></div>'
 ROUTES = "Routes"  # a section of chapter 00
 PREVIEW = ROOT / "docs" / "player-light.webp"
 
 
 class Site(NamedTuple):
-    """What all pages say. repository, address: of the source and of the site, "" if there are none."""
+    """What all pages say. repository, address: those of the source and of the site, "" if there are none."""
 
     title: str
     sentence: str
@@ -49,7 +49,7 @@ class Site(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A chapter, its notebook and its page. cells: what its page is told of each, or None if none runs there."""
+    """A chapter, its notebook, its page. cells: what the page knows about each cell; None if none runs there."""
 
     chapter: tuple
     nb: dict
@@ -58,13 +58,13 @@ class Made(NamedTuple):
 
 
 def build(folder, repository="", only=None, is_live=False):
-    """Make the site in `folder`, in place of one that is there; only: the numbers of its chapters, if not all.
+    """Make the site in `folder`, replacing an old one; only: the numbers of the chapters to make, if not all.
 
-    is_live: whether Python runs in its pages; then Pyodide must be there, see `web.live.parts`.
+    is_live: whether Python runs on its pages, which needs Pyodide: see `web.live.parts`.
     """
     if folder.exists() and any(folder.iterdir()) and not (folder / "static" / "site.js").exists():
-        raise FileExistsError(f"{folder} has other files in it: give a folder that is empty, or a site")
-    new = folder.with_name(f"{folder.name}.new")  # so that a build that fails leaves the site as it was
+        raise FileExistsError(f"{folder} has other files in it: pass an empty folder, or one with a site")
+    new = folder.with_name(f"{folder.name}.new")  # a build that fails leaves the site as it was
     shutil.rmtree(new, ignore_errors=True)
     made = write(new, repository, only, is_live)
     shutil.rmtree(folder, ignore_errors=True)
@@ -73,7 +73,7 @@ def build(folder, repository="", only=None, is_live=False):
 
 
 def write(folder, repository, only, is_live):
-    """Write the site to a folder that is not there yet."""
+    """Write the site to a new folder."""
     if is_live:
         live_parts.check(live_parts.folder())
     static = folder / "static"
@@ -85,14 +85,14 @@ def write(folder, repository, only, is_live):
     colab.write(folder / colab.BRANCH, [(one.chapter, one.nb) for one in made], site.repository)
     pages = Pages(folder, site, [one.chapter for one in made], is_live)
     if is_live:
-        told = write_live(static, pages, made)
-        pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{told['packed'] / 1e6:.1f}")
+        live = write_live(static, pages, made)
+        pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{live['packed'] / 1e6:.1f}")
     for before, one, after in zip([None, *made], made, [*made[1:], None], strict=False):
         pages.chapter(one, before, after)
     pages.index(made)
     pages.write("about.html", "about.html.j2", mistake="About", colab=github.owned(site.repository))
     pages.write("offline.html", "offline.html.j2", mistake="Offline: ", parts=pages.parts)
-    shutil.copyfile(HERE / "page" / "offline.js", folder / "offline.js")  # it serves what stands below it
+    shutil.copyfile(HERE / "page" / "offline.js", folder / "offline.js")  # it serves only what is below it
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates
     return made
@@ -108,17 +108,17 @@ def chosen(only):
 
 
 def made_of(one, static, repository="", is_live=False):
-    """Return a chapter of the registry with its notebook and its page; its pictures are written."""
+    """Write the pictures of a chapter, and return it with its notebook and its page."""
     nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
     shown = states.of_chapter(nb.cells, NOTEBOOKS, functools.partial(write_record, static / "recorded"))
-    told = cells.of_chapter(nb.cells) if is_live and live_parts.is_live(one) else None
-    missing = None if told is None else {cell["id"]: cell["missing"] for cell in told}
+    of_cells = cells.of_chapter(nb.cells) if is_live and live_parts.is_live(one) else None
+    missing = None if of_cells is None else {cell["id"]: cell["missing"] for cell in of_cells}
     writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository, missing)
-    return Made(one, nb, writer.write(nb.cells), told)
+    return Made(one, nb, writer.write(nb.cells), of_cells)
 
 
 def write_record(folder, record):
-    """Write the recorded settings of a widget, which others may share."""
+    """Write the recorded settings of a widget; several widgets may share them."""
     folder.mkdir(exist_ok=True)
     (folder / f"{record.name}.js").write_text(record.text, encoding="utf-8")
 
@@ -128,7 +128,7 @@ def version():
 
 
 def write_scripts(static, made):
-    """Write the scripts: the site's own, those of the widgets, the list of the chapters, the words to search."""
+    """Write the scripts: the site's own, those of the widgets, the list of chapters, the words to search."""
     (static / "widgets").mkdir()
     for name, text in scripts.files().items():
         (static / "widgets" / name).write_text(text, encoding="utf-8")
@@ -143,11 +143,11 @@ def write_scripts(static, made):
 
 
 def write_live(static, pages, made):
-    """Write what Python in the page is made of; return what a page is told of it."""
+    """Write the files that Python on a page needs; return what a page needs to know about them."""
     found = live_parts.write(static / "live")
     shutil.copyfile(HERE / "page" / "worker.js", static / "worker.js")
     files = [one._asdict() | {"url": f"../{pages.file(f'live/{one.name}')}"} for one in found]
-    told = {
+    about = {
         "worker": pages.file("worker.js"),
         "parts": files,
         "packed": sum(one.packed for one in found),
@@ -157,17 +157,17 @@ def write_live(static, pages, made):
             name: [pages.file(f"widgets/{name}.{kind}") for kind in ("js", "css")] for name in scripts.classes()
         },
     }
-    write_value(static / "live.js", "live", told)
+    write_value(static / "live.js", "live", about)
     (static / "notebooks").mkdir()
     for one in made:
         if one.cells is not None:
             path = static / "notebooks" / f"{one.chapter.slug}.ipynb"
             path.write_text(notebooks.to_text(without_outputs(one.nb)), encoding="utf-8")
-    return told
+    return about
 
 
 def without_outputs(nb):
-    """Return a copy of a notebook as it is before it runs."""
+    """Return a copy of a notebook without outputs."""
     nb = copy.deepcopy(nb)
     for cell in nb.cells:
         if cell.cell_type == "code":
@@ -176,13 +176,13 @@ def without_outputs(nb):
 
 
 def write_value(path, name, value):
-    """Write a script that hands over a value: a page that is opened as a file may not fetch one."""
+    """Write a script that contains a value, since a page opened as a file cannot fetch one."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     path.write_text(f"flashSite.{name} = {text};\n", encoding="utf-8")
 
 
 def entries(made):
-    """Yield what is searched of a chapter: [kind, address, chapter, heading, words], see page/find.js."""
+    """Yield a chapter's entries for the search: [kind, address, chapter, heading, words], see page/find.js."""
     address, title = f"{made.chapter.slug}.html", f"{made.chapter.number} · {made.chapter.title}"
     (_, _, begins), *sections = made.page.words
     yield ["chapter", address, title, made.chapter.idea.replace("`", ""), begins.strip()]
@@ -193,7 +193,7 @@ def entries(made):
 
 
 def write_preview(static):
-    """Write the picture that others show beside a link: the player at work."""
+    """Write the picture that other sites show next to a link: the player at work."""
     with Image.open(PREVIEW) as film:
         film.seek(film.n_frames // 3)
         film.convert("RGB").save(static / "preview.jpg", quality=80)
@@ -215,7 +215,7 @@ class Pages:
         self.env.globals.update(sheets=[], scripts=[], mistake="", is_live=is_live, cells="")
 
     def file(self, name):
-        """Return the address of a file that all pages share. It changes with the file: nothing old is kept."""
+        """Return the address of a file that all pages share; it changes with the file, so no cache is outdated."""
         content = (self.folder / "static" / name).read_bytes()
         return f"static/{name}?{hashlib.sha256(content).hexdigest()[:8]}"
 
@@ -233,15 +233,15 @@ class Pages:
         )  # fmt: skip
 
     def _cells(self, made):
-        """Return what the page of a chapter is told of its cells, as JSON, or "" if none runs there."""
+        """Return what the page of a chapter knows about its cells, as JSON; "" if none runs there."""
         if made.cells is None:
             return ""
         slug = made.chapter.slug
-        told = {"chapter": slug, "notebook": self.file(f"notebooks/{slug}.ipynb"), "cells": made.cells}
-        return in_page(told)
+        about = {"chapter": slug, "notebook": self.file(f"notebooks/{slug}.ipynb"), "cells": made.cells}
+        return in_page(about)
 
     def index(self, made):
-        """Write the first page: the first widget of the course, and the way."""
+        """Write the first page: the first widget of the course, and the routes."""
         taken = {one.chapter.slug: minutes.of(one.nb).rounded().all for one in made}
         hours = round(sum(minutes.of(one.nb).all for one in made) / 60)
         (cell, shown), *_ = made[0].page.widgets.items() or [("", None)]
@@ -254,7 +254,7 @@ class Pages:
 
 
 def playing(widgets):
-    """Return what a page needs to play these: their state, their scripts and their style sheets."""
+    """Return what a page needs to play these widgets: their state, scripts and style sheets."""
     names = sorted({one["class"] for one in widgets.values()})
     text = in_page(widgets)
     sheets = [scripts.SHARED] * bool(names) + [f"{name}.css" for name in names]
@@ -262,18 +262,18 @@ def playing(widgets):
 
 
 def in_page(value):
-    """Return JSON as it stands in a page."""
+    """Return JSON escaped for a page."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
 def parts(chapters):
-    """Return the chapters, part by part: [(title of a part, its chapters)]."""
+    """Return the chapters of each part: [(title of a part, its chapters)]."""
     found = [(part, [one for one in chapters if one.part == part]) for part in PARTS]
     return [(part, of_part) for part, of_part in found if of_part]
 
 
 def idea(text):
-    """Return the HTML of a chapter's idea, which is Markdown in a line."""
+    """Return the HTML of a chapter's idea, a line of Markdown."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 

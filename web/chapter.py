@@ -21,8 +21,8 @@ UNNAMED = "A picture that the code above draws"
 
 
 class Page(NamedTuple):
-    """A chapter's page. widgets: {id of a cell: what it shows}; sections: [(id, HTML of the heading)];
-    what is searched: words: [(id, heading, words)] of each section; terms: [(id, term, meaning)] of a glossary."""
+    """A chapter's page. widgets: {id of a cell: what it shows}; sections: [(id, HTML of the heading)].
+    For the search: words: [(id, heading, words)] of each section; terms: [(id, term, meaning)] of a glossary."""
 
     body: str
     sections: list
@@ -37,7 +37,7 @@ class Writer:
     """Writes the page of one chapter, from top to bottom."""
 
     def __init__(self, shown, pictures, repository, missing=None):
-        """missing: where Python runs in the page, {id of a cell: what it needs that is not there, or ""}."""
+        """missing: if Python runs on the page, {id of a cell: what it needs that a page lacks, or ""}."""
         self.shown, self.pictures, self.repository = shown, pictures, repository
         self.missing = missing
         self.parts, self.sections, self.words, self.terms = [], [], [["", "", ""]], []
@@ -58,7 +58,7 @@ class Writer:
         return Page(body, self.sections, *searched, self.shown, self.cards, self.exercises)
 
     def _leave(self, cell):
-        """End the exercise before a cell that is not part of it, and what questions cover."""
+        """Before a cell that is not part of them, end an open exercise and the part that questions cover."""
         if self.exercise and not self._is_of_exercise(cell):
             self.parts.append(DONE.format(name=self.exercise) + "</section>")
             self.exercise = ""
@@ -82,7 +82,7 @@ class Writer:
         self.parts.append(markup)
 
     def _index(self, markup):
-        """Keep the words of a text, apart for each of its headings and for each term that it explains."""
+        """Store the words of a text for the search, by heading and by the term that they explain."""
         for anchor, *row in TERM.findall(markup):
             self.terms.append([anchor, *map(prose.words, row)])
         markup = TERM.sub("", markup)
@@ -117,13 +117,13 @@ class Writer:
         if cell.id in self.shown:
             return self._place(cell, "widget")
         if cell.source.endswith(PROGRESS_CALL):
-            return PROGRESS  # what was stored is the progress of nobody
+            return PROGRESS  # nobody's progress is stored
         found = [self._output(cell, output) for output in cell.outputs]
         note = NEEDS_PYTHON if "interact(" in cell.source and not self.missing else ""
         return "".join(found) + note
 
     def _place(self, cell, kind):
-        """Return the place of what plays; until it does, and where it cannot, a picture or words stand in it."""
+        """Return the place of a widget, with a picture or words in it until the widget plays, or if it cannot."""
         data = next((output.data for output in cell.outputs if "data" in output), {})
         still = self._output(cell, {"data": data}) if "image/png" in data else ""
         still = still or f"<p>{html.escape(''.join(data.get('text/plain', '')))}</p>"
@@ -170,7 +170,7 @@ NEEDS_COMPILER = (
 
 
 def described(cell, data):
-    """Return the words that stand for a picture: a widget's own, or what its cell says or writes."""
+    """Return the words that describe a picture: a widget's own, or what its cell says or writes."""
     words = "".join(data.get("text/plain", ""))
     if not words.startswith("<"):
         return words

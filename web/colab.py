@@ -1,8 +1,8 @@
-"""Each chapter as Google Colab opens it: a notebook with a first cell that fetches the course.
+"""Each chapter for Google Colab: a notebook with a first cell that fetches the course.
 
-Colab opens notebooks from a branch of a repository on GitHub, and from no site. So the build writes them beside
+Colab opens notebooks from a branch of a repository on GitHub, not from a site. So the build writes them next to
 the pages, and the workflow pushes their folder as the branch `colab`, which has nothing else. They are the copies
-that a learner gets in workspace/, without outputs. Nothing is installed over what Colab has: its torch and its
+that a learner gets in workspace/, without outputs. Nothing that Colab has is replaced: its torch and its
 Triton fit its GPU.
 """
 
@@ -16,7 +16,7 @@ from web import github
 
 BRANCH = "colab"
 LINK = re.compile(r"\]\((\.\./)?([\w./-]+)")  # of Markdown, to a file
-NEEDED = ["anywidget", "cloudpickle"]  # what a machine with torch and Jupyter may lack
+NEEDED = ["anywidget", "cloudpickle"]  # packages that a machine with torch and Jupyter may lack
 MODELS = ["transformers", "accelerate", "gguf"]  # for chapters that need the weights of a model
 
 FIRST = """\
@@ -80,7 +80,7 @@ def first_cell(chapter, repository):
 
 
 def _linked(found, repository):
-    """Return the head of a link: to another chapter in Colab, to a file in the repository, or as it is."""
+    """Return the head of a link: to a chapter in Colab, to a file in the repository, or unchanged."""
     up, target = found.groups()
     if up:
         return f"]({repository}/blob/main/{target}"

@@ -1,7 +1,7 @@
-"""Cut Latin Modern Math to what the formulas of the course use: `python -m web.font latinmodern-math.otf`.
+"""Cut Latin Modern Math down to the characters of the course: `python -m web.font latinmodern-math.otf`.
 
-The font comes from the GUST foundry, in Debian in the package fonts-lmodern; its licence lets it be cut and given
-on. What is cut is in static/maths.woff2, so that nobody needs the whole font to build the site.
+The font comes from the GUST foundry, in Debian in the package fonts-lmodern; its licence lets us cut it and pass
+it on. The result is static/maths.woff2, so that nobody needs the whole font to build the site.
 """
 
 import html
@@ -17,13 +17,13 @@ from web import prose
 ROOT = Path(__file__).resolve().parents[1]
 FONT = ROOT / "web" / "static" / "maths.woff2"
 MATHS = re.compile(r"<math.*?</math>", re.DOTALL)
-# A browser sets a letter alone in italics, which have code points of their own: Latin, Greek.
+# A browser sets a single letter in italics, which have separate code points: Latin, Greek.
 CAPITALS = [chr(0x391 + k) for k in range(25)]
 CAPITALS[17] = "ϴ"  # Unicode has no capital of the final sigma, and its italics have this letter there
 GREEK = [*CAPITALS, "∇", *(chr(0x3B1 + k) for k in range(25)), *"∂ϵϑϰϕϱϖ"]
 ITALIC = {chr(65 + k): 0x1D434 + k for k in range(26)} | {chr(97 + k): 0x1D44E + k for k in range(26)}
 ITALIC |= {"h": 0x210E, "ı": 0x1D6A4, "ȷ": 0x1D6A5} | {letter: 0x1D6E2 + k for k, letter in enumerate(GREEK)}
-PLAIN = "()[]{}|‖,.;:=+−<>≤≥√0123456789"  # what any formula may need, used today or not
+PLAIN = "()[]{}|‖,.;:=+−<>≤≥√0123456789"  # what any formula may need, even if none uses it today
 ASCII = {"-": "−", "*": "∗", "'": "′", "~": "˜˜̃", "^": "ˆ̂"}  # what a browser sets in their place
 DRAWN = {"msqrt": "√", "mroot": "√"}  # what a browser draws for an element: no text has it
 
@@ -40,7 +40,7 @@ def used():
 
 
 def characters(maths):
-    """Return the characters that a browser needs for a formula, those that no text has among them."""
+    """Return the characters that a browser needs for a formula, including those that no text contains."""
     found = set(html.unescape(re.sub(r"<[^>]+>", "", maths)))
     found |= {DRAWN[tag] for tag in re.findall(r"<(\w+)", maths) if tag in DRAWN}
     return found - {" ", "\n"}
@@ -63,7 +63,7 @@ def main():
     wanted = points(used() | set(PLAIN) | set(ITALIC))
     if lacking := wanted - set(font.getBestCmap()):
         signs = " ".join(map(chr, sorted(lacking)))
-        sys.exit(f"{sys.argv[1]} has no {signs}: write these formulas in another way")
+        sys.exit(f"{sys.argv[1]} has no {signs}: write these formulas differently")
     cut.populate(unicodes=wanted)
     cut.subset(font)
     subset.save_font(font, str(FONT), options)

@@ -13,7 +13,7 @@ SHORTEST = 8  # characters of a part
 THIN = "0.167em"
 NAME = re.compile(r"[A-Za-z]+(?:[\u2006\u2009][a-z]+)*")  # of a function: log, lse, lim sup
 OPENING = set("([{⌊⌈⟨")
-CLOSING = set(")]}⌋⌉⟩!%′…⋯")  # and what ends a term as they do
+CLOSING = set(")]}⌋⌉⟩!%′…⋯")  # and signs that end a term as they do
 SIGNS = set("+−±")  # between two terms, or before one
 ROWS = {"math", "mrow", "mstyle", "mpadded", "msqrt", "mtd"}
 SCRIPTS = {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
@@ -26,7 +26,7 @@ FUNCTIONS = {name.removeprefix("\\") for name in (*commands.FUNCTIONS, *commands
 
 @cache  # most occur again and again
 def formula(tex, display="inline"):
-    """Return the MathML of a formula. A long one in a line of text is cut where the line may break."""
+    """Return the MathML of a formula. A long formula in a line of text is split where the line may break."""
     root = Converter(display=display).convert_to_element(tex)
     del root.attrib["xmlns"]
     for element in root.iter():
@@ -39,7 +39,7 @@ def formula(tex, display="inline"):
 
 
 def _correct(element):
-    """Correct what the converter calls an operator: a browser leaves room around those."""
+    """Correct what the converter takes for operators, since a browser adds space around those."""
     if element.tag != "mo" or not element.text:
         return
     if element.text == "|":
@@ -52,8 +52,8 @@ def _correct(element):
 
 
 def _space(row):
-    """Set the functions of a row apart from their neighbours, and signs close to the one term that they have."""
-    children, before, term, bars = [], "", "", 0  # term: what stands before, spaces left out
+    """Add space around the functions of a row, and remove it between a sign and its only term."""
+    children, before, term, bars = [], "", "", 0  # term: what comes before, without spaces
     for child in row:
         leaf, last = _edge(child, 0), _edge(child, -1)
         kind, ends = _kind(leaf), _kind(last)
@@ -81,7 +81,7 @@ def _edge(element, side):
 
 
 def _kind(leaf):
-    """Return how a leaf stands to its neighbours."""
+    """Return the kind of a leaf, which decides the space next to it."""
     text = "" if leaf is None else leaf.text or ""
     if leaf is None or leaf.tag not in ("mspace", "mtext", "mi", "mo") or text == "∞":
         return "ordinary"
@@ -105,7 +105,7 @@ def pieces(root):
         length += len("".join(child.itertext()))
         breaks = child.tag == "mo" and child.text in BREAKS and child.get("form") != "prefix"
         if breaks and length >= SHORTEST:
-            child.set("form", "infix")  # with the room around it that it has inside of a formula
+            child.set("form", "infix")  # with the space around it that it has inside a formula
             parts.append([])
             length = 0
     if length < SHORTEST and len(parts) > 1:

@@ -1,4 +1,4 @@
-"""Pictures as files: WebP in few colours, a quarter of the PNG that a notebook holds."""
+"""Pictures as files: WebP with few colours, a quarter of the size of the PNG in a notebook."""
 
 import base64
 import hashlib
@@ -10,16 +10,16 @@ COLOURS = 256
 
 
 class Pictures:
-    """The pictures of a site, each written once to its folder, named after what is in it."""
+    """The pictures of a site, each written once to its folder, under a name made from its content."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def add(self, png):
-        """Write a picture, a PNG in base64; return its file's name, its width and its height."""
+        """Write a picture, a PNG in base64; return the name of its file, its width and its height."""
         content = base64.b64decode(png)
         picture = Image.open(io.BytesIO(content)).convert("RGBA")
-        few = picture.quantize(COLOURS, method=Image.Quantize.FASTOCTREE)  # which keeps what is see-through
+        few = picture.quantize(COLOURS, method=Image.Quantize.FASTOCTREE)  # which keeps transparency
         path = self.folder / f"{hashlib.sha256(content).hexdigest()[:12]}.webp"
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)

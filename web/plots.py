@@ -1,16 +1,16 @@
-"""The words that stand for a plot, for those who do not see it: what the code that draws it writes on it."""
+"""A description of a plot for those who cannot see it, from the texts in the code that draws it."""
 
 import ast
 import re
 
 NAMED = {"set_title": "title", "suptitle": "title", "set_xlabel": "xlabel", "set_ylabel": "ylabel", "text": "text"}
-MOST = 8  # curves, or texts, that are named
+MOST = 8  # named curves or texts
 
 
 def of_plot(source):
-    """Return what the code of a plot writes on it: titles, axes and the names of curves.
+    """Return what the code of a plot writes on it: titles, axes and names of curves.
 
-    Else what the first function there says of itself; "" for nothing. A … is for what only runs tell.
+    If there is nothing, return the docstring of the first function there, or "". A … stands for computed values.
     """
     found = {"title": [], "xlabel": [], "ylabel": [], "label": [], "text": []}
     tree = ast.parse(re.sub(r"^[%!].*", "", source, flags=re.M))
@@ -27,7 +27,7 @@ def of_plot(source):
 
 
 def _written(call):
-    """Yield (kind, expression) of all that a call writes on a plot."""
+    """Yield (kind, expression) for each text that a call writes on a plot."""
     name = getattr(call.func, "attr", "")
     if name in NAMED:
         strings = [one for one in call.args if isinstance(one, ast.Constant | ast.JoinedStr | ast.IfExp)]
@@ -38,7 +38,7 @@ def _written(call):
 
 
 def _plain(value):
-    """Return an expression that is a text as a text, or ""."""
+    """Return the value of an expression that is a text, or ""."""
     if isinstance(value, ast.IfExp):
         value = value.body
     if isinstance(value, ast.JoinedStr):

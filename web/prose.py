@@ -14,7 +14,7 @@ EMPTY = re.compile(r"<th([^>]*)></th>")
 TERMS = re.compile(r"<thead>\s*<tr>(?:\s*<td[^>]*></td>){2}\s*</tr>\s*</thead>")  # of a glossary
 TERM = re.compile(r"<tr>(\s*<td[^>]*>)(.*?)(</td>\s*<td)", re.DOTALL)
 UNSEEN = re.compile(r'<span class="unseen">.*?</span>')
-REGION = 'tabindex="0" role="group"'  # what may be wider than a phone, and is moved sideways
+REGION = 'tabindex="0" role="group"'  # may be wider than a phone, and scrolls sideways
 SPACE = re.compile(r"\s+")
 MATHS = re.compile(r"<math.*?</math>", re.DOTALL)
 
@@ -31,30 +31,30 @@ def plain(markup):
 
 
 def words(markup):
-    """Return the words of HTML, formulas among them, each as a line of text."""
+    """Return the words of HTML, with each formula as a line of text."""
     markup = UNSEEN.sub("", markup).replace("</math><wbr>", "</math> ")
     markup = MATHS.sub(lambda found: html.escape(readable.line(found[0])), markup)
     return SPACE.sub(" ", html.unescape(TAG.sub("", markup))).strip()
 
 
 def address(markup):
-    """Return the id of a place, made of its words."""
+    """Return the id of a place, made from its words."""
     return re.sub(r"[^\w.-]+", "-", markup).strip("-")
 
 
 def _term(found):
-    """Return the beginning of a row that explains a term, with an address."""
+    """Return the beginning of a row that explains a term, with an id."""
     return f'<tr id="term-{address(words(found[2]))}">{found[1]}{found[2]}{found[3]}'
 
 
 def _named(found):
-    """Return a heading that is a formula, with its letters for who hears it: not all know MathML."""
+    """Return a heading that is a formula, with its letters as a label: not every screen reader knows MathML."""
     letters = html.escape(html.unescape(TAG.sub("", found[2])))
     return f'<th{found[1]}><span class="unseen">{letters}</span><span aria-hidden="true">{found[2]}</span></th>'
 
 
 class Prose(IPythonRenderer):
-    """Markdown as JupyterLab has it. Links go from page to page, and to the repository."""
+    """Markdown as in JupyterLab, whose links lead from page to page and to the repository."""
 
     def __init__(self, repository=""):
         super().__init__(escape=False)
@@ -86,7 +86,7 @@ class Prose(IPythonRenderer):
         return super().link(text, re.sub(r"^(\w+)\.ipynb", r"\1.html", url), title)
 
     def table(self, text):
-        text = EMPTY.sub(r"<td\1></td>", text)  # above nothing, and so no heading
+        text = EMPTY.sub(r"<td\1></td>", text)  # above nothing, so not a heading
         text = FORMULA.sub(_named, text)
         if head := TERMS.match(text):
             text = head[0] + TERM.sub(_term, text[head.end() :])

@@ -1,9 +1,9 @@
-"""A formula as a line of text, for places that show no formulas, such as what a search has found."""
+"""A formula as a line of text, for places that cannot show formulas, such as the results of a search."""
 
 import re
 from xml.etree import ElementTree
 
-ACCENTS = {"~": "\u0303", "^": "\u0302", "¯": "\u0304", "→": "\u20d7"}  # joins the letter before it
+ACCENTS = {"~": "\u0303", "^": "\u0302", "¯": "\u0304", "→": "\u20d7"}  # belongs to the letter before it
 BRACES = {"⏟", "⏞"}
 SPACED = {*"=≈≠≤≥<>≪≫⇒→+−±·×∈∘∣", "mod"}  # with a space on either side
 SCRIPTS = {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
@@ -41,7 +41,7 @@ def _text(element):
 
 
 def _row(element, parts):
-    """Return what stands in a row, with a space where a script would run into a letter after it."""
+    """Return the text of a row, with a space where a script would run into the letter after it."""
     scripted = [False, *(child.tag in SCRIPTS for child in element)]
     runs = (before and LETTER.match(part) for before, part in zip(scripted, parts, strict=False))
     return "".join(" " * bool(space) + part for space, part in zip(runs, parts, strict=True))
@@ -55,8 +55,8 @@ def _operator(element):
 
 
 def _scripts(tag, base, *scripts):
-    """Return a letter with what is written around it: m_old, x^2, P̃_ij, ∑_j."""
-    over = {"msup": 0, "mover": 0}.get(tag, 1)  # which of them is above
+    """Return a letter with its scripts and accents: m_old, x^2, P̃_ij, ∑_j."""
+    over = {"msup": 0, "mover": 0}.get(tag, 1)  # which one is above
     found = base
     for place, script in enumerate(scripts):
         script = script.strip()
@@ -68,6 +68,6 @@ def _scripts(tag, base, *scripts):
 
 
 def _held(text, whole=WHOLE):
-    """Return a text, in parentheses if it would not be read as one thing without them."""
+    """Return a text, in parentheses if it needs them to be read as one unit."""
     text = text.strip()
     return text if whole.fullmatch(text) else f"({text})"

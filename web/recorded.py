@@ -1,6 +1,6 @@
-"""Recorded settings: where the sliders of a FlashPlayer can ask for few, the page has the answers of Python.
+"""Recorded settings: if the sliders of a FlashPlayer have few settings, the page has Python's answer to each.
 
-The numbers of all settings are few different ones, so they are kept once, and each setting has their places.
+All settings together have few different numbers, so these are stored once, and each setting has indices into them.
 """
 
 import base64
@@ -18,14 +18,14 @@ ORDERS = ("fa2", "fa1")
 
 
 class Record(NamedTuple):
-    """The recorded settings of a player. name: of the file, by what is in it; text: the script."""
+    """The recorded settings of a player. name: of the file, made from its content; text: the script."""
 
     name: str
     text: str
 
 
 def of(player):
-    """Return the Record of a player, or None where the page could ask for more, or for another kind of answer."""
+    """Return the Record of a player, or None if the page could ask for more, or for a different kind of answer."""
     frames = getattr(player, "frames", {})
     if not {*NAMES} <= {*frames.get("controls", ())} or frames["learner"]:
         return None
@@ -51,7 +51,7 @@ def of(player):
 
 
 def _choices(frames):
-    """Return what each of NAMES can be on the page."""
+    """Return the values that each of NAMES can have on the page."""
     blocks = [range(low, high + 1) for low, high in (frames["ranges"][name] for name in ("B_r", "B_c"))]
     return [*blocks, (False, True), ORDERS]
 
@@ -64,7 +64,7 @@ def _answer(player, setting):
 
 
 def alone(frames):
-    """Return frames without their numbers, and with no control but those that are recorded."""
+    """Return frames without their numbers, and with only those controls that are recorded."""
     return {name: value for name, value in frames.items() if name != "buffer"} | {"controls": [*NAMES]}
 
 

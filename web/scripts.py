@@ -1,7 +1,7 @@
 """The scripts and style sheets of the widgets, as files that all pages share.
 
-A page that is opened as a file may load scripts, but no modules. So the script of a class, which Python has joined
-from its modules, stands in a function and hands over what it exports.
+A page opened as a file may load scripts, but not modules. So the script of a class, which Python has joined
+from its modules, is wrapped in a function that hands over what it exports.
 """
 
 import importlib
@@ -18,7 +18,7 @@ SHARED = "widgets.css"
 
 
 def classes():
-    """Return {name: class} of all that plays."""
+    """Return {name: class} of all widgets."""
     found = {name: getattr(widgets, name) for name in widgets.__all__}
     return found | {name: getattr(importlib.import_module(place), name) for name, place in ELSEWHERE.items()}
 
@@ -33,13 +33,13 @@ def files():
 
 
 def classic(name, module):
-    """Return a script without imports that does what a module does, and keeps its export under this name."""
+    """Return a script that does what a module without imports does, and stores its export under this name."""
     if module.count(EXPORT) != 1:
-        raise ValueError(f"the script of {name} has not one export default, which a page could take")
+        raise ValueError(f"the script of {name} must have exactly one export default, which a page takes")
     text = "\n".join(line for line in module.replace(EXPORT, "\nreturn ").splitlines() if not is_comment(line))
     return f'"use strict";\nflashSite.widgets.{name} = (() => {{\n{text}\n}})();\n'
 
 
 def is_comment(line):
-    """Return whether a line is a comment alone, which only weighs on a page."""
+    """Return whether a line is only a comment, which a page does not need."""
     return line.lstrip().startswith("// ")

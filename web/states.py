@@ -1,8 +1,8 @@
-"""What the widgets of a chapter hold, and what its cards ask.
+"""The states of the widgets of a chapter, and the questions of its cards.
 
-A stored notebook has pictures of its widgets, not what they play. So the few cells that a widget is made of are
-run here, and no others: they are found by the names that they give and take. What they make must be, in words,
-what the notebook has stored.
+A stored notebook has pictures of its widgets, not what they play. So the few cells that make a widget are run
+here, and no others: they are found by the names that they define and use. The text of the result must be the one
+that the notebook has stored.
 """
 
 import ast
@@ -19,21 +19,21 @@ from flashlib import widgets
 from web import recorded
 from web.live.inside import needs
 
-OTHERS = ("script", "layout", "tabbable", "tooltip")  # of its traits: a file, and what only Jupyter uses
-NAMES = {*widgets.__all__, "CompilerLab", "predict"}  # what a cell calls that shows something that plays
+OTHERS = ("script", "layout", "tabbable", "tooltip")  # its traits that are a file, or that only Jupyter uses
+NAMES = {*widgets.__all__, "CompilerLab", "predict"}  # what a cell that shows a widget calls
 
 
 def shows(source):
-    """Return whether the cell may end in something that plays."""
+    """Return whether the cell may end in a widget or a card."""
     tree = ast.parse(source)
     called = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in ast.walk(tree)}
     return bool(called & NAMES)
 
 
 def of_chapter(cells, folder, keep=lambda record: None):
-    """Return {id of a cell: what the page is told that it shows} of the cells of a chapter, run in `folder`.
+    """Return {id of a cell: what it shows, for the page} for the cells of a chapter, run in `folder`.
 
-    keep: called with each Record of the settings of a widget.
+    keep: called with the Record of each widget's settings.
     """
     code = [cell for cell in cells if cell.cell_type == "code"]
     names = needs.all_names([cell.source for cell in code])
@@ -48,7 +48,7 @@ def of_chapter(cells, folder, keep=lambda record: None):
         ran.add(number)
         if hasattr(shown, "_esm"):
             _compare(cell, repr(shown))
-            found[cell.id] = told(shown)
+            found[cell.id] = for_page(shown)
             if record := recorded.of(shown):
                 keep(record)
                 found[cell.id]["record"] = {"name": record.name, "settings": recorded.NAMES}
@@ -56,7 +56,7 @@ def of_chapter(cells, folder, keep=lambda record: None):
 
 
 def _run(source, space, folder):
-    """Run a cell without its words and pictures; return the value that it ends in, or None."""
+    """Run a cell without its output and pictures; return the value of its last expression, or None."""
     tree = ast.parse(source)
     last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
     name = f"<cell {hash(source)}>"
@@ -78,8 +78,8 @@ def _compare(cell, words):
         raise ValueError(f"cell {cell.id} shows {words!r} here, but its notebook has {stored}: run make notebooks")
 
 
-def told(widget):
-    """Return what a page is told of a widget: its class, and its state less the scripts, which are files."""
+def for_page(widget):
+    """Return what a page needs of a widget: its class, and its state without the scripts, which are files."""
     data = embed.embed_data(views=[widget], drop_defaults=False)
     model = data["manager_state"]["state"][widget.model_id]
     ours = {

@@ -6,12 +6,11 @@ if causal. MB are the most that a call holds beyond its inputs and outputs.
 
 A record has `rows`, those sizes; `more`, other d, and heads that share K and V; for the forward pass also `short`
 and `calls`, see `flashlib.bench.short_sequences`. Each row lists our compiled kernels in `kernels`, see
-`flashlib.bench.common.records`. A peer that cannot take a size has None there.
+`flashlib.bench.common.records`. A peer that does not support a size has None there.
 """
 
 import argparse
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterable
 
@@ -21,23 +20,8 @@ from flashlib.bench import cpu, short_sequences
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.peers import BACKWARD_PEERS, PEERS
 from flashlib.bench.common.problem import Size, measure
+from flashlib.bench.common.sizes import MORE, QUICK, SIZES
 
-TOKENS, WIDTH = 16384, 2048
-LENGTHS = (1024, 4096, 16384)
-QUICK = 4096
-
-
-def usual(d: int, causal: bool, N: int) -> Size:
-    return Size(TOKENS // N, WIDTH // d, WIDTH // d, N, d, causal)
-
-
-SIZES = [usual(*size) for size in itertools.product((64, 128), (False, True), LENGTHS)]
-MORE = [
-    Size(TOKENS // QUICK, H_q, H_k, QUICK, d, causal)
-    for (d, H_q, H_k), causal in itertools.product(
-        ((80, 26, 26), (96, 21, 21), (256, 8, 8), (128, 32, 8)), (False, True)
-    )
-]
 FORWARD = {"forward": {}}
 BACKWARD = {"backward_dkv": {}, "backward_dq": {}, "backward_fused": {}}
 
@@ -100,7 +84,7 @@ def main() -> None:
 
 
 def summary(rows: list[dict]) -> str:
-    """Return geometric means of the speed over SDPA's flash, and the memory that is held."""
+    """Return the geometric means of the speed relative to SDPA's flash, and the memory in use."""
     lines = []
     for name in ("ours", "ours_fused", "sdpa_cudnn", "flex"):
         ratios = [ratio(row, name) for row in rows if row["tflops"].get(name)]

@@ -1,15 +1,15 @@
-"""Time the ladder of the backward pass on one GPU in one run: from autograd to the tuned passes, idea by idea.
+"""Time the ladder of the backward pass on one GPU in one run: from autograd to the tuned passes.
 
     python -m flashlib.bench.backward_ladder --out notebooks/data/h200_backward_ladder.json
 
 dQ, dK and dV in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. The forward pass runs once and is not timed.
-Gradients of one head are verified before each timing. Rungs b4 to b6 try several launch options, b5 and b6
-start from the fastest of the rung before; the fastest is marked. TFLOP/s count five matrix products, whatever is
-computed.
+Gradients of one head are verified before each timing. Rungs b4 to b6 try several launch options; b5 and b6 start
+from the fastest options of the previous rung. The fastest is marked. TFLOP/s count five matrix products, however
+many are computed.
 
-After the ladder and the peers, each pass is timed by itself, as it is and with one of its ideas taken back. What
-both passes need of each row is computed once and not timed. Here TFLOP/s count the products of that pass: four for
-dK and dV, and three for dQ. Both compute S and dP, so together they have seven products and not five.
+After the ladder and the peers, each pass is timed alone, as it is and without one of its ideas. What both passes
+need for each row is computed once and not timed. Here TFLOP/s count the products of that pass: four for dK and dV,
+and three for dQ. Both compute S and dP, so together they have seven products and not five.
 """
 
 import copy
@@ -32,7 +32,7 @@ STAGES = (2, 3)
 
 
 class Problem(ladder.Problem):
-    """One size, its gradients, and what the forward pass kept.
+    """One size, its gradients, and what the forward pass saved.
 
     A rung's run(problem, **options) returns the function that is timed; what it does before that is not timed.
     """
@@ -59,7 +59,7 @@ class Problem(ladder.Problem):
 
 
 def peer(name: str) -> Callable:
-    """Return the run of a peer, by autograd. It chooses its tiles itself; its options only record them."""
+    """Return the run of a peer through autograd. It chooses its own tiles; the options only record them."""
 
     return lambda problem, **_: problem.run(BACKWARD_PEERS[name])
 
@@ -76,7 +76,7 @@ def kernel(**fixed: object) -> Callable:
 
 
 def one_pass(name: str, **switches: bool) -> Callable:
-    """Return the run of a pass of `kernels.ablations.backward` with these switches."""
+    """Return the run of one pass of `kernels.ablations.backward` with these switches."""
 
     def run(problem, **options):
         ideas = kernels("ablations.backward")
@@ -108,7 +108,7 @@ def chosen_fused(problem: Problem, tried: list[dict]) -> list[dict]:
 
 
 def of_its_own(problem: Problem, tried: list[dict]) -> list[dict]:
-    """The tuned tile of the pass that this problem is for."""
+    """The tuned tile of the pass that this problem times."""
     return [dict(zip(SMALL, getattr(_tuned(problem), problem.row["pass"]), strict=True))]
 
 
@@ -128,7 +128,7 @@ def tiled(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
 
 
 def tiled_alike(problem: Problem, dkv: list[int], dq: list[int]) -> Traffic | None:
-    """The closed form knows one tile for both passes."""
+    """The closed form assumes the same tile in both passes."""
     return tiled(problem, *dkv[:2]) if dkv[:2] == dq[:2] else None
 
 

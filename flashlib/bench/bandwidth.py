@@ -1,4 +1,4 @@
-"""Measure the bandwidth of a GPU's memories: reads that its L2 cache serves, and a copy in DRAM."""
+"""Measure the bandwidth of a GPU's memories: reads from its L2 cache, and a copy within DRAM."""
 
 import torch
 
@@ -9,16 +9,16 @@ import triton.language as tl  # isort: skip
 
 from flashlib.bench.common import harness
 
-TILE, WARPS = 4096, 8  # numbers of 4 bytes that a program reads at a time
-PROGRAMS = 8  # on each multiprocessor: with 8 warps each, as many as have room
-TIMES = 200  # each number is read this often; only the first time it comes from DRAM
+TILE, WARPS = 4096, 8  # 4-byte numbers that a program reads at a time
+PROGRAMS = 8  # on each multiprocessor: as many as fit, with 8 warps each
+TIMES = 200  # how often each number is read; only the first read goes to DRAM
 LARGE = 2 * 10**9  # bytes to copy
 
 
 def l2_read() -> tuple[int, float]:
     """Return how many bytes were read from the L2 cache, and in how many milliseconds.
 
-    The tensor takes two fifths of the cache: an H200 keeps what all multiprocessors read in both its halves.
+    The tensor takes two fifths of the cache, because an H200 keeps what all multiprocessors read in both halves.
     """
     gpu = torch.cuda.get_device_properties(torch.cuda.current_device())
     X = numbers(gpu.L2_cache_size * 2 // 5 // (4 * TILE))
@@ -37,14 +37,14 @@ def numbers(n_tiles: int, device: str = "cuda") -> torch.Tensor:
 
 
 def read(X: torch.Tensor, sums: torch.Tensor, times: int) -> torch.Tensor:
-    """Let every program sum up its share of `times` passes over X, tile by tile; return the sums."""
+    """Let every program sum its share of `times` passes over X, tile by tile, and return the sums."""
     n_tiles = len(X) // TILE
     _read[(len(sums),)](X, sums, n_tiles, n_tiles * times, TILE=TILE, num_warps=WARPS)
     return sums
 
 
 def check(what: str, sums: torch.Tensor, X: torch.Tensor, times: int) -> None:
-    """Raise AssertionError unless each number was read this often."""
+    """Raise AssertionError unless each number was read this many times."""
     given, expected = sums.double().sum().item(), times * X.double().sum().item()
     if given != expected:
         raise AssertionError(f"{what} are wrong: the sum is {given:.0f}, and should be {expected:.0f}")
@@ -55,7 +55,7 @@ def _read(X_ptr, Sum_ptr, n_tiles, n_reads, TILE: tl.constexpr):
     acc = tl.zeros((TILE,), tl.float32)
     for k in range(tl.program_id(0), n_reads, tl.num_programs(0)):
         offs = k % n_tiles * TILE + tl.arange(0, TILE)
-        acc += tl.load(X_ptr + offs, cache_modifier=".cg")  # not by way of the L1 cache
+        acc += tl.load(X_ptr + offs, cache_modifier=".cg")  # bypasses the L1 cache
     tl.store(Sum_ptr + tl.program_id(0), tl.sum(acc))
 
 

@@ -1,4 +1,4 @@
-"""The variants that `flashlib.bench.variants` times, in the form each competitor takes."""
+"""The variants that `flashlib.bench.variants` times, in the form that each competitor expects."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ BLOCK = 128
 
 
 class Case(NamedTuple):
-    """One variant, in the form each of the three takes.
+    """One variant, in the form that each of the three expects.
 
     mask(N, H): our mask. flex_mask(N, H, device), flex_score(N, H, device): FlexAttention's functions; the
     second may be None. numbers(N, H, device): what SDPA adds to scores; None if it cannot.
@@ -29,7 +29,7 @@ class Case(NamedTuple):
 
 
 def lengths(N: int) -> np.ndarray:
-    """Return lengths of documents that fill N tokens: log-normal, mean 1000, the last one cut off."""
+    """Return the lengths of documents that fill N tokens: log-normal with mean 1000, the last one cut off."""
     rng = np.random.default_rng(N)
     sigma = 1.0
     drawn = np.maximum(rng.lognormal(math.log(1000) - sigma**2 / 2, sigma, size=N), 1).astype(int)
@@ -43,7 +43,7 @@ def ids(N: int) -> np.ndarray:
 
 
 def table(N: int, share: float) -> np.ndarray:
-    """Return a random table of blocks: this share of them is seen, and all on the diagonal."""
+    """Return a random table of blocks, in which this share of the blocks is seen, and all on the diagonal."""
     T = N // BLOCK
     return (np.random.default_rng(N).random((T, T)) < share) | np.eye(T, dtype=bool)
 
@@ -59,7 +59,7 @@ def window(W: int) -> Case:
 
 
 def numbers_of(mask: Callable[..., masks.Mask]) -> Callable:
-    """Return a function that makes SDPA's numbers from a mask: 0 where a score is seen, -inf elsewhere."""
+    """Return a function that makes SDPA's additive mask from a mask: 0 where a score is seen, -inf elsewhere."""
 
     def numbers(N, H, device):
         r, c = torch.arange(N, device=device)[:, None], torch.arange(N, device=device)
@@ -106,8 +106,9 @@ def _softcap(N, H, device):
 
 
 def _every_fourth(N, H=None):
-    """Return a mask without intervals and without whole tiles, given as a function of rows and keys."""
-    return masks.from_function(lambda r, c: (c <= r) & ((r - c) % 4 == 0))
+    """Return a mask without intervals and without whole tiles, given as a table of scores."""
+    r, c = np.ogrid[:N, :N]
+    return masks.dense((c <= r) & ((r - c) % 4 == 0))
 
 
 def _flex_every_fourth(N, H, device):

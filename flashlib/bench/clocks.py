@@ -1,11 +1,11 @@
-"""Measure the units of a Hopper multiprocessor, each alone, for the model of chapter 13.
+"""Measure each unit of a Hopper multiprocessor alone, for the model in chapter 13.
 
     python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json
 
-A record has `rows`: what was measured ("what", and "beside" what), for which d and keys of a tile, and `clocks` of
-the multiprocessor, the median of `runs`; `bytes` a clock for copies. `ghz`: the clock itself, read beside time, of
-an idle GPU, and beside matrix products, reads from the L2 cache and our Hopper kernel; the median, and each
-sample. Nothing here was chosen to fit a timeline of the ladder.
+A record has `rows`: what was measured ("what", and "beside" what else was running), for which d and how many keys
+a tile, and `clocks` of the multiprocessor, the median of `runs`; for copies, `bytes` per clock. `ghz` is the clock
+rate: of an idle GPU, and during matrix products, reads from the L2 cache and our Hopper kernel; it has the median
+and every sample. Nothing here was chosen to fit a timeline of the ladder.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from flashlib.bench.common import harness
 
 RUNS = 5  # of each measurement
 SHAPES = [(d, B_c) for d in (128, 64) for B_c in (64, 128)]
-IN_CACHE = 600  # tiles that all multiprocessors copy: up to 20 MB, which stay in the L2 cache
-FIRST = 12  # tiles of 64 rows that a producer asks for at once
+IN_CACHE = 600  # tiles that all multiprocessors copy: up to 20 MB, which fit in the L2 cache
+FIRST = 12  # tiles of 64 rows that a producer requests at once
 
 
 def rows() -> Iterator[dict]:
     """Yield a row for each measurement."""
-    from flashlib.bench import units  # only when called: Triton may not be installed
+    from flashlib.bench import hopper_units  # only when called: Triton may not be installed
 
     sms = torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
     softmax, under, product = ("softmaxes", 0), ("softmaxes", 1), ("products", 1)
@@ -43,36 +43,38 @@ def rows() -> Iterator[dict]:
     ]
     for d, B_c in SHAPES:
         for what, beside, first, second in groups:
-            one = functools.partial(units.group, first, second, d=d, B_c=B_c)
+            one = functools.partial(hopper_units.group, first, second, d=d, B_c=B_c)
             yield row(what, one, beside=beside, d=d, B_c=B_c)
-        stream = functools.partial(units.stream, d, B_c, programs=sms, n_tiles=IN_CACHE)
+        stream = functools.partial(hopper_units.stream, d, B_c, programs=sms, n_tiles=IN_CACHE)
         yield row("copies", stream, "bytes", beside="all multiprocessors", d=d, B_c=B_c)
-    yield row("turn", units.turn)
+    yield row("turn", hopper_units.turn)
     for d in (128, 64):
         for what in ("asked", "read"):
 
             def of_output(d=d, what=what):
-                return units.output(d)[what]
+                return hopper_units.output(d)[what]
 
             yield row(f"output {what}", of_output, d=d)
     for what in ("asked", "seen"):
         for n in range(FIRST):
 
             def of_tile(what=what, n=n):
-                return units.beginning(128, units.ROWS, programs=sms, n=FIRST)[what][n]
+                return hopper_units.beginning(128, hopper_units.ROWS, programs=sms, n=FIRST)[what][n]
 
-            yield row(f"first tile {n} {what}", of_tile, beside="all multiprocessors", d=128, B_c=units.ROWS)
+            yield row(
+                f"first tile {n} {what}", of_tile, beside="all multiprocessors", d=128, B_c=hopper_units.ROWS
+            )
 
 
 def row(what: str, measure: Callable[[], float], unit: str = "clocks", **of: object) -> dict:
-    """Return what RUNS measurements gave, after one that does not count."""
+    """Return the results of RUNS measurements, after one that is discarded."""
     measure()
     runs = [round(measure(), 1) for _ in range(RUNS)]
     return {"what": what, **of, unit: median(runs), "runs": runs}
 
 
 def works() -> dict[str, Callable[[], object]]:
-    """Return what the clock is read beside, by name: a function that keeps the GPU busy for a while."""
+    """Return the kinds of work during which the clock is read, by name: functions that keep the GPU busy."""
     from flashlib.kernels.hopper import forward
 
     A, B = (torch.randn(8192, 8192, dtype=torch.bfloat16, device="cuda") for _ in range(2))
@@ -95,15 +97,15 @@ def works() -> dict[str, Callable[[], object]]:
 
 
 def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
-    """Return the clock of a multiprocessor while work() runs on the others, in GHz: one sample after the other."""
-    from flashlib.bench import units
+    """Return samples of a multiprocessor's clock rate in GHz while work() runs on the others."""
+    from flashlib.bench import hopper_units
 
     for _ in range(5):
         work()
     torch.cuda.synchronize()
     beside, done = torch.cuda.Stream(), torch.cuda.Event()
     with torch.cuda.stream(beside):
-        found = units.watch(ms)
+        found = hopper_units.watch(ms)
         done.record()
     while not done.query():
         for _ in range(8):
@@ -115,10 +117,10 @@ def ghz(work: Callable[[], object], ms: float = 60) -> list[float]:
 
 
 def sources() -> dict[str, str]:
-    """Return a hash of the syntax of the kernels that are timed; see `timelines.hash_of`."""
-    from flashlib.bench import units
+    """Return a hash of the syntax of the timed kernels; see `timelines.hash_of`."""
+    from flashlib.bench import hopper_units
 
-    return {"units": timelines.hash_of(inspect.getsource(units))}
+    return {"units": timelines.hash_of(inspect.getsource(hopper_units))}
 
 
 def main() -> None:

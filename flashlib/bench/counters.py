@@ -1,12 +1,13 @@
-"""Count with Nsight Compute the bytes that a GPU's memories move for one call of each attention, and record them.
+"""Count, with Nsight Compute, the bytes that a GPU's memories move in one call of each attention.
 
     python -m flashlib.bench.counters --out notebooks/data/h200_counters.json
 
-Three places are read. At the SMs: what arrives from the L2 cache and what leaves for it. In the L2 cache: what
-the SMs request, where one answer may go to several. At DRAM: what HBM delivers and takes. Registers that spill to
-local memory, because a tile is too large for them, are also counted separately: their stores leave the SM. Each
-call is counted twice: with the caches emptied before every kernel ("cold"), and with the caches as earlier kernels
-and the profiler leave them ("warm"). Needs a CUDA device, `ncu` on the path, and permission to read the counters.
+Bytes are counted in three places. At the SMs: what comes from the L2 cache and what goes to it. In the L2 cache:
+what the SMs request, where one answer may serve several of them. At DRAM: what HBM reads and writes. Registers
+that spill to local memory, because a tile is too large for them, are also counted separately: their stores leave
+the SM. Each call is counted twice: with the caches emptied before every kernel ("cold"), and with the caches as
+earlier kernels and the profiler leave them ("warm"). Needs a CUDA device, `ncu` on the path, and permission to
+read the counters.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from flashlib.bench.common import harness
 from flashlib.bench.common.problem import Problem, Size
 from flashlib.types import Traffic
 
-HEADS = 16  # of one sequence: enough row blocks for all SMs, so that no backend splits K and V
+HEADS = 16  # of one sequence: enough row blocks for all SMs, or a backend might split K and V
 DTYPE = "float16"
 METRICS = {  # (metric of ncu, bytes of its unit)
     "sm_read": ("l1tex__m_xbar2l1tex_read_bytes.sum", 1),
@@ -78,7 +79,7 @@ class Call(NamedTuple):
             return scaled_dot_product_attention(Q, K, V, is_causal=self.causal)
 
     def closed_form(self) -> Traffic | None:
-        """Return the bytes that all heads move by `cost`, or None where it has no formula."""
+        """Return the bytes that all heads move according to `cost`, or None where it has no formula."""
         if self.name == "standard":
             head = cost.standard_traffic(self.N, self.N, self.d, dtype=DTYPE)
         elif self.name == "ours":
@@ -100,14 +101,14 @@ CALLS = [
 
 
 def standard(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
-    """Standard attention in three kernels that touch S and P, as `naive.attention`; a fourth scales Q."""
+    """Standard attention in three kernels that touch S and P, as in `naive.attention`; a fourth scales Q."""
     S = (Q * (1 / math.sqrt(Q.shape[-1]))) @ K.mT
     P = S.softmax(dim=-1)
     return P @ V
 
 
 def run_under_profiler() -> None:
-    """Verify each call, which warms it up, and run it once more between marks; ncu watches this process."""
+    """Verify each call, which also warms it up, and run it once more between marks; ncu watches this process."""
     torch.manual_seed(0)
     for call in CALLS:
         size = Size(1, HEADS, HEADS, call.N, call.d, call.causal)
@@ -152,7 +153,7 @@ def parse(text: str) -> dict[str, list[dict]]:
 
 
 def total(kernels: list[dict], place: str, ways: Iterable[str] = ("read", "written")) -> int:
-    """Return the bytes that a list of kernels, as recorded, moved at one of PLACES."""
+    """Return the bytes that recorded kernels moved at one of PLACES."""
     return sum(kernel[f"{place}_{way}"] for kernel in kernels for way in ways)
 
 

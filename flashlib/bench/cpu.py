@@ -2,10 +2,10 @@
 
     python -m flashlib.bench.cpu --out run.json
 
-Every result is verified before it is timed. Plain NumPy is the usual three lines, `plain` in this file. Both run
-with one thread: NumPy uses more for matrix products only, and how well depends on the library it was built
-with. Time is the median of several runs, taken by turns, and `system_ms` of it was spent in the operating system,
-most of that for fresh memory. Memory is the most that NumPy held at once, without Q, K and V.
+Every result is verified before it is timed. Plain NumPy is the usual three lines, `plain` in this file. Both use
+one thread, since NumPy would use more for matrix products only, and how well depends on the library that it was
+built with. Time is the median of several runs, taken in turns; `system_ms` of it was spent in the operating
+system, mostly to provide fresh memory. Memory is the peak that NumPy held, without Q, K and V.
 """
 
 import argparse
@@ -27,7 +27,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB
 
 
 def plain(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool) -> np.ndarray:
-    """Attention as one writes it in NumPy: the scores, their softmax, the weighted sum."""
+    """Attention as it is usually written in NumPy: the scores, their softmax, the weighted sum."""
     S = Q @ K.T * D**-0.5
     if causal:
         S = np.where(np.tri(len(Q), len(K), dtype=bool), S, -np.inf)
@@ -37,7 +37,7 @@ def plain(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool) -> np.ndarr
 
 
 def exact(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool, rows: int = 1024) -> np.ndarray:
-    """Return O in fp64, some rows at a time: all scores of the longest sequence would take gigabytes."""
+    """Return O in fp64, a few rows at a time: all scores of the longest sequence would take gigabytes."""
     Q, K, V = (X.astype(np.float64) for X in (Q, K, V))
     parts = []
     for r in range(0, len(Q), rows):
@@ -47,7 +47,7 @@ def exact(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool, rows: int =
 
 
 def milliseconds(run: Callable[[], object]) -> tuple[float, float]:
-    """Return the time of run(), and how much of it was spent in the operating system."""
+    """Return the time of run(), and how much of that was spent in the operating system."""
     start, system = time.perf_counter(), os.times().system
     run()
     return 1e3 * (time.perf_counter() - start), 1e3 * (os.times().system - system)
@@ -90,11 +90,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="N up to 2048 only: some ten seconds")
     args = parser.parse_args()
     one_thread = dict.fromkeys(THREADS, "1")
-    if not one_thread.items() <= os.environ.items():  # they are read once, when NumPy is loaded
+    if not one_thread.items() <= os.environ.items():  # NumPy reads them once, when it is loaded
         command = [sys.executable, "-m", "flashlib.bench.cpu", *sys.argv[1:]]
         sys.exit(subprocess.call(command, env={**os.environ, **one_thread}))
 
-    from flashlib.bench.common import harness  # it imports torch, which the first process has no use for
+    from flashlib.bench.common import harness  # it imports torch, which the first process does not need
 
     record = {**harness.cpu_environment(), "threads": 1, "dtype": "float32", "d": D, "rows": []}
     print(", ".join(f"{key} {value}" for key, value in record.items() if key != "rows"))

@@ -3,7 +3,7 @@
     python -m flashlib.bench.decode --out notebooks/data/h200_decode.json
 
 One new query a sequence, d = 128, bf16. Each result is verified on the last head of the last sequence, then timed
-in a CUDA graph that goes through several caches, so that none is found in the L2 cache.
+in a CUDA graph that goes through several caches, so that none of them is in the L2 cache.
 
     rows     us: microseconds of a call; "ours", "ours_last" (one kernel, the last program merges) and "sdpa", the
              backend that torch chooses; bytes: of K and V, and scales, that a call reads; share: bytes a second
@@ -34,14 +34,14 @@ from flashlib.cache import Pages, storage
 from flashlib.lm import rotary
 
 D = 128
-COLD = 4 * 10**8  # bytes of caches to go through, many times what an L2 cache holds
-REPLAYS = 20  # of a graph, at least: a call of some microseconds is shorter than what surrounds it
+COLD = 4 * 10**8  # bytes of caches to go through: many times the size of an L2 cache
+REPLAYS = 20  # of a graph, at least: a call takes a few microseconds, less than what surrounds it
 LONG = 32768
-FILLED = (0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)  # programs for each multiprocessor, in a sweep
+FILLED = (0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)  # programs on each multiprocessor, in a sweep
 
 
 class Size(NamedTuple):
-    """page: tokens of a page, 0 for a contiguous cache. lengths: of each sequence, None if all have N tokens."""
+    """page: tokens in a page, 0 for a contiguous cache. lengths: of each sequence, None if all have N tokens."""
 
     B: int
     H_q: int
@@ -85,7 +85,7 @@ SIZES = [
 
 
 class Problem:
-    """Queries and caches of one size: so many caches that none of them is found in the L2 cache."""
+    """Queries and caches of one size: so many caches that none of them is still in the L2 cache."""
 
     def __init__(self, size: Size, device: str = "cuda", cold: int = COLD) -> None:
         self.size, self.device = size, device
@@ -114,12 +114,12 @@ class Problem:
         return {"K": K, "V": V, "k_scale": k_scale, "v_scale": v_scale}
 
     def run(self, attention: Callable) -> Callable:
-        """Return what is timed: attention(Q, **cache) over one cache after the other."""
+        """Return the function that is timed: attention(Q, **cache) over one cache after another."""
         turns = itertools.cycle(self.caches)
         return lambda: attention(self.Q, **next(turns))
 
     def verify(self, name: str, attention: Callable, which: int = 0) -> None:
-        """Raise AssertionError unless attention over one of the caches is right for the last head."""
+        """Raise AssertionError unless attention over one of the caches is correct for the last head."""
         cache, size = self.caches[which], self.size
         group, n = size.H_q // size.H_k, int(self.lengths[-1])
         K, V = (self._of_last(cache, X, n) for X in "KV")
@@ -154,7 +154,7 @@ def sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tenso
 
 
 def peers(size: Size) -> dict[str, Callable]:
-    """Return the attentions that take a size: SDPA takes neither pages nor fp8 nor lengths."""
+    """Return the attentions that support a size: SDPA supports neither pages nor fp8 nor lengths."""
     attentions: dict[str, Callable] = {"ours": ours}
     if not size.fp8:
         attentions["ours_last"] = ours_last
@@ -192,7 +192,7 @@ def _plan(problem):
 
 
 def parts_of(problem: Problem) -> int:
-    """Return into how many parts ours splits each sequence by itself."""
+    """Return the number of parts into which ours splits each sequence by default."""
     return _plan(problem).partial.sizes[-2] // problem.size.B
 
 
@@ -201,7 +201,7 @@ def share(n: int, us: dict[str, float], copy_gbs: float) -> dict[str, float]:
 
 
 def by_parts(size: Size, device: str = "cuda", cold: int = COLD) -> list[dict]:
-    """Return rows of ours by the number of parts."""
+    """Return rows for ours, one for each number of parts."""
     problem, rows = Problem(size, device, cold), []
     for parts in (1, 2, 4, 8, 16, 24, 33, 40, 48, 64, 96, 128):
         attention = functools.partial(ours, parts=parts)
@@ -213,9 +213,9 @@ def by_parts(size: Size, device: str = "cuda", cold: int = COLD) -> list[dict]:
 
 
 def sweep(case: str, size: Size, multiprocessors: int, device: str = "cuda", cold: int = COLD) -> dict:
-    """Return the row of one size by n, the parts of a sequence, each verified before it is timed.
+    """Return the row of one size: times by n, the parts of a sequence, each verified first.
 
-    tiles, heads, places, ragged: what `splits.chosen` was asked for.
+    tiles, heads, places, ragged: the arguments passed to `splits.chosen`.
     """
     problem = Problem(size, device, cold)
     launch = _plan(problem).partial
@@ -257,14 +257,14 @@ def with_a_prompt(
 
 
 def _shared(table, n):
-    """Return the table in which all sequences begin with the first n pages of the first."""
+    """Return the table in which all sequences begin with the first n pages of the first sequence."""
     return torch.cat([table[:1, :n].expand(len(table), -1), table[:, n:]], dim=1).contiguous()
 
 
 def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> dict:
-    """Return the CPU's time for a step: append the new token, rotate its query, attend.
+    """Return the CPU time of a step: append the new token, rotate its query, attend.
 
-    contiguous, sdpa: for attention over a contiguous cache, by ours and SDPA.
+    contiguous, sdpa: the same for attention over a contiguous cache, by ours and by SDPA.
     """
     problem = Problem(Size(B, *GQA, N, page), device, cold=0)
     cache, turned = problem.caches[0], rotary.angles(N, D, device=device)
@@ -286,7 +286,7 @@ def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> di
 
 
 def memory(B: int = 256, N: int = 1000) -> list[dict]:
-    """Return bytes of a token and layer for heads and dtypes, and the share of empty rows in a cache."""
+    """Return a token's bytes in a layer for several heads and dtypes, and the share of empty rows in a cache."""
     kinds = {"MHA": (32, 2), "GQA": (8, 2), "MQA": (1, 2), "GQA in fp8": (8, 1)}
     rows = [
         {"case": name, "bytes_per_token": storage.bytes_per_token(H_k, D, itemsize=n, scales=n == 1)}

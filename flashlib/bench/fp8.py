@@ -1,4 +1,4 @@
-"""Time the Hopper kernel in eight bits, and say how wrong it is, beside cuDNN's in e4m3 and in bf16.
+"""Time the Hopper kernel in eight bits and measure its error, beside cuDNN's in e4m3 and in bf16.
 
     python -m flashlib.bench.fp8 --out notebooks/data/h200_fp8.json
 
@@ -34,14 +34,14 @@ SIZES = [
     for N in (4096, 16384)
 ]
 NAMES = ("fp8", "int8", "fp8_whole", "int8_whole", "one_level", "cudnn_fp8", "sdpa_cudnn", "hopper")
-BOUND = {"sdpa_cudnn": 0.02, "hopper": 0.02, "cudnn_fp8": 0.12}  # others 0.07; plain inputs
+BOUND = {"sdpa_cudnn": 0.02, "hopper": 0.02, "cudnn_fp8": 0.12}  # the others reach 0.07; plain inputs
 KINDS = ("plain", "outliers", "channel means", "positive")
 HEADS, LENGTHS = 16, (1024, 4096, 16384)
 LEFT_OUT = {"not rotated": {"rotated": False}, "not centred": {"centred": False}}
 
 
 def ours(small: Any, causal: bool, **changed: Any) -> torch.Tensor:
-    """Return O of the kernel, of what `quantised` made. changed: fields of its tiles."""
+    """Return O of the kernel for the output of `quantised`. changed: fields of its tiles."""
     from flashlib.kernels.hopper import fp8, launch_fp8  # only when called: Triton may not be installed
 
     d = small[0].shape[3]
@@ -62,7 +62,7 @@ def two_level(d: int, causal: bool) -> bool:
 
 
 def exact(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, heads: int) -> torch.Tensor:
-    """Return O of the last heads of the last batch in fp64, (heads, N, d), some rows at a time."""
+    """Return O of the last heads of the last batch in fp64, (heads, N, d), computed a few rows at a time."""
     O = []
     for q, k, v in zip(*(X[-1, -heads:].double() for X in (Q, K, V)), strict=True):
         for start in range(0, len(q), 4096):
@@ -74,13 +74,13 @@ def exact(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, heads
 
 
 def off(O: torch.Tensor, right: torch.Tensor) -> float:
-    """Return rms of the error of O's last heads over rms of what is right."""
+    """Return the rms error of O's last heads, relative to the rms of the correct O."""
     error = O[-1, -len(right) :].double() - right
     return (error.pow(2).mean() / right.pow(2).mean()).sqrt().item()
 
 
 def runs_of(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, right: torch.Tensor) -> dict:
-    """Return the functions that are timed, by name, each verified; all return O, cuDNN's in e4m3."""
+    """Return the functions that are timed, by name, after verifying each; all return O, cuDNN's in e4m3."""
     small, small_int = quantised(Q, K, V), quantised(Q, K, V, qk="int8")
     found: dict[str, Callable] = {
         "fp8": lambda: ours(small, causal),
@@ -112,7 +112,7 @@ def runs_of(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, rig
 
 
 def pass_us(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> dict[str, float]:
-    """Return the time of the pass that quantises in microseconds, as it is and with one idea left out."""
+    """Return the time of the quantising pass in microseconds, as it is and with one idea left out."""
     ways: dict[str, dict[str, Any]] = {"fp8": {}, "int8": {"qk": "int8"}, **LEFT_OUT}
     graphs = {
         name: harness.captured(functools.partial(quantised, Q, K, V, **way), 10) for name, way in ways.items()
@@ -133,8 +133,8 @@ def measure(size: Size) -> dict:
 def inputs(kind: str, N: int, d: int = 128) -> list[torch.Tensor]:
     """Return Q, K and V of HEADS heads.
 
-    outliers: one number in 1,000 is ten times larger; channel means: V has a mean for each channel; positive: all
-    of V are at least 1.
+    outliers: one number in 1,000 is ten times larger; channel means: each channel of V has its own mean; positive:
+    all of V is at least 1.
     """
     given = [torch.randn(1, HEADS, N, d, device="cuda") for _ in "QKV"]
     if kind == "outliers":
@@ -147,7 +147,7 @@ def inputs(kind: str, N: int, d: int = 128) -> list[torch.Tensor]:
 
 
 def errors(kind: str, N: int, causal: bool = False) -> dict:
-    """Return the row of errors of a kind of inputs."""
+    """Return the row of errors for one kind of inputs."""
     Q, K, V = inputs(kind, N)
     right = exact(Q, K, V, causal, HEADS)
     small = quantised(Q, K, V)
@@ -172,7 +172,7 @@ def errors(kind: str, N: int, causal: bool = False) -> dict:
 
 
 def merged(tables: list[list[dict]]) -> list[dict]:
-    """Return one row for each size: that of the first run, with all speeds in `runs`, and medians."""
+    """Return one row for each size: the first run's, with all speeds in `runs`, and medians."""
     rows = []
     for same in zip(*tables, strict=True):
         runs = {name: [row["tflops"][name] for row in same] for name in NAMES}
@@ -183,7 +183,7 @@ def merged(tables: list[list[dict]]) -> list[dict]:
 
 
 def summary(rows: list[dict]) -> str:
-    """Return each speed relative to cuDNN's in e4m3, and what share the pass has of the whole."""
+    """Return each speed relative to cuDNN's in e4m3, and the quantising pass's share of the whole time."""
     lines = []
     for name in NAMES:
         both = [row["tflops"] for row in rows if row["tflops"][name] and row["tflops"]["cudnn_fp8"]]
@@ -232,7 +232,7 @@ def main() -> None:
 
 
 def frontend() -> str | None:
-    """Return the version of cuDNN's frontend, None without it."""
+    """Return the version of cuDNN's frontend, or None if it is not installed."""
     try:
         import cudnn
     except ImportError:

@@ -2,15 +2,14 @@
 
     python -m flashlib.bench.gpt --out notebooks/data/h200_gpt.json
 
-Weights and batches are the same in every run. Each model is verified before it is trained, its logits on the first
-batch against those in fp32; the loss of its first step is compared too. One run with our attention goes to the
-end, and three with SDPA's flash: it adds gradients up in an order that changes, so its runs differ by chance.
-`apart` has the largest distance between the smoothed curves of each two of these four. The others take only the
-first steps by the same schedule, which suffices for time and memory: standard attention, and ours with activation
-checkpointing and in `torch.compile`.
-ms is the median of a step on the GPU's clock, the first ones left out; MB are all that torch held at once.
-The text, in the public domain, is the start of Shakespeare's plays as they stand in data/tinyshakespeare of
-github.com/karpathy/char-rnn.
+Weights and batches are the same in every run. Before training, each model's logits on the first batch are verified
+against those in fp32; the loss of its first step is compared too. One run with our attention is trained to the
+end, and three with SDPA's flash, which adds up gradients in a changing order, so that its runs differ by chance.
+`apart` has the largest distance between the smoothed curves of each pair of these four. The other runs take only
+the first steps of the same schedule, which is enough to measure time and memory: standard attention, and ours with
+activation checkpointing and in `torch.compile`. ms is the median time of a step on the GPU's clock, without the
+first steps; MB is the peak memory that torch held. The text, in the public domain, is the start of Shakespeare's
+plays from data/tinyshakespeare of github.com/karpathy/char-rnn.
 """
 
 import argparse
@@ -46,7 +45,7 @@ def ours(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> tor
 
 
 def checkpointed(model: LM) -> LM:
-    """Keep only what goes into each block; its inside is computed again in the backward pass."""
+    """Save only the input of each block; the inside of the block is recomputed in the backward pass."""
     options: dict = {"use_reentrant": False, "preserve_rng_state": False}  # nothing in a block is random
     for block in model.blocks:
         block.forward = functools.partial(checkpoint, block.forward, **options)
@@ -58,7 +57,7 @@ def compiled(model: torch.nn.Module) -> Callable:
 
 
 class Run(NamedTuple):
-    """A model to train. whole: to the end; else SHORT steps. needed: whether the benchmark fails if it does."""
+    """A model to train. whole: to the end; else for SHORT steps. needed: its failure fails the benchmark."""
 
     name: str
     attention: Callable
@@ -79,7 +78,7 @@ RUNS = [
 
 
 class Problem:
-    """One model and text: its tokens, its first batch, and the logits of standard attention for it.
+    """One model and text: the tokens, the first batch, and the logits of standard attention for it.
 
     exact: in fp32; plain: in bf16.
     """
@@ -103,7 +102,7 @@ class Problem:
 
 
 def train(run: Run, problem: Problem) -> dict:
-    """Return the row of one run. If one that is not needed fails, ms is None and `reason` says why."""
+    """Return the row of one run. If a run that is not needed fails, ms is None and `reason` says why."""
     row = {"run": run.name, "ms": None, "mb": None, "loss": []}
     try:
         return row | verified_and_trained(run, problem)
@@ -132,13 +131,13 @@ def smooth(losses: Sequence[float]) -> np.ndarray:
 
 
 def difference(one: dict, other: dict) -> float:
-    """Return the largest difference between the smoothed losses of two rows, as far as both go."""
+    """Return the largest difference between the smoothed losses of two rows, up to the end of the shorter one."""
     n = min(len(one["loss"]), len(other["loss"]))
     return float(np.abs(smooth(one["loss"][:n]) - smooth(other["loss"][:n])).max())
 
 
 def measure(problem: Problem) -> tuple[list, list]:
-    """Return the rows of all runs, and the distance between each two that were trained to the end."""
+    """Return the rows of all runs, and the distance between each pair that was trained to the end."""
     rows = []
     for run in RUNS:
         with harness.stopwatch(run.name):

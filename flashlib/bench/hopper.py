@@ -3,10 +3,11 @@
     python -m flashlib.bench.hopper --out notebooks/data/h200_hopper.json
 
 A record has `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that share K and V, d = 256,
-longer and ragged sequences, fp16; `calls`, microseconds that the CPU needs for a call. Each of the first two is
-timed as a whole, `--runs` times: a row has the TFLOP/s of each run in `runs`, and their medians in `tflops`.
-They count as there. `error` is the largest error of O against fp64, on the heads that are verified. A peer that
-cannot take a size has None there. A run that is ended early leaves the tables that it had ended.
+longer and ragged sequences, fp16; `calls`, the microseconds of CPU time for a call. Each of the first two tables
+is timed as a whole, `--runs` times: a row has the TFLOP/s of each run in `runs`, and their medians in `tflops`.
+They are counted as in `flashlib.bench`. `error` is the largest error of O against fp64, on the heads that are
+verified. A peer that does not support a size has None there. A run that is interrupted leaves the tables that it
+had completed.
 """
 
 import argparse
@@ -18,9 +19,9 @@ from statistics import geometric_mean, median
 import torch
 
 from flashlib.bench import short_sequences
-from flashlib.bench.__main__ import SIZES
 from flashlib.bench.common import harness, peers, records
 from flashlib.bench.common.problem import Problem, Size
+from flashlib.bench.common.sizes import SIZES
 
 OTHERS = ("ours", "sdpa_flash", "sdpa_cudnn", "fa4")
 NEEDED = ("hopper", "ours")
@@ -56,7 +57,7 @@ def measure(
     """Return TFLOP/s, memory and errors of every peer at one size, each verified before it is timed.
 
     given: {name: function}; PEERS if None. gradients: whether the backward passes are timed; an error is then the
-    largest of dQ, dK and dV. Raises AssertionError if a kernel of ours is wrong.
+    largest of dQ, dK and dV. Raises AssertionError if one of our kernels is wrong.
     """
     given = PEERS if given is None else given
     problem, runs, errors = Problem(size, gradients=gradients, dtype=dtype, device=device), {}, {}
@@ -84,7 +85,7 @@ def measure(
 
 
 def call(size: Size) -> dict:
-    """Return the row of a short call: microseconds of the CPU for each peer, each verified first."""
+    """Return the row of a short call: microseconds of CPU time for each peer, each verified first."""
     problem, runs = Problem(size, whole=True), {}
     for name, peer in PEERS.items():
         run = problem.run(peers.chosen_sdpa if name in peers.BACKENDS else peer)
@@ -99,13 +100,13 @@ def call(size: Size) -> dict:
 
 
 def ratios(rows: list[dict], over: str, dtype: str | None = None) -> list[float]:
-    """Return the speed of the Hopper kernel relative to a peer, for each row that has both."""
+    """Return the speed of the Hopper kernel relative to a peer's, for each row that has both."""
     both = [row["tflops"] for row in rows if row["tflops"].get(over) and dtype in (None, row["dtype"])]
     return [tflops["hopper"] / tflops[over] for tflops in both]
 
 
 def summary(rows: list[dict]) -> str:
-    """Return geometric means and the smallest ratio over each peer, and how the errors compare."""
+    """Return geometric means and the smallest ratio for each peer, and how the errors compare."""
     lines = []
     for name in rows[0]["tflops"]:
         if name != "hopper" and (found := ratios(rows, name)):
@@ -128,7 +129,7 @@ def steps(rows: list[dict]) -> str:
 def timed(
     sizes: Iterable[tuple[Size, torch.dtype]], given: dict[str, Callable] | None = None, gradients: bool = False
 ) -> list[dict]:
-    """Return the rows of one run over (Size, dtype), and print each at once. given, gradients: as in `measure`."""
+    """Return the rows of one run over (Size, dtype), and print each at once. given, gradients: see `measure`."""
     names = [name.removeprefix("hopper_") for name in given or PEERS]
     harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
     rows = []
@@ -141,7 +142,7 @@ def timed(
 
 
 def merged(tables: list[list[dict]]) -> list[dict]:
-    """Return one row for each size from the rows of each run: that of the first, with `runs` and their medians."""
+    """Return one row for each size: the first run's, with `runs` and their medians."""
     rows = []
     for same in zip(*tables, strict=True):
         runs = {name: [row["tflops"][name] for row in same] for name in same[0]["tflops"]}
@@ -154,7 +155,7 @@ def table(
     sizes: Iterable[tuple[Size, torch.dtype]], runs: int, notes: records.Notes,
     given: dict[str, Callable] | None = None,
 ) -> list[dict]:  # fmt: skip
-    """Return the rows of all runs, merged, with notes of what was compiled. sizes, given: as in `timed`."""
+    """Return the rows of all runs, merged, with notes on what was compiled. sizes, given: as in `timed`."""
     rows = merged([timed(sizes, given) for _ in range(runs)])
     for (size, _), row in zip(sizes, rows, strict=True):
         compiled = [name for name in given if row["tflops"][name]] if given else ["hopper_forward"]
@@ -182,7 +183,7 @@ def main() -> None:
                 record[name] = table(sizes, args.runs, notes)
                 harness.say(summary(record[name]))
                 notes.finish()
-            save()  # a table is whole, whatever becomes of the next
+            save()  # this table is complete, whatever happens to the next
     if CALLS:
         with harness.stopwatch("calls"):
             record["calls"] = [call(size) for size in CALLS]

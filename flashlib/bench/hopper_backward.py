@@ -4,9 +4,9 @@
     python -m flashlib.bench.hopper_backward --wide --out notebooks/data/h200_hopper_backward_256.json
 
 dQ, dK and dV, all kernels of a backward pass together. A record has `rows` and `more`, the sizes of `bench.hopper`
-without d = 256; with --wide it has `rows` alone, those of d = 256, for which there are other kernels. Each table
-is timed `--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is
-the largest error of a gradient against fp64. A run that is ended early leaves the tables that it had ended.
+without d = 256; with --wide it has `rows` alone, those of d = 256, which has other kernels. Each table is timed
+`--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is the
+largest error of a gradient against fp64. A run that is interrupted leaves the tables that it had completed.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from collections.abc import Callable
 import torch
 
 from flashlib.bench import hopper
-from flashlib.bench.__main__ import LENGTHS, SIZES, usual
 from flashlib.bench.common import harness, peers, records
+from flashlib.bench.common.sizes import LENGTHS, SIZES, usual_size
 
 MORE = [(size, dtype) for size, dtype in hopper.MORE if size.d < 256]
-WIDE = [usual(256, causal, N) for causal in (False, True) for N in LENGTHS]
+WIDE = [usual_size(256, causal, N) for causal in (False, True) for N in LENGTHS]
 KERNELS = {256: ("hopper_dkv_256", "hopper_dq_256")}  # others: one
 OTHERS = ("ours", "ours_fused", "sdpa_flash", "sdpa_cudnn", "fa4")
 PEERS: dict[str, Callable] = {
@@ -30,7 +30,7 @@ PEERS: dict[str, Callable] = {
 
 
 def table(sizes: list, runs: int, notes: records.Notes) -> list[dict]:
-    """Return the rows of all runs, merged, with notes of what was compiled. sizes: pairs of a Size and a dtype."""
+    """Return the rows of all runs, merged, with notes on what was compiled. sizes: pairs of a Size and a dtype."""
     rows = hopper.merged([hopper.timed(sizes, PEERS, gradients=True) for _ in range(runs)])
     for (size, _), row in zip(sizes, rows, strict=True):
         compiled = KERNELS.get(size.d, ("hopper_backward",))
@@ -60,7 +60,7 @@ def main() -> None:
                 record[name] = table(sizes, args.runs, notes)
                 harness.say(hopper.summary(record[name]))
                 notes.finish()
-            save()  # a table is whole, whatever becomes of the next
+            save()  # this table is complete, whatever happens to the next
 
 
 if __name__ == "__main__":

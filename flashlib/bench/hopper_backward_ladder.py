@@ -18,11 +18,11 @@ from flashlib.bench.common import harness, peers, records
 from flashlib.bench.common.problem import Size
 
 OTHERS = ("sdpa_cudnn",)
-SIZES = [size for size in hopper.RUNG_SIZES if size.d == 128]  # which the rungs take
+SIZES = [size for size in hopper.RUNG_SIZES if size.d == 128]  # that the rungs support
 
 
 def rungs() -> dict[str, Callable]:
-    """Return what is timed: {name of the compiled kernel: peer}, cuDNN after the rungs."""
+    """Return the peers that are timed, {name of the compiled kernel: peer}: the rungs, then cuDNN."""
     from flashlib.kernels.compiler import registry  # only when called: Triton may not be installed
 
     found = {name: kernel for name, kernel in registry.kernels().items() if name.startswith("hopper_backward_")}
@@ -32,7 +32,7 @@ def rungs() -> dict[str, Callable]:
 
 
 def table(runs: int, notes: records.Notes) -> list[dict]:
-    """Return the rows of all runs, merged, with notes of what was compiled."""
+    """Return the rows of all runs, merged, with notes on what was compiled."""
     given = rungs()
     rows = hopper.merged([[timed(size, given) for size in SIZES] for _ in range(runs)])
     for size, row in zip(SIZES, rows, strict=True):

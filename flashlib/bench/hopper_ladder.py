@@ -4,8 +4,8 @@
 
 O in bf16, at the longer ones of the usual sizes. Each result is verified before it is timed, and the whole table
 is timed `--runs` times: a row of `rungs` has the TFLOP/s of each run in `runs`, and their medians in `tflops`.
-`error` is the largest error of O against fp64. A rung that refuses a size has None there. Rungs are frozen, so
-this record need not be made anew when the finished kernel changes.
+`error` is the largest error of O against fp64. A rung that refuses a size has None there. The rungs are frozen, so
+this record stays valid when the finished kernel changes.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from flashlib.bench.common import harness, records
 
 
 def rungs() -> dict[str, Callable]:
-    """Return what is timed: {name of the compiled kernel: peer}."""
+    """Return the peers that are timed: {name of the compiled kernel: peer}."""
     from flashlib.kernels.compiler import registry  # only when called: Triton may not be installed
 
     def peer(kernel):

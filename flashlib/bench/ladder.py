@@ -3,10 +3,10 @@
     python -m flashlib.bench.ladder --out notebooks/data/h200_ladder.json
 
 Forward pass in bf16, N = 4096, B * N = 16384 tokens, H * d = 2048. Each call is verified on one head before it is
-timed. Rungs 6 to 8 try several launch options, 7 and 8 start from the fastest of the rung before; the fastest is
-marked. After the ladder and the peers, kernels without one of FlashAttention-2's three ideas are timed one by one,
-and rung 5 beside them with the same options: a small tile, with which none spills registers on an H200. The last
-part is rung 8 with one wait in each step and with two.
+timed. Rungs 6 to 8 try several launch options; 7 and 8 start from the fastest options of the previous rung. The
+fastest is marked. After the ladder and the peers, kernels that lack one of FlashAttention-2's three ideas are
+timed one by one, next to rung 5 with the same options: a tile so small that none spills registers on an H200. The
+last part is rung 8 with one wait in each step and with two.
 """
 
 import argparse
@@ -22,9 +22,9 @@ from flashlib.bench.common import harness, problem, records
 from flashlib.bench.common.peers import PEERS, kernels
 from flashlib.types import Traffic
 
-DS = 128, 64  # 128 first: what it was compiled to is noted, which takes a while
+DS = 128, 64  # 128 first: recording what it was compiled to takes a while
 TOKENS, WIDTH, N = 16384, 2048, 4096
-FEW_HEADS = 16  # of one long sequence: too few programs for a large GPU, unless rows are parallel
+FEW_HEADS = 16  # of one long sequence: too few programs for a large GPU, unless rows run in parallel
 CEILING = 8192
 SMALL = {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 1}
 TILES = [
@@ -43,7 +43,7 @@ class Problem(problem.Problem):
         self.N, self.d, self.causal = N, d, causal
 
     def compiled(self, row: dict) -> tuple[dict, dict]:
-        """Return what `records` takes for a row: the size, and the kernels with their options."""
+        """Return the arguments of `records` for a row: the size, and the kernels with their options."""
         return self.size.compiled, self.launches(row["rung"], row["options"])
 
     def launches(self, rung: str, options: dict) -> dict:
@@ -52,15 +52,15 @@ class Problem(problem.Problem):
         return {{"r6_tiles": "r5_causal", "r7_stages": "r5_causal"}.get(rung, rung): options}
 
     def ready(self, rung: "Rung", options: dict) -> Callable:
-        """Return what is timed, a function of no arguments."""
+        """Return the function that is timed, which has no arguments."""
         return lambda: rung.run(*self.tensors, self.causal, **options)
 
 
 class Rung(NamedTuple):
-    """What is timed: run(Q, K, V, causal, **options) -> O, called as `Problem.ready` says.
+    """What is timed: run(Q, K, V, causal, **options) -> O, called as `Problem.ready` describes.
 
-    choices(problem, tried): the launch options to try; tried: rows of the rung before, the fastest first.
-    traffic(problem, **options): what one head moves to and from HBM by the closed form; None: not known.
+    choices(problem, tried): the launch options to try; tried: rows of the previous rung, the fastest first.
+    traffic(problem, **options): the bytes that one head moves to and from HBM by the closed form; None if unknown.
     roundings: how often S is rounded before its softmax.
     """
 
@@ -96,7 +96,7 @@ def stages(problem: Problem, tried: list[dict]) -> list[dict]:
 
 
 def again(problem: Problem, tried: list[dict]) -> list[dict]:
-    """The best of the rung before; and smaller tiles, since without pointers more of them fit."""
+    """The best options of the previous rung, and smaller tiles, since more of them fit without pointers."""
     found = [row["options"] for row in tried[:2]]
     return found + [SMALL | {"B_c": c, "num_stages": n} for c, n in ((64, 3), (128, 2))]
 
@@ -161,7 +161,7 @@ WITHOUT = [
 
 
 def time(rung: Rung, problem: Problem, options: dict, part: str) -> dict:
-    """Return the row of one call: verified, then timed. If the GPU or a library cannot, ms is None."""
+    """Return the row of one call: verified, then timed. If the GPU or a library cannot run it, ms is None."""
     row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.row, "options": options}
     row |= {"ms": None, "tflops": None, "flop_per_byte": None}
     traffic = rung.traffic and rung.traffic(problem, **options)
@@ -173,12 +173,12 @@ def time(rung: Rung, problem: Problem, options: dict, part: str) -> dict:
     except Exception as error:  # whatever a compiler, a driver or a library raises
         return row | {"reason": harness.reason(error)}
     problem.verify(f"{rung.name} at {problem.row} with {options}", given, rung.roundings)
-    ms = min(harness.median_ms(run, rep_ms=100) for _ in range(2))  # what else the GPU does can only add
+    ms = min(harness.median_ms(run, rep_ms=100) for _ in range(2))  # other work can only add to the time
     return row | {"ms": round(ms, 4), "tflops": round(problem.flops / ms / 1e9, 1)}
 
 
 def climb(problem: Problem, rungs: Iterable[Rung], part: str, notes: records.Notes | None = None) -> list[dict]:
-    """Return the rows of these rungs, one below the other; `best` marks the fastest of each.
+    """Return the rows of these rungs in their order; `best` marks the fastest of each.
 
     notes: gets the rows that record what was compiled.
     """
@@ -196,7 +196,7 @@ def climb(problem: Problem, rungs: Iterable[Rung], part: str, notes: records.Not
 
 
 def ceiling() -> list:
-    """Return rows of what limits attention: a matrix product, reads that the L2 cache serves, a copy in DRAM."""
+    """Return rows for what limits attention: a matrix product, reads from the L2 cache, a copy within DRAM."""
     from flashlib.bench import bandwidth  # only when called: Triton may not be installed
 
     A, B = (torch.randn(CEILING, CEILING, device="cuda", dtype=torch.bfloat16) for _ in "AB")
@@ -229,7 +229,7 @@ def line(row: dict) -> str:
 
 
 def measure(ds: Iterable[int] = DS, notes: records.Notes | None = None) -> list[dict]:
-    """Return all rows: for each size the ladder, the peers, and FlashAttention-2's ideas one by one."""
+    """Return all rows: for each size the ladder, the peers, and each of FlashAttention-2's ideas."""
     rows = ceiling()
     for row in rows:
         speed = f"{row['gb_per_s']} GB/s" if row["tflops"] is None else f"{row['tflops']} TFLOP/s"

@@ -1,7 +1,7 @@
 """`bench.mine(my_attention)`: a learner's kernel beside ours and others'.
 
-On a GPU each is verified and timed, all in one run. Without one, all are compiled for an H100, and a table shows
-what a thread and a program of each take.
+On a GPU each is verified and timed, all in one run. Without a GPU, all are compiled for an H100, and a table shows
+the resources that a thread and a program of each need.
 """
 
 import inspect
@@ -22,7 +22,7 @@ ROWS, LENGTHS = 2**15, (1024, 4096, 16384)  # of the matrices whose rows become 
 
 @dataclass(frozen=True)
 class Beside:
-    """A table about kernels: its title, the heads of its columns, and its rows."""
+    """A table about kernels: its title, column heads and rows."""
 
     title: str
     heads: tuple[str, ...]
@@ -40,7 +40,7 @@ class Beside:
 
 
 class Kind(NamedTuple):
-    """A kind of function that `mine` takes: its parameters, and what compiles and times one."""
+    """A kind of function that `mine` accepts: its parameters, and how one is compiled and timed."""
 
     parameters: str
     compiled: Callable
@@ -48,16 +48,16 @@ class Kind(NamedTuple):
 
 
 def mine(answer: Callable) -> Beside | Verdict:
-    """Return a table of your function beside ours and others'; for attention on a GPU also show a figure.
+    """Return a table that compares your function with ours and others'; for attention on a GPU also show a figure.
 
     answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or
     my_softmax(X), which returns the softmax of each row of a matrix, or
-    my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C), attention as chapter 14 asks for it, or
-    my_decode(Q, K, V, lengths, table, parts), a step of decoding over pages as chapter 15 does. It must launch
-    kernels of your own. Attention in Gluon is put beside ours for Hopper, and is timed on a Hopper GPU.
-    On a GPU a result with more than twice the error of a plain implementation in the same dtype is not timed.
-    Without a GPU nothing is run: `checks` says whether it is right.
-    Raises TypeError if it is not such a function, and CompileError if the compiler fails.
+    my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C), attention as in chapter 14, or my_decode(Q, K, V, lengths,
+    table, parts), a step of decoding over pages as in chapter 15. It must launch your own kernels. Attention in
+    Gluon is compared with ours for Hopper, and timed on a Hopper GPU. On a GPU, a function whose error is more
+    than twice that of a plain implementation in the same dtype is not timed. Without a GPU nothing is run:
+    `checks` tells you whether it is right. Raises TypeError if it is not such a function, and CompileError if the
+    compiler fails.
     """
     in_gluon = learner_hopper.is_in_gluon(answer)
     kind = KINDS.get(_parameters(answer))
@@ -75,7 +75,7 @@ def mine(answer: Callable) -> Beside | Verdict:
 
 
 def _parameters(answer):
-    """Return how many arguments a function must or may be given by position, 0 for what is not a function."""
+    """Return how many positional arguments a function takes, 0 if it is not a function."""
     try:
         given = inspect.signature(answer).parameters.values()
     except (TypeError, ValueError):
@@ -169,7 +169,7 @@ def _decoding_timed(answer):
 
 
 def _rows(size, yours, *ours):
-    """Return a row for each kernel of yours, and for each of ours."""
+    """Return a row for each of your kernels, and for each of ours."""
     return [
         (size, whose, r.kernel, r.registers, r.spilled, round(r.shared / 1024, 1), r.num_warps, r.programs)
         for whose, r in [*(("yours", report) for report in yours), *(("ours", report) for report in ours)]
@@ -261,7 +261,7 @@ def _softmax_timed(answer):
         exact, plain = X[:64].double().softmax(dim=-1), X[:64].softmax(dim=-1)
 
         def check():
-            # Triton's exp is 2^(x log2(e)), which rounds x once more than torch's.
+            # Triton's exp is 2^(x log2(e)), which rounds x once more than torch's exp.
             harness.verify(f"softmax of rows of {length}", answer(X)[:64], exact, plain, roundings=2)  # noqa: B023
 
         if not harness.works("yours", check, needed=False):

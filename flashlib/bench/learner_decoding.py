@@ -1,7 +1,7 @@
 """A learner's `my_decode` beside ours and PyTorch's attention, for `bench.mine`: compiled, or timed on a GPU.
 
-What is timed is a step as `bench.decode` times it: 32 heads of Q, 8 of K and V, d = 128, bf16, in CUDA graphs that
-go through several caches, so that none is found in the L2 cache.
+A step is timed as in `bench.decode`: 32 heads of Q, 8 of K and V, d = 128, bf16, in CUDA graphs that go through
+several caches, so that none of them is in the L2 cache.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def my_ours(
     Q: "torch.Tensor", K: "torch.Tensor", V: "torch.Tensor", lengths: "torch.Tensor", table: "torch.Tensor",
     parts: int,
 ) -> "tuple[torch.Tensor, torch.Tensor]":  # fmt: skip
-    """Return O and lse of `kernels.decode`, called as a learner's function is."""
+    """Return O and lse of `kernels.decode`, called like a learner's function."""
     from flashlib.kernels import decode
 
     O, lse = decode.attention(Q[:, :, None], K, V, lengths, table, parts=parts * len(Q))
@@ -30,7 +30,7 @@ def my_ours(
 
 
 def reports(answer: Callable, capability: int) -> list[tuple[str, list, list]]:
-    """Return for each d what the compiler makes of yours and of ours: words, and two lists of Compileds."""
+    """Return for each d what the compiler makes of yours and of ours: a description, and two lists of Compiled."""
     from flashlib.kernels.compiler import learner_kernels
 
     def compiled(call, d):
@@ -40,7 +40,7 @@ def reports(answer: Callable, capability: int) -> list[tuple[str, list, list]]:
 
 
 def times(answer: Callable, cold: int | None = None, device: str = "cuda") -> list[tuple[str, dict[str, float]]]:
-    """Return for each size its words and the microseconds of a step of each peer that is right."""
+    """Return for each size its description and the microseconds of a step for each peer that is correct."""
     from flashlib.bench import decode
 
     found = []
@@ -59,7 +59,7 @@ def times(answer: Callable, cold: int | None = None, device: str = "cuda") -> li
 
 
 def _measured(name: str, problem: "Problem", attention: Callable) -> dict[str, float]:
-    """Return {name: microseconds}, {} where attention is wrong, or cannot be a CUDA graph, and print why."""
+    """Return {name: microseconds}; {}, with the reason printed, if attention is wrong or no CUDA graph has it."""
     from flashlib.bench import decode
     from flashlib.bench.common import harness
 
@@ -74,7 +74,7 @@ def _measured(name: str, problem: "Problem", attention: Callable) -> dict[str, f
 
 
 def _called(answer: Callable, parts: int) -> Callable:
-    """Return a learner's function as `bench.decode` calls an attention."""
+    """Return a learner's function in the form that `bench.decode` calls."""
 
     def yours(Q, K, V, lengths, table):
         result = answer(Q[:, :, 0], K, V, lengths, table, parts)

@@ -11,7 +11,7 @@ CAPABILITY = 90
 DS = 64, 128
 LENGTHS = 4096, 16384
 PEERS = "hopper", "ours", "sdpa_cudnn", "fa4"
-OURS = {"ours": "hopper_forward", "chapter 10": "forward"}  # what is compiled beside it
+OURS = {"ours": "hopper_forward", "chapter 10": "forward"}  # compiled beside it
 
 
 def is_in_gluon(answer: Any) -> bool:
@@ -22,7 +22,7 @@ def is_in_gluon(answer: Any) -> bool:
 
 
 def compiled(answer: Callable) -> list[tuple]:
-    """Return a row for each kernel of a function and for two of ours, as `bench.learner` shows them."""
+    """Return a row for each kernel of a function and for two of ours, as shown by `bench.learner`."""
     from flashlib.kernels.compiler import compiled as compiler
     from flashlib.kernels.compiler import learner_kernels
 
@@ -48,7 +48,7 @@ def compiled(answer: Callable) -> list[tuple]:
 
 
 def timed(answer: Callable) -> dict[Any, dict]:
-    """Return {size: {peer: TFLOP/s or None}} of a function and its peers; each result is verified before."""
+    """Return {size: {peer: TFLOP/s or None}} of a function and its peers; each result is verified first."""
     import torch
 
     from flashlib.bench import hopper

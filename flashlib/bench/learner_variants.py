@@ -1,6 +1,7 @@
 """A learner's `my_variant` beside ours and FlexAttention, for `bench.mine`: compiled, or timed on a GPU.
 
-What is timed are cases of `bench.variants`. Each has two functions here, as chapter 14's exercise passes them.
+It times cases of `bench.variants`. Each has two functions here, in the form that chapter 14's exercise passes
+them.
 """
 
 from collections.abc import Callable
@@ -62,7 +63,7 @@ FUNCTIONS = {
     "prefix": (in_prefix, unchanged),
     "causal ALiBi": (is_causal, alibi),
     "causal soft cap": (is_causal, softcap),
-    "50% of blocks": (is_causal, unchanged),  # of whole tiles, so that nothing is asked
+    "50% of blocks": (is_causal, unchanged),  # whole tiles, so that no mask is needed
     "every 4th key": (every_fourth, unchanged),
 }
 """{name of a case: its SEEN and SCORE}."""
@@ -84,7 +85,7 @@ def table_of(mask: masks.Mask, N: int, B_r: int, B_c: int, device: str = "cuda")
 
 
 def reports(answer: Callable, capability: int) -> list[tuple]:
-    """Return for some cases what the compiler makes of yours and of ours: words, Compileds, and a Compiled."""
+    """Return for some cases what yours and ours become: a description, a list of Compiled, and a Compiled."""
     from flashlib.kernels.compiler import learner_kernels
 
     def compiled(call):
@@ -116,10 +117,10 @@ def _ours(name):
 
 
 def times(answer: Callable, N: int = N, device: str = "cuda") -> list[tuple[str, dict[str, float]]]:
-    """Return for each case its name and the milliseconds of each peer that is right."""
-    from flashlib.bench.__main__ import usual
+    """Return for each case its name and the milliseconds of each peer that is correct."""
+    from flashlib.bench.common.sizes import usual_size
 
-    return [(name, _times(answer, name, usual(D, False, N), device)) for name in FUNCTIONS]
+    return [(name, _times(answer, name, usual_size(D, False, N), device)) for name in FUNCTIONS]
 
 
 def _times(answer, name, size, device):

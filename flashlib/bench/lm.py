@@ -1,12 +1,12 @@
-"""Train the language model of `flashlib.lm` and keep its weights: with our attention in bf16 on a CUDA device.
+"""Train the language model of `flashlib.lm` and save its weights: with our attention, in bf16 on a CUDA device.
 
     python -m flashlib.bench.lm --out notebooks/data/lm.safetensors
 
-Without a CUDA device, where our kernels are interpreted, it is trained in fp32 with SDPA, in an hour or so.
-The last tenth of the text is held out, and the weights are those of the step with the lowest loss there: the text
-is short, and a model that is trained longer learns it by heart. Before training, the logits of the first batch are
-verified against those in fp64. After it, the file is loaded on the CPU and must write the same text with a cache
-as without. How it was trained is in the file too. Losses are in nats a byte.
+Without a CUDA device, where our kernels are interpreted, it is trained in fp32 with SDPA, in about an hour. The
+last tenth of the text is held out, and the weights with the lowest loss there are saved, because the text is short
+and a model that is trained longer learns it by heart. Before training, the logits of the first batch are verified
+against those in fp64. Afterwards, the file is loaded on the CPU and must write the same text with a cache as
+without one. The file also says how the model was trained. Losses are in nats a byte.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def autocast(tokens: torch.Tensor) -> torch.autocast:
 
 @torch.no_grad()
 def held_out_loss(model: LM, tokens: torch.Tensor) -> float:
-    """Return the mean loss of all whole pieces of the model's context, as in training: in bf16 on a GPU."""
+    """Return the mean loss over all full contexts of the text, computed as in training: in bf16 on a GPU."""
     context = model.config.context
     n = (len(tokens) - 1) // context
     X, Y = (tokens[start : start + n * context].view(n, context) for start in (0, 1))
@@ -51,7 +51,7 @@ def held_out_loss(model: LM, tokens: torch.Tensor) -> float:
 
 @torch.no_grad()
 def verify(model: LM, X: torch.Tensor) -> None:
-    """Raise AssertionError unless the model's logits are about as close to those in fp64 as they are with SDPA."""
+    """Raise AssertionError unless the model's logits are about as close to those in fp64 as with SDPA."""
     other = LM(model.config, sdpa).to(X.device)
     other.load_state_dict(model.state_dict())
     with autocast(X):
@@ -62,7 +62,7 @@ def verify(model: LM, X: torch.Tensor) -> None:
 def train(
     model: LM, tokens: torch.Tensor, held_out: torch.Tensor, steps: int, *, batch: int = BATCH, every: int = EVERY
 ) -> dict:
-    """Train a model, load the weights of its lowest held-out loss into it, and return that loss and its step."""
+    """Train a model, load the weights with the lowest held-out loss into it, and return that loss and its step."""
     best, weights = {"loss": math.inf}, None
     for step, loss in enumerate(training.train(model, tokens, steps, batch=batch, lr=LR, seed=SEED), 1):
         if step % every and step < steps:

@@ -1,9 +1,9 @@
-"""Time a language model of about a billion weights with our attention and with others, by transformers.
+"""Time a language model of about a billion weights with our attention and with others, through transformers.
 
     python -m flashlib.bench.models --out notebooks/data/h200_models.json
 
 One CUDA device, bf16, B sequences of N tokens, TOKENS in all, or one. The model is transformers' own Llama, with
-heads as Qwen 3 has them and random weights that are made here: what its weights are changes no time. Only how
+the heads of Qwen 3 and random weights made here, since the values of the weights do not affect the times. Only how
 attention is computed differs, by its name:
 
     eager    transformers' own, which stores S and P
@@ -42,16 +42,16 @@ from flashlib.bench.models_llama import ENGINES, REFERENCE, SIZES, attempt, give
 from flashlib.types import Record
 
 DEPTH = 2
-TOKENS = 8192  # enough that the GPU, not Python, decides the time, and each of its multiprocessors has work
+TOKENS = 8192  # enough for the GPU to decide the time, not Python, and for each multiprocessor to have work
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 WITH_FLEX = 4096, 16384
 CALLS = {"step": 1, "prefill": 2}  # in a row
-NOTED = 4096  # N of the row that says what was compiled: from there on it is the same code
+NOTED = 4096  # N of the row that records what was compiled: longer ones run the same code
 TURNS = 5
 
 
 def batch(model: Any, N: int) -> torch.Tensor:
-    """Return ids of sequences of N tokens, TOKENS in all, or those of one sequence."""
+    """Return the ids of sequences of N tokens, TOKENS in all, or those of one sequence."""
     return tokens(model, N, max(1, TOKENS // N))
 
 
@@ -73,7 +73,7 @@ PASSES = {"step": step, "prefill": prefill}
 
 
 class Found:
-    """What a model of DEPTH layers gives for a text: all logits, and the gradient of each weight, in fp64."""
+    """The results of a model of DEPTH layers for a text: all logits, and the gradient of each weight, in fp64."""
 
     def __init__(self, model: Any, X: torch.Tensor) -> None:
         with torch.no_grad():
@@ -83,15 +83,15 @@ class Found:
         model.zero_grad(set_to_none=True)
 
     def errors(self, exact: "Found") -> tuple[float, float]:
-        """Return the largest error of logits, and the largest relative one of a weight's gradient."""
+        """Return the largest error of the logits, and the largest relative error of a weight's gradient."""
         pairs = ((X, exact.gradients[name]) for name, X in self.gradients.items())
         relative = [((X.double() - G.double()).norm() / G.double().norm()).item() for X, G in pairs]
         logits = (self.logits.double() - exact.logits.double()).abs().max().item()
-        return logits, float(torch.tensor(relative).max())  # which NaN passes on
+        return logits, float(torch.tensor(relative).max())  # NaN propagates
 
 
 class Verifier:
-    """Says whether engines are right, by a model of DEPTH layers: at most twice eager's error against fp32."""
+    """Verifies engines with a model of DEPTH layers: at most twice eager's error against fp32 is accepted."""
 
     def __init__(self, device: str, **sizes: int) -> None:
         self.model = llama(device, **sizes | {"num_hidden_layers": DEPTH})
@@ -101,10 +101,10 @@ class Verifier:
         self.bound_of: int | None = None
 
     def verified(self, N: int, engines: dict[str, str]) -> tuple[dict, dict]:
-        """Return both errors of each engine that is right, by name, and why others are left out."""
+        """Return both errors of each correct engine, by name, and why the others are left out."""
         X, errors, left_out = batch(self.model, N), {}, {}
         exact = Found(self.exact, X)
-        for name, implementation in engines.items():  # eager is the first
+        for name, implementation in engines.items():  # eager comes first
             found, reason = attempt(functools.partial(self._errors, implementation, X, exact))
             if found is not None and name == "eager":
                 self.bound, self.bound_of = found, N
@@ -129,7 +129,7 @@ def within(errors: tuple[float, float], bound: tuple[float, float]) -> bool:
 
 
 def sdpa_backend(model: Any, N: int) -> dict[str, str]:
-    """Return which operator of torch SDPA calls, by pass."""
+    """Return the operator of torch that SDPA calls, for each pass."""
     return {name: _operator(functools.partial(run, model, batch(model, N))) for name, run in PASSES.items()}
 
 
@@ -143,14 +143,14 @@ def _operator(run):
 
 
 class Taken(NamedTuple):
-    """Milliseconds of a call: by the GPU's clock, and until Python had asked for all of it."""
+    """Milliseconds of a call: on the GPU's clock, and until Python had launched all of it."""
 
     ms: float
     cpu_ms: float
 
 
 def cuda_clock(run: Callable[[], object], calls: int) -> Taken:
-    """Return the milliseconds of a call on the GPU, of some in a row."""
+    """Return the milliseconds of a call on the GPU, measured over several in a row."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     begin = time.perf_counter()
@@ -164,7 +164,7 @@ def cuda_clock(run: Callable[[], object], calls: int) -> Taken:
 
 
 def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, turns: int) -> dict[str, Taken]:
-    """Return the median of each run's milliseconds over turns, whose order alternates; the first warms up."""
+    """Return the median milliseconds of each run over turns, whose order alternates; the first turn warms up."""
     taken: dict[str, list[Taken]] = {name: [] for name in runs}
     for turn in range(turns + 1):
         for name in reversed(runs) if turn % 2 else runs:
@@ -173,7 +173,7 @@ def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, tu
 
 
 def cuda_held(run: Callable[[], object]) -> int:
-    """Return the most bytes that torch held on the GPU during run(), beyond what it held before."""
+    """Return the peak memory of torch on the GPU during run() in bytes, beyond what it held before."""
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
@@ -183,7 +183,7 @@ def cuda_held(run: Callable[[], object]) -> int:
 
 
 class Stage:
-    """A model, how to time it and how to measure its memory; turns: how many are timed."""
+    """A model, how to time it and how to measure its memory; turns: the number of timed turns."""
 
     def __init__(self, model: Any, clock: Callable = cuda_clock, held: Callable = cuda_held, turns: int = TURNS):
         self.model, self.clock, self.held, self.turns = model, clock, held, turns
@@ -194,13 +194,13 @@ class Stage:
         PASSES[which](self.model, X)
 
     def _held(self, run):
-        """Return the bytes that a pass holds at once, with the weights; another model may be there too."""
-        run()  # the first call makes handles, and compiles
+        """Return the peak memory of a pass in bytes, including the weights; another model may be in memory too."""
+        run()  # the first call creates handles, and compiles
         self.model.zero_grad(set_to_none=True)
         return self.held(run) + sum(W.nbytes for W in self.model.parameters())
 
     def row(self, which: str, N: int, names: list[str]) -> Record:
-        """Return the row of a pass at N tokens, of engines that were verified."""
+        """Return the row of a pass at N tokens, for the verified engines."""
         X, ms, mb, left_out = batch(self.model, N), {}, {}, {}
         for part in ([name for name in names if name != "eager"], [name for name in names if name == "eager"]):
             runs: dict[str, Callable[[], object]] = {}
@@ -216,7 +216,7 @@ class Stage:
             if reason:
                 left_out |= dict.fromkeys(runs, reason)
             ms |= found or {}
-            give_back()  # before eager takes it, and after
+            give_back()  # before eager takes the memory, and after
         self.model.zero_grad(set_to_none=True)
         row = {"B": len(X), "N": N, "pass": which, "ms": {name: round(t.ms, 3) for name, t in ms.items()}}
         row |= {"cpu_ms": {name: round(t.cpu_ms, 3) for name, t in ms.items()}}
@@ -226,7 +226,7 @@ class Stage:
 
 def rows(N: int, stage: Stage, verifier: Verifier, engines: dict[str, str]) -> Iterator[Record]:
     """Yield the rows of N tokens, one for each pass."""
-    torch.compiler.reset()  # FlexAttention is made for this N, not for any
+    torch.compiler.reset()  # FlexAttention is compiled for this N only
     asked = {name: engine for name, engine in engines.items() if name != "flex" or N in WITH_FLEX}
     with harness.stopwatch("verified"):
         errors, left_out = verifier.verified(N, asked)
@@ -250,7 +250,7 @@ def summary(row: Record) -> str:
 
 
 def noted(notes: records.Notes, row: Record) -> None:
-    """Note in a row what both of our engines are compiled to."""
+    """Record in a row what both of our engines are compiled to."""
     size = {"d": SIZES["head_dim"], "causal": True}
     heads = SIZES["num_attention_heads"], SIZES["num_key_value_heads"]
     names = "forward", "backward_dkv", "backward_dq", "hopper_forward", "hopper_backward"
@@ -258,7 +258,7 @@ def noted(notes: records.Notes, row: Record) -> None:
 
 
 def refused() -> str | None:
-    """Return why nothing can be timed here, or None."""
+    """Return why nothing can be timed on this machine, or None."""
     if not torch.cuda.is_available():
         return "Models are timed on a CUDA device; torch finds none. Recorded runs are in notebooks/data."
     try:
@@ -266,7 +266,7 @@ def refused() -> str | None:
         from flashlib.interop.transformers.versions import TRIED
     except ImportError:
         return "Models are timed by transformers, which is not installed: run make models."
-    if version not in TRIED:  # masks that are not recognised are asked for each score
+    if version not in TRIED:  # masks that are not recognised are evaluated for each score
         return f"Models are timed by transformers {' or '.join(TRIED)}, and this is {version}: run make models."
     return None
 
@@ -310,7 +310,7 @@ def main() -> None:
 
 
 def afresh() -> None:
-    """Forget what was compiled, and with it the memory of its CUDA graphs."""
+    """Discard what was compiled, and with it the memory of its CUDA graphs."""
     torch.compiler.reset()
     gc.collect()
     give_back()

@@ -1,4 +1,4 @@
-"""The model of `bench.models`, and the names by which transformers knows the attentions that are compared."""
+"""The model of `bench.models`, and the names under which transformers finds the attentions that are compared."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ REFERENCE = "exact_of_bench"
 
 
 def register() -> None:
-    """Give transformers our two engines, and attention in memory that grows with N, for fp32."""
+    """Register our two engines with transformers, and an attention whose memory grows only with N, for fp32."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -38,7 +38,7 @@ def _exact(module, query, key, value, attention_mask, scaling=None, **_):
 
 
 def llama(device: str, **sizes: int) -> Any:
-    """Return transformers' Llama with random weights in bf16, the same every time. sizes: as in its config."""
+    """Return transformers' Llama with random bf16 weights, the same ones every time. sizes: as in its config."""
     from transformers import AutoModelForCausalLM, LlamaConfig
 
     config = LlamaConfig(
@@ -50,24 +50,24 @@ def llama(device: str, **sizes: int) -> Any:
 
 
 def tokens(model: Any, N: int, B: int = 1) -> torch.Tensor:
-    """Return ids of B sequences of N tokens, (B, N), the same every time."""
+    """Return the ids of B sequences of N tokens, (B, N), the same ones every time."""
     g = torch.Generator().manual_seed(N)
     return torch.randint(model.config.vocab_size, (B, N), generator=g).to(model.device)
 
 
 def attempt(run: Callable) -> tuple[Any, str | None]:
-    """Return what run() returns and None, or None and why it fails; memory of a GPU that it took is given back."""
+    """Return (result of run(), None), or (None, why it failed); GPU memory that it took is freed."""
     found = reason = None
     try:
         found = run()
     except Exception as error:  # whatever a compiler, a driver or a library raises
         reason = harness.reason(error)
-    if reason:  # after the error is gone, and with it what its frames held
+    if reason:  # once the error is gone, and with it the objects that its frames held
         give_back()
     return found, reason
 
 
 def give_back() -> None:
-    """Give memory that torch keeps for later to all."""
+    """Free the GPU memory that torch caches."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

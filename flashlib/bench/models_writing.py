@@ -1,4 +1,4 @@
-"""Time how fast a model of transformers writes with `generate` and a static cache: the rows of `bench.models`.
+"""Time how fast a model of transformers writes with `generate` and a static cache, for `bench.models`.
 
 A row is an engine, "sdpa" or "ours", and whether torch compiles a step, with CUDA graphs, as `generate` does by
 itself on a GPU unless disable_compile is set. One sequence: a prompt of `prompt` tokens, and `new` tokens, greedy.
@@ -41,7 +41,7 @@ SIZE, QUICK = Size(2048, 136), Size(256, 24)
 
 
 class Given:
-    """A processor of logits that lets a model write a given text, (1, N)."""
+    """A logits processor that makes a model write a given text, (1, N)."""
 
     def __init__(self, text: torch.Tensor) -> None:
         self.text = text
@@ -52,7 +52,7 @@ class Given:
 
 
 class Mark:
-    """A criterion that stops nothing: it notes the time when token number `at` is written."""
+    """A stopping criterion that never stops: it records the time when token number `at` is written."""
 
     def __init__(self, at: int) -> None:
         self.at, self.calls, self.time = at, 0, 0.0
@@ -65,21 +65,21 @@ class Mark:
 
 
 def now() -> float:
-    """Return the time when all that was asked of the GPU is done."""
+    """Return the time when all launched work on the GPU is done."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 class Writer:
-    """Writes with a model after the prompt of a text. compile_config: see transformers; None for its own."""
+    """Writes with a model after the prompt of a text. compile_config: see transformers; None for its default."""
 
     def __init__(self, model: Any, size: Size, compile_config: Any = None) -> None:
         self.model, self.size, self.compile_config = model, size, compile_config
         self.text = models_llama.tokens(model, size.prompt + size.new)
 
     def write(self, name: str, compiled: bool, **more: Any) -> Any:
-        """Return what `generate` returns, with an engine."""
+        """Return the output of `generate` with an engine."""
         self.model.set_attn_implementation(models_llama.ENGINES[name])
         how = {"compile_config": self.compile_config} if compiled and self.compile_config else {}
         prompt = self.text[:, : self.size.prompt]
@@ -99,14 +99,14 @@ class Writer:
 
     @torch.no_grad()
     def exact(self) -> torch.Tensor:
-        """Return the same in fp32, of the whole text."""
+        """Return the same in fp32, for the whole text."""
         model = copy.deepcopy(self.model).float()
         model.set_attn_implementation(models_llama.REFERENCE)
         given = {"input_ids": self.text[:, :-1], "use_cache": False, "logits_to_keep": self.size.new}
         return model(**given).logits[0]
 
     def seconds(self, name: str, compiled: bool) -> float:
-        """Return the seconds of one token, of those from number SKIP on."""
+        """Return the seconds per token, from token number SKIP on."""
         mark = Mark(SKIP)
         self.write(name, compiled, stopping_criteria=[mark])
         return (now() - mark.time) / (self.size.new - SKIP)
@@ -116,7 +116,7 @@ class Writer:
 def rows(
     model: Any, size: Size, turns: int, compile_config: Any = None, clock: Callable | None = None
 ) -> list[Record]:
-    """Return the rows: all are verified first, then those that are right are timed by turns."""
+    """Return the rows: all are verified first, then the correct ones are timed in turn."""
     torch.compiler.reset()
     writer = Writer(model, size, compile_config)
     exact = writer.exact()
@@ -134,7 +134,7 @@ def rows(
 
 
 def verified(writer: Writer, way: tuple[str, bool], exact: torch.Tensor, bound: float) -> Record:
-    """Return a row without its times. bound: eager's error."""
+    """Return a row without times. bound: eager's error."""
     before = graphs_made()
     logits, reason = models_llama.attempt(functools.partial(writer.logits, *way))
     graphs, breaks = (late - early for late, early in zip(graphs_made(), before, strict=True))

@@ -1,15 +1,15 @@
-"""Time attention over the GPUs of one host, way by way, beside torch's context_parallel and one GPU.
+"""Time each way to distribute attention over the GPUs of one host, beside torch's context_parallel and one GPU.
 
     python -m flashlib.bench.ring --out notebooks/data/h200_ring.json
     torchrun --standalone --nproc-per-node 4 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
 
-A record keeps its rows of other numbers of ranks, if they are of the same GPUs, versions and sources. A row is a
+A record keeps its rows for other numbers of ranks if their GPUs, versions and sources are the same. A row is a
 number of `ranks`, a size and a pass, "forward" or "both"; all in it were timed in turn in one run: `ms` is, by
 way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and `left_out`
-says why. `efficiency` is the time of one GPU on the whole sequence, by the same kernels, over `ranks` times that.
-`error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what a rank sends in a
-hop of the ring, `mb` the most that a rank holds beyond what it is given. `predicted` is the efficiency that is
-expected for more ranks, from the time that a hop of the ring costs beside attention here. `kernels`: see
+says why. `efficiency` is the time that one GPU takes for the whole sequence, with the same kernels, divided by
+`ranks` times `ms`. `error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what
+a rank sends in a hop of the ring, `mb` the peak memory of a rank beyond its inputs. `predicted` is the efficiency
+expected with more ranks, from the time that a hop of the ring costs besides attention here. `kernels`: see
 `common.records`; `sources`: hashes of the modules that cut, move and add up.
 
 ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
@@ -38,24 +38,24 @@ import torch.distributed as dist
 
 from flashlib import masks
 from flashlib.bench.common import harness, records, sampled
-from flashlib.masks.parts import count
-from flashlib.ring import heads, layouts
+from flashlib.masks.runs import count
+from flashlib.ring import head_groups, layouts
 from flashlib.ring.distributed import all_gather, copy_engines, link, ring, two_d, ulysses
 from flashlib.types import Record
 
 NAMES = sampled.Sampled._fields
-SAMPLE = 8  # rows and keys of each rank that are verified
+SAMPLE = 8  # verified rows and keys of each rank
 TURNS = 5
 PREDICTED = 4, 8  # ranks
 DISTRIBUTED = (
-    "all_gather", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu", "on_hopper", "ring",
-    "signals", "two_d", "ulysses",
+    "agreements", "all_gather", "axes", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu",
+    "on_hopper", "ring", "signals", "two_d", "ulysses",
 )  # fmt: skip
-SOURCES = "heads", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
+SOURCES = "head_groups", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
 
 
 class Size(NamedTuple):
-    """One sequence of N tokens. left: of a window; documents: of how many tokens each; None for none."""
+    """One sequence of N tokens. left: of a window; documents: how many tokens each has; None for none."""
 
     N: int
     H: int = 16
@@ -67,7 +67,7 @@ class Size(NamedTuple):
 
     @property
     def compiled(self) -> dict:
-        """What the compiler is told of the size: see `kernels.compiler.compiled`."""
+        """The size as `kernels.compiler.compiled` takes it."""
         return {"d": self.d, "causal": self.causal, "shape": [1, self.H, self.H_k, self.N]}
 
     @property
@@ -77,7 +77,7 @@ class Size(NamedTuple):
 
     @property
     def mask(self) -> masks.Mask | None:
-        """What is seen, beside causal."""
+        """The mask, in addition to causal."""
         if self.left is not None:
             return masks.window(self.left, 0)
         return None if self.documents is None else masks.documents(np.arange(self.N) // self.documents)
@@ -91,7 +91,7 @@ SIZES = [
 
 
 class Way(NamedTuple):
-    """attention: of own Q, K and V, to O. heads: how many ranks share pieces. whole: it takes the sequence."""
+    """attention: from own Q, K and V to O. heads: how many ranks share pieces. whole: if it takes all rows."""
 
     attention: Callable
     layout: str = "zigzag"
@@ -122,7 +122,7 @@ def ways(size: Size, device: str) -> dict[str, Way]:
 
 
 def _computes(device):
-    """Return the module that computes hops: the fastest, whose sums come in any order, as those of peers do."""
+    """Return the module that computes hops: the fastest one, which adds in any order, as the peers do."""
     if device == "cpu":
         return None
     from flashlib.ring.distributed import on_hopper  # only here: Triton may not be installed
@@ -140,7 +140,7 @@ def _one_gpu(Q, K, V, causal, mask):
 
 
 class Problem:
-    """Random tensors of a size, the same on every rank, and the right results of a sample of own rows and keys."""
+    """Random tensors of a size, the same on every rank, and the correct results for some of the rank's rows."""
 
     def __init__(self, size: Size, device: str, dtype: torch.dtype = torch.bfloat16) -> None:
         self.size, self.device = size, device
@@ -150,14 +150,14 @@ class Problem:
         self.known: dict = {}
 
     def own(self, way: Way) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
-        """Return Q, K, V and dO as a way takes them on this rank, and the positions of their rows."""
+        """Return this rank's Q, K, V and dO in the form that a way takes, and the positions of their rows."""
         P, me = dist.get_world_size(), dist.get_rank()
-        runs = (range(self.size.N),) if way.whole else heads.runs(self.size.N, P, me, way.layout, way.heads)
+        runs = (range(self.size.N),) if way.whole else head_groups.runs(self.size.N, P, me, way.layout, way.heads)
         at = torch.cat([torch.arange(run.start, run.stop, run.step) for run in runs]).to(self.device)
         return tuple(X if way.whole else X[:, :, at] for X in self.whole), at
 
     def verify(self, name: str, way: Way, own: tuple[torch.Tensor, ...] | None = None) -> float:
-        """Return the largest error of a way, as it stands; raise AssertionError if it is wrong.
+        """Return the largest error of a way; raise AssertionError if it is wrong.
 
         own: Q, K, V and dO of this rank, if not those of `own`.
         """
@@ -175,7 +175,7 @@ class Problem:
         return max(errors)
 
     def right(self, at: torch.Tensor) -> list[sampled.Sampled]:
-        """Return the results of rows and keys in fp64, and as standard attention rounds; computed once."""
+        """Return the results for rows and keys in fp64, and as rounded by standard attention; computed once."""
         key, mask = tuple(at.tolist()), masks.combined(self.size.mask, self.size.causal)
         if key not in self.known:
             Q, K, V, dO = self.whole
@@ -184,7 +184,7 @@ class Problem:
 
 
 def passes(way: Way, problem: Problem) -> dict[str, Callable[[], object]]:
-    """Return the forward pass and both passes of a way."""
+    """Return two functions: a way's forward pass, and both of its passes."""
     Q, K, V, dO = problem.own(way)[0]
     return of_tensors(way.attention, Q, K, V, dO)
 
@@ -192,7 +192,7 @@ def passes(way: Way, problem: Problem) -> dict[str, Callable[[], object]]:
 def of_tensors(
     attention: Callable, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, dO: torch.Tensor
 ) -> dict[str, Callable[[], object]]:
-    """Return the forward pass of an attention, and both."""
+    """Return two functions: an attention's forward pass, and both passes."""
     leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
 
     def forward():
@@ -204,9 +204,9 @@ def of_tensors(
 
 @contextlib.contextmanager
 def context_parallel(problem: Problem) -> Any:
-    """Give torch's context_parallel, {name: Way}, and own Q, K, V and dO: only if it is causal and H_k is H.
+    """Yield torch's context_parallel, {name: Way}, and own Q, K, V and dO; only if causal and H_k is H.
 
-    It cuts as zigzag does.
+    It cuts the sequence like zigzag.
     """
     size = problem.size
     if problem.device != "cuda" or size.mask is not None or not size.causal or size.H != size.H_k:
@@ -219,12 +219,12 @@ def context_parallel(problem: Problem) -> Any:
     from flashlib.private_apis.of_torch import rotate_context_parallel
 
     mesh = dist.init_device_mesh("cuda", (dist.get_world_size(),))
-    buffers = [X.clone() for X in problem.whole]  # it cuts them in place
+    buffers = [X.clone() for X in problem.whole]  # it cuts in place
 
     def attention(backend, rotation, Q, K, V):
         rotate_context_parallel(rotation)
         with sdpa_kernel(backend):
-            return functional.scaled_dot_product_attention(Q, K, V, is_causal=True)  # by its name: it is replaced
+            return functional.scaled_dot_product_attention(Q, K, V, is_causal=True)  # this name is patched
 
     with parallel(mesh, buffers=buffers, buffer_seq_dims=[2] * 4, no_restore_buffers={*buffers}):
         found = {}
@@ -235,9 +235,9 @@ def context_parallel(problem: Problem) -> Any:
 
 
 def timed(runs: dict[str, Callable[[], object]], clock: Callable, calls: int) -> dict[str, float]:
-    """Return, by name, the median of the slowest rank's milliseconds over turns, whose order alternates."""
+    """Return by name the median, over turns whose order alternates, of the slowest rank's milliseconds."""
     taken = []
-    for turn in range(TURNS + 1):  # the first warms up
+    for turn in range(TURNS + 1):  # the first turn warms up
         order = list(reversed(runs)) if turn % 2 else list(runs)
         ms = {name: clock(runs[name], calls) for name in order}
         taken.append([ms[name] for name in runs])
@@ -255,9 +255,9 @@ def _device():
 
 
 def cuda_clock(run: Callable[[], object], calls: int) -> float:
-    """Return the milliseconds of a call, of so many in a row that all ranks begin together.
+    """Return the milliseconds of a call, measured over several in a row, which all ranks begin together.
 
-    As in a model, whose layers follow each other, the CPU is ahead of the GPU in all but the first.
+    As in a model, whose layers follow each other, the CPU is ahead of the GPU in all calls but the first.
     """
     dist.barrier()
     torch.cuda.synchronize()
@@ -271,7 +271,7 @@ def cuda_clock(run: Callable[[], object], calls: int) -> float:
 
 
 def rows(size: Size, device: str, clock: Callable) -> list[Record]:
-    """Return the rows of a size, one for each pass. All ranks call it; a wrong way is not timed: it raises."""
+    """Return the rows of a size, one for each pass. All ranks call it. A wrong way raises and is not timed."""
     problem, P = Problem(size, device), dist.get_world_size()
     of, error, mb = {}, {}, {}
     for name, way in ways(size, device).items():
@@ -296,7 +296,7 @@ def rows(size: Size, device: str, clock: Callable) -> list[Record]:
 
 
 def _why_not(name, way, problem, own):
-    """Return why a peer is not timed, or None: it must be right on every rank."""
+    """Return why a peer is not timed, or None: it must be correct on every rank."""
     reason = None
     try:
         problem.verify(name, way, own)
@@ -309,17 +309,17 @@ def _why_not(name, way, problem, own):
 
 
 def hop_bytes(size: Size, P: int, which: str) -> int:
-    """Return what a rank sends in a hop: K and V in 16 bits, and on the way back dK and dV in fp32 too."""
+    """Return the bytes that a rank sends in a hop: K and V in 16 bits; backward, dK and dV in fp32 too."""
     tokens = max(count(layouts.runs(size.N, P, r, "zigzag")) for r in range(P))
     numbers = 2 * size.H_k * tokens * size.d
     return numbers * (2 if which == "forward" else 2 + 2 + 4)
 
 
 def predicted(row: Record, P: int) -> dict[str, float]:
-    """Return the efficiency of a ring of more ranks than P: a hop of fewer bytes costs less in proportion."""
+    """Return the efficiency of a ring of more ranks than P: the cost of a hop is proportional to its bytes."""
     ms = {name: t for name, t in row["ms"].items() if name in ("ring", "ring_copy_engines")}
     best, one = min(ms.values()), row["ms"]["one_gpu"]
-    of_a_hop = max(best - one / P, 0) / max(P - 1, 1) * P  # were it all K and V at once
+    of_a_hop = max(best - one / P, 0) / max(P - 1, 1) * P  # if all K and V were sent at once
     return {str(n): round(one / n / (one / n + (n - 1) * of_a_hop / n), 3) for n in PREDICTED if n > P}
 
 
@@ -348,7 +348,7 @@ def _hash(source):
 
 
 def _syntax(node):
-    """Return a tree without docstrings as tuples; Python's own texts of it differ from version to version."""
+    """Return a syntax tree as tuples without docstrings; Python's own dump of a tree differs between versions."""
     if isinstance(node, list):
         return [_syntax(item) for item in node]
     if not isinstance(node, ast.AST):
@@ -360,12 +360,12 @@ def _syntax(node):
 
 
 def kept(path: str | None, about: Record, P: int) -> list[Record]:
-    """Return the rows of a record that stay when P ranks are timed: of other numbers, and about the same."""
+    """Return the rows that stay in a record when P ranks are timed: other numbers of ranks, same environment."""
     if path is None or not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:
         old = json.load(file)
-    days = "date", "rows"  # a record may grow on another day, which becomes its date
+    days = "date", "rows"  # a record may grow on a later day, which becomes its date
     alike = {**old, **dict.fromkeys(days)} == {**about, **dict.fromkeys(days)}
     return [row for row in old["rows"] if row["ranks"] != P] if alike else []
 

@@ -1,9 +1,9 @@
-"""Time the small language model as it writes: with and without a cache, as one CUDA graph, and as a server.
+"""Time the small language model as it writes: with a cache and without, as one CUDA graph, and as a server.
 
     python -m flashlib.bench.serve --out notebooks/data/h200_serve.json
 
-One CUDA device, bf16, greedy. B prompts of PROMPT tokens of the text that was not trained on, and NEW tokens after
-each; times are wall-clock times, the median of several turns.
+One CUDA device, bf16, greedy. B prompts of PROMPT tokens from the held-out text, each followed by NEW tokens;
+times are wall-clock times, the median of several turns.
 
     rows      tokens_s: tokens written in a second, including the pass over the prompts; prompt_ms: that pass,
               which writes the first token of each; step_us: a step, which writes one more. By name:
@@ -18,8 +18,8 @@ each; times are wall-clock times, the median of several turns.
     batching  one trace of requests through `flashlib.lm.server`, all there at the start: a request is admitted
               when another ends, or when all have ended. same_texts: how many requests wrote the same both times
 
-In the cached ways a prompt attends to itself by SDPA, before its K and V are rounded to fp8. Only the server
-chooses tokens on the CPU.
+With a cache, a prompt attends to itself with SDPA, before its K and V are rounded to fp8. Only the server chooses
+tokens on the CPU.
 """
 
 import argparse
@@ -49,8 +49,8 @@ from flashlib.lm.server import Request, Server, play
 WEIGHTS = TEXT.with_name("lm.safetensors")
 BATCHES = (1, 4, 16, 64, 256)
 PROMPT, NEW, PAGE, TURNS = 64, 64, 16, 5
-REQUESTS, MEAN, LONGEST = 256, 64, 400  # tokens of an answer; a prompt has PROMPT at most
-RUNNING, CHUNK = 32, 256  # requests at once, and tokens of prompts in a step
+REQUESTS, MEAN, LONGEST = 256, 64, 400  # tokens in an answer; a prompt has at most PROMPT
+RUNNING, CHUNK = 32, 256  # requests at a time, and prompt tokens in a step
 COMPARED = (
     "logits of each next token of the text without a cache, against those of the same weights in fp64: accepted "
     "is twice the error of the whole text in bf16 with SDPA, for fp8 with K and V rounded as in the cache"
@@ -58,9 +58,9 @@ COMPARED = (
 
 
 class Whole:
-    """B prompts (B, N) and `new` tokens after each, for which the whole text goes through the model.
+    """B prompts (B, N), each followed by `new` tokens, for each of which the whole text goes through the model.
 
-    text: (B, N + new); logits: (B, vocab), by which the last token was chosen.
+    text: (B, N + new); logits: (B, vocab), from which the last token was chosen.
     """
 
     def __init__(self, model: LM, prompts: torch.Tensor, new: int) -> None:
@@ -73,16 +73,16 @@ class Whole:
         self.step()
 
     def step(self) -> None:
-        """Write the next token of each."""
+        """Write the next token of each text."""
         self.logits = self.model(self.text[:, : self.at])[:, -1]
         self.text[:, self.at] = self.logits.argmax(-1)
         self.at += 1
 
 
 class Cached:
-    """Do what `Whole` does with a cache: contiguous, or in pages, or in pages of fp8.
+    """Do the same as `Whole` with a cache: contiguous, in pages, or in pages of fp8.
 
-    The launches of a step do not depend on its length, which is on the GPU.
+    The launches of a step do not depend on the length, which is stored on the GPU.
     """
 
     def __init__(self, model: LM, prompts: torch.Tensor, new: int, page: int = 0, fp8: bool = False) -> None:
@@ -116,7 +116,7 @@ class Cached:
 
 
 class Graph(Cached):
-    """Do what `Cached` does, a step being one CUDA graph."""
+    """Do the same as `Cached`, with one CUDA graph for a step."""
 
     def __init__(self, model: LM, prompts: torch.Tensor, new: int, page: int) -> None:
         super().__init__(model, prompts, new, page)
@@ -127,7 +127,7 @@ class Graph(Cached):
 def prompt(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layer: int, new: cached_attention.NewTokens
 ) -> torch.Tensor:
-    """Write K and V of whole prompts into a cache by our kernels; return O by SDPA of the same numbers."""
+    """Write K and V of whole prompts into a cache with our kernels; return O from SDPA of the same numbers."""
     append = kernels("append")
     Q, K = (append.rotate(X, new.lengths, new.rotary) for X in (Q, K))
     stored, scales = new.stored(layer)
@@ -153,7 +153,7 @@ def written(way: Whole | Cached) -> torch.Tensor:
 
 
 def logits_of(way: Whole | Cached, text: torch.Tensor) -> torch.Tensor:
-    """Return a way's logits of all tokens of a text after its prompts, (B, new, vocab), whatever it writes."""
+    """Return a way's logits for all tokens of a given text after the prompts, (B, new, vocab)."""
     found = []
     for at in range(text.shape[1] - way.first):
         way.text.copy_(text)
@@ -163,14 +163,14 @@ def logits_of(way: Whole | Cached, text: torch.Tensor) -> torch.Tensor:
 
 
 def rounded(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
-    """Return O by SDPA of K and V that were rounded to fp8, each row with its scale."""
+    """Return O from SDPA with K and V rounded to fp8, each row with its own scale."""
     pairs = (quantised(X, torch.float8_e4m3fn) for X in (K, V))
     K, V = ((X.float() * scale[..., None]).to(Q.dtype) for X, scale in pairs)
     return sdpa(Q, K, V, causal)
 
 
 def compare(model: LM, ways: dict[str, Whole | Cached]) -> dict:
-    """Return how the ways differ, by name; raise AssertionError for one that is wrong."""
+    """Return how the ways differ, by name; raise AssertionError if one is wrong."""
     text, first = written(ways["no_cache"]), ways["no_cache"].first
 
     def whole(model):
@@ -190,7 +190,7 @@ def compare(model: LM, ways: dict[str, Whole | Cached]) -> dict:
 
 
 def seconds(way: Whole | Cached) -> tuple[float, float]:
-    """Return the seconds that the prompts take, and the seconds of all steps after them."""
+    """Return the seconds that the prompts take, and the seconds of all steps that follow."""
     marks = [_now()]
     way.start()
     marks.append(_now())
@@ -208,7 +208,7 @@ def _now():
 
 @torch.no_grad()
 def measure(model: LM, prompts: torch.Tensor, new: int = NEW, turns: int = TURNS) -> dict:
-    """Return the row of B prompts, (B, N): all ways are compared, then timed by turns."""
+    """Return the row of B prompts, (B, N): all ways are compared, then timed in turn."""
     ways = {name: way(model, prompts, new) for name, way in WAYS.items()}
     compared = compare(model, ways)
     taken = {name: [] for name in ways}
@@ -234,7 +234,7 @@ def pieces(tokens: torch.Tensor, n: int, N: int) -> torch.Tensor:
 
 
 def trace(tokens: torch.Tensor, n: int = REQUESTS, seed: int = 0) -> list[Request]:
-    """Return n requests: prompts of PROMPT / 4 to PROMPT tokens of a text, and log-normal lengths of answers."""
+    """Return n requests: prompts of PROMPT / 4 to PROMPT tokens from a text, and log-normal answer lengths."""
     sizes = np.random.default_rng(seed).integers(PROMPT // 4, PROMPT, size=n, endpoint=True).tolist()
     answers = (min(length, LONGEST) for length in decode.lengths(n, MEAN, seed))
     texts = pieces(tokens, n, PROMPT).tolist()
@@ -245,7 +245,7 @@ def trace(tokens: torch.Tensor, n: int = REQUESTS, seed: int = 0) -> list[Reques
 
 
 def batching(model: LM, requests: Sequence[Request], running: int = RUNNING) -> list[dict]:
-    """Return the rows of continuous and of static batching, each timed after all its sizes were seen once."""
+    """Return the rows of continuous and of static batching, each timed after all of its sizes have run once."""
     rows, texts = [], []
     for continuous in (True, False):
         for _ in range(2):
@@ -259,7 +259,7 @@ def batching(model: LM, requests: Sequence[Request], running: int = RUNNING) -> 
 def served(
     model: LM, requests: Sequence[Request], running: int, continuous: bool
 ) -> tuple[dict, dict[int, list[int]]]:
-    """Return the row of one run of the server, and what it wrote; there are enough pages for all that run."""
+    """Return the row of one run of the server, and what it wrote; it has enough pages for all running requests."""
     pages = running * -(-model.config.context // PAGE)
     sizes = {"chunk": CHUNK, "batch": running, "queue": len(requests)}
     server = Server(model, pages, PAGE, over=cached_attention.kernels, continuous=continuous, **sizes)

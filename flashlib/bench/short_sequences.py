@@ -31,7 +31,7 @@ from flashlib.bench.common.problem import Problem, Size
 
 SHAPES = [(B, N) for N in (128, 256, 512) for B in (1, 4)]
 HEADS, D = 16, 128
-REPLAYS = 20  # calls in a graph: one kernel of a few microseconds is shorter than what surrounds it
+REPLAYS = 20  # calls in a graph: one kernel takes a few microseconds, less than what surrounds it
 NAMES = ("ours", "sdpa_flash", "sdpa_cudnn")
 
 CALL_HEADS = 8
@@ -48,7 +48,7 @@ def graph_us(run: Callable[[], object]) -> float:
 
 
 def host_us(runs: dict[str, Callable[[], object]], *, calls: int = 40) -> dict[str, float]:
-    """Return the time that the CPU needs for one call of each of runs, without waiting for the GPU, by name."""
+    """Return by name the CPU time of one call of each of `runs`, without waiting for the GPU."""
 
     def each(run):
         for _ in range(calls):
@@ -61,7 +61,7 @@ def host_us(runs: dict[str, Callable[[], object]], *, calls: int = 40) -> dict[s
 
 
 def loop_us(runs: dict[str, Callable[[], object]], *, calls: int = 100) -> dict[str, float]:
-    """Return the time of one of many calls in a row of each of runs, the GPU's work done, by name."""
+    """Return by name the time per call of each of `runs`, for many calls in a row, until the GPU is done."""
 
     def in_a_row(run):
         torch.cuda.synchronize()
@@ -75,9 +75,9 @@ def loop_us(runs: dict[str, Callable[[], object]], *, calls: int = 100) -> dict[
 
 
 def _by_turns(runs, seconds) -> dict[str, float]:
-    """Return the median of seconds(run) for each of runs, in microseconds, by name.
+    """Return by name the median of seconds(run) for each of `runs`, in microseconds.
 
-    They take turns: the speed of a shared CPU has been seen to change by a factor of two within seconds.
+    They take turns, because the speed of a shared CPU can change by a factor of two within seconds.
     """
     times = {name: [] for name in runs}
     for _ in range(TURNS):
@@ -93,7 +93,7 @@ def backend_of(name: str) -> AbstractContextManager:
 
 
 def in_graphs() -> list:
-    """Measure all short shapes, print them and return their rows."""
+    """Measure all short shapes, print the results and return their rows."""
     harness.say(f"{HEADS} heads, d = {D}: microseconds in a CUDA graph, and on the CPU for a call")
     harness.say("   B     N  causal" + "".join(f"{name:>24}" for name in NAMES))
     rows = []
@@ -127,7 +127,7 @@ def in_graph(B: int, N: int, causal: bool) -> dict:
 
 
 def calls() -> list:
-    """Measure the time of calls, print it and return the rows."""
+    """Measure the times of calls, print them and return the rows."""
     harness.say(f"B = 1, {CALL_HEADS} heads: microseconds on the CPU for a call, and for a call in a loop")
     harness.say("            d     N" + "".join(f"{name:>24}" for name in LOOP_NAMES))
     rows = []

@@ -2,13 +2,13 @@
 
     python -m flashlib.bench.timelines --out notebooks/data/h200_timelines.json
 
-A record has `rows`, one for each kernel that `pipeline.measured` has a model of: rungs of `kernels.hopper.ladder`,
-and the kernel itself ("forward"), at d 64 and 128, for 33 heads with 1024 rows and keys. `points` are the marks in
-the kernel, [kind, what]; a program's `marks` are [clock, number of the point] by role, and `blocks` the number of
+A record has `rows`, one for each kernel that `pipeline.measured` models: rungs of `kernels.hopper.ladder`, and the
+kernel itself ("forward"), at d = 64 and 128, for 33 heads with 1024 rows and keys. `points` are the marks in the
+kernel, [kind, what]; a program's `marks` are [clock, number of the point] by role, and `blocks` the number of
 tiles of each row block that it computes. `ms` is the time of the kernel without marks and with them. `source` is a
-hash of the syntax of the kernels and constants with marks: comments, docstrings and where things are imported from
-do not count. `pipeline.measured` makes a Timeline of a row. O and lse must first equal
-those of the kernel without marks, to the bit.
+hash of the syntax of the kernels and constants with marks; it ignores comments, docstrings and where names are
+imported from. `pipeline.measured` makes a Timeline of a row. O and lse must first equal those of the kernel
+without marks, bit for bit.
 """
 
 import argparse
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flashlib.kernels.hopper.instrumented import Recorded
 
 HEADS, N = 33, 1024  # 264 blocks of 128 rows: two for each of 132 multiprocessors
-CALLS = 20  # in a graph, so that the CPU does not count
+CALLS = 20  # in a graph, so that the CPU time does not count
 WARM = 3
 
 
@@ -39,7 +39,7 @@ def inputs(d: int) -> list[torch.Tensor]:
 
 
 def measure(rung: str, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> dict:
-    """Return the row of a rung, whose result is verified first."""
+    """Return the row of a rung, after verifying its result."""
     from flashlib.kernels.hopper import instrumented  # only when called: Triton may not be installed
 
     place = rung if rung == "forward" else f"ladder.{rung}"
@@ -62,8 +62,8 @@ def measure(rung: str, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> dic
 def hash_of(source: str) -> str:
     """Return 12 hex digits: a hash of the syntax of the constants and kernels of a module, given as text.
 
-    Functions without a decorator run on the CPU and do not count. Since modules move, what comes from flashlib is
-    named by the order of its first use; what comes from elsewhere keeps its whole name.
+    Functions without a decorator run on the CPU and do not count. As modules move, names from flashlib are
+    replaced by the order of their first use; other imported names are kept in full.
     """
     imports, body = {}, []
     for node in ast.parse(source).body:
@@ -76,7 +76,7 @@ def hash_of(source: str) -> str:
 
 
 class _Syntax(ast.NodeTransformer):
-    """Removes docstrings, and renames what is imported. imports: {name here: whole name}."""
+    """Removes docstrings, and renames what is imported. imports: {local name: full name}."""
 
     def __init__(self, imports):
         self.imports, self.ours = imports, []
@@ -103,7 +103,7 @@ def recorded_program(found: "Recorded", row: dict, number: int) -> dict:
 
 
 def ms(call: Callable[[], object]) -> float:
-    """Return the time of a call on the GPU, without the CPU, in milliseconds."""
+    """Return the GPU time of a call, without CPU time, in milliseconds."""
     graph = harness.captured(call, CALLS)
     return round(harness.median_ms(graph.replay, rep_ms=100) / CALLS, 5)
 
@@ -111,7 +111,7 @@ def ms(call: Callable[[], object]) -> float:
 def compared(row: dict, number: int) -> dict:
     """Return a comparison of a recorded program with the model.
 
-    clocks, use: of the program, and of the model; use: the share of the tensor cores' time, at their peak speed.
+    clocks, use: of the program, then of the model; use: the tensor cores' share of the time, at their peak speed.
     same_order: whether products begin in the same order.
     """
     timelines = measured.timeline(row, number), run(measured.program(row, number))
@@ -124,7 +124,7 @@ def compared(row: dict, number: int) -> dict:
 
 
 def summary(row: dict) -> str:
-    """Return one line about a row."""
+    """Return a summary of a row in one line."""
     cost = row["ms"]["marked"] / row["ms"]["plain"]
     programs = [f"program {one['number']} {compared(row, n)}" for n, one in enumerate(row["programs"])]
     return f"{row['rung']} d {row['d']}: {'; '.join(programs)}; with marks {cost:.3f} times as long"

@@ -1,10 +1,9 @@
-"""Time the forward kernel with many tiles, warps and stages on your GPU, and say which are fastest.
+"""Time the forward kernel with many tiles, warps and stages on your GPU, and print the fastest.
 
     python -m flashlib.bench.tune --d 128 --N 4096 --causal
 
-Every choice is verified before it is timed; those that do not fit the GPU are left out, and counted. What is found
-can be given to `forward.attention` as B_r, B_c, num_warps and num_stages, or written to
-`kernels/launch/tile_sizes.py`.
+Every choice is verified before it is timed; those that do not fit the GPU are left out, and counted. Pass the best
+choice to `forward.attention` as B_r, B_c, num_warps and num_stages, or enter it in `kernels/launch/tile_sizes.py`.
 """
 
 import argparse
@@ -22,7 +21,7 @@ HEADS = 16
 
 
 def rank(d: int, N: int, causal: bool, dtype: torch.dtype, *, tokens: int = 16384) -> list[tuple[float, dict]]:
-    """Return (TFLOP/s, options) of every choice that fits the GPU, the fastest first."""
+    """Return (TFLOP/s, options) for every choice that fits the GPU, the fastest first."""
     from flashlib.kernels import forward
 
     problem = Problem(Size(max(1, tokens // N), HEADS, HEADS, N, d, causal), dtype=dtype)

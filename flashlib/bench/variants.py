@@ -1,4 +1,4 @@
-"""Time attention with masks and changed scores on one GPU: ours, FlexAttention, SDPA with a mask of numbers.
+"""Time attention with masks and changed scores on one GPU: ours, FlexAttention, and SDPA with an additive mask.
 
     python -m flashlib.bench.variants --out notebooks/data/h200_variants.json
 
@@ -8,7 +8,7 @@ The sizes keep B * N = 16384 tokens and H * d = 2048, in bf16. Each result is ve
     plain_ms  our kernel without a mask at this size
     tiles     the share of all tiles that our kernel computes
     per_tile  speed for each computed tile, relative to the kernel without a mask
-    kernels   what was compiled: its Config, and the hash of its TTGIR, see `today`
+    kernels   what was compiled: its Config, and the hash of its TTGIR
     prepare   milliseconds that a new mask takes once, ours and FlexAttention; bytes that ours keeps
 
 `packed` has sequences of the documents' lengths, one after the other: `kernels.varlen`, FlexAttention with the
@@ -31,10 +31,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from flashlib import cost, masks, sink, torch_ref
 from flashlib.bench import cases
-from flashlib.bench.__main__ import usual
 from flashlib.bench.common import harness, peers
 from flashlib.bench.common.problem import Size, results, tensors
-from flashlib.types import Attention, Grads
+from flashlib.bench.common.sizes import usual_size
 
 if TYPE_CHECKING:
     from flashlib.kernels.launch.planning import Launch
@@ -45,7 +44,7 @@ NAMES = ("ours", "flex", "sdpa_mask")
 
 
 class Problem:
-    """One case at one size: the functions that are timed, and the results that verify them."""
+    """One case at one size: the functions to time, and the results to verify them."""
 
     def __init__(self, case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> None:
         self.case, self.size, self.gradients, self.device = case, size, gradients, device
@@ -118,7 +117,7 @@ class Problem:
         return scaled_dot_product_attention(Q, K, V, attn_mask=self.numbers)
 
     def passes(self) -> "list[Launch]":
-        """Return the launches of ours under the mask: of the forward pass, or of both for the gradients."""
+        """Return our launches under the mask: of the forward pass or, for gradients, of both backward passes."""
         if not self.gradients:
             return [peers.kernels("forward").plan_of(*self.tensors, False, self.mask).launch]
         O, lse = self.tensors[0], self.tensors[0].new_empty(self.tensors[0].shape[:3], dtype=torch.float32)
@@ -127,7 +126,7 @@ class Problem:
 
 
 def tiles(launch: "Launch", mask: masks.Mask, size: Size) -> float:
-    """Return the share of the tiles of a pass that are computed; for intervals see `device_side.span_of`."""
+    """Return the share of tiles that a pass computes; for intervals see `device_side.span_of`."""
     mask, B_r, B_c, N = of_one_head(mask), launch.config["B_R"], launch.config["B_C"], size.N
     keys = mask.keys(masks.Place(N, N))
     if keys is None or launch.kernel.__name__ == "_dkv":
@@ -139,12 +138,12 @@ def tiles(launch: "Launch", mask: masks.Mask, size: Size) -> float:
 
 
 def of_one_head(mask: masks.Mask) -> masks.Mask:
-    """Return a mask of which all heads see the same; scores may stay as they are."""
+    """Return a mask for which all heads see the same scores; scores may be left unchanged."""
     return masks.causal() if mask.heads else mask
 
 
 def prepare(problem: Problem) -> dict:
-    """Return the cost of a mask when it is first met, at a size whose kernels are compiled."""
+    """Return the cost of a mask at its first use, at a size whose kernels are already compiled."""
     module, mask = peers.kernels("forward"), problem.case.mask(problem.size.N, problem.size.H_q)
     torch.cuda.synchronize()
     before, start = torch.cuda.memory_allocated(), time.perf_counter()
@@ -176,31 +175,7 @@ def _hash(launch, listing):
     )
 
 
-def today(row: dict, kernel: str) -> str:
-    """Return the hash of what a kernel of a row is compiled to today, without a GPU."""
-    call = "attention" if kernel == "_forward" else "backward"
-    asked = {"kernel": kernel, "d": row["d"], "dtype": "bfloat16", "causal": False, "capability": 90}
-    asked |= {"module": __name__, "call": call, "launched": kernel, "options": {"case": row["case"]}}
-    asked |= {"shape": (row["B"], row["H"], row["H"], row["N"]), "until": "ttgir"}
-    found = peers.kernels("compiler.client").answered(asked)
-    return peers.kernels("compiler.compiled").hash_of(found["ttgir"], found["compile_options"])
-
-
-def attention(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool, case: str) -> Attention:
-    """Launch the forward kernel as `today` asks for it."""
-    return peers.kernels("forward").attention(Q, K, V, mask=cases.named(case).mask(Q.shape[2], Q.shape[1]))
-
-
-def backward(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
-    causal: bool, case: str,
-) -> Grads:  # fmt: skip
-    """Launch the backward kernels as `today` asks for them."""
-    mask = cases.named(case).mask(Q.shape[2], Q.shape[1])
-    return peers.kernels("backward").backward(Q, K, V, O, lse, dO, mask=mask)
-
-
-WEIGHTS = {1: (1,), 2: (4 / 7, 3 / 7)}  # of the passes, by their matrix products: dK and dV four, dQ three
+WEIGHTS = {1: (1,), 2: (4 / 7, 3 / 7)}  # by matrix products: four for dK and dV, three for dQ
 
 
 def measure(case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> dict:
@@ -238,7 +213,7 @@ def measure(case: cases.Case, size: Size, gradients: bool, device: str = "cuda")
 
 
 def packed(size: Size, gradients: bool, device: str = "cuda") -> dict:
-    """Return the row of sequences packed one after the other, in B packs of N tokens."""
+    """Return the row of sequences packed one after another, in B packs of N tokens."""
     case = cases.named("documents")
     each = np.tile(cases.lengths(size.N), size.B)
     problem = Problem(case, size, gradients, device)
@@ -271,13 +246,13 @@ def packed(size: Size, gradients: bool, device: str = "cuda") -> dict:
 
 
 def _tokens_first(X):
-    """Return X, (B, H, N, d), as packed sequences are stored: (B N, H, d)."""
+    """Return X, (B, H, N, d), in the layout of packed sequences, (B N, H, d)."""
     return X.transpose(1, 2).flatten(0, 1).contiguous()
 
 
 def sizes(quick: bool) -> Iterator[Size]:
     for d, N in itertools.product((64, 128), LENGTHS[:1] if quick else LENGTHS):
-        yield usual(d, False, N)
+        yield usual_size(d, False, N)
 
 
 def main() -> None:
@@ -309,7 +284,7 @@ def say(row: dict, name: str, more: str) -> None:
 
 
 def summary(record: dict) -> str:
-    """Return the geometric mean of FlexAttention's time over ours, and the least ratio."""
+    """Return the geometric mean of FlexAttention's time relative to ours, and the smallest ratio."""
     ratios = [
         row["ms"]["flex"] / row["ms"]["ours"] for row in record["rows"] + record["packed"] if row["ms"]["flex"]
     ]

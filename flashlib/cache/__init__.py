@@ -1,4 +1,4 @@
-"""A KV cache in pages: `pages` says who owns which page, `storage` holds the numbers."""
+"""A KV cache in pages: `pages` tracks who owns which page, `storage` holds the numbers."""
 
 from flashlib.cache.pages import OutOfPages, Pages
 from flashlib.cache.storage import Cache, bytes_per_token

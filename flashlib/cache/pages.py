@@ -1,11 +1,11 @@
-"""Who owns which page of a key/value cache: only the allocator, without any number of K or V.
+"""The allocator of a paged key/value cache: who owns which page. It knows nothing of the numbers in K and V.
 
-A page has rows for `page` tokens. The pages of a sequence, in order, are its row of the block table, and only the
+A page has rows for `page` tokens. The pages of a sequence, in order, form its row of the block table, and only the
 last may have empty rows. Each page is in one of three states: owned, by one sequence or by several that share it;
-kept, since nobody owns it but its content is known; or free. A page is written only while it has one owner.
+kept, if nobody owns it but its content is known; or free. A page is written only while it has a single owner.
 
-The content of a page is the tokens in it and all tokens before them, since K and V depend on these too. A hash of
-both names it, so equal tokens after different beginnings are different contents.
+The content of a page is the tokens in it and all tokens before them, since K and V depend on these too. It is
+identified by a hash of both, so equal tokens after different beginnings are different contents.
 
 Source: Kwon and others, Efficient Memory Management for Large Language Model Serving with PagedAttention (2023);
 sharing by content is the automatic prefix caching of vLLM, which implements the paper.
@@ -22,11 +22,11 @@ import numpy as np
 from flashlib.inputs import check_counts
 from flashlib.types import Array
 
-NOTHING_BEFORE = bytes(32)  # stands for the content before the first page
+NOTHING_BEFORE = bytes(32)  # represents the content before the first page
 
 
 class OutOfPages(MemoryError):
-    """More pages are needed than are free or kept. Nothing was changed."""
+    """Raised if more pages are needed than are free or kept; nothing was changed."""
 
 
 @dataclass
@@ -38,9 +38,9 @@ class _Sequence:
 class Pages:
     """n_pages pages of `page` tokens, a power of two, and the sequences that own them.
 
-    A sequence is a number that `start` or `fork` returned; it is never used again. Tokens are given as ids, whole
-    numbers of at least 0, or as a count where their ids are unknown: then they are not shared by content.
-    Every method raises TypeError or ValueError for anything else, and an error changes nothing.
+    A sequence is a number that `start` or `fork` returned; a number is never reused. Tokens are given as ids,
+    whole numbers of at least 0, or as a count if their ids are unknown; then they are not shared by content. Every
+    method raises TypeError or ValueError for anything else, and an error changes nothing.
     """
 
     def __init__(self, n_pages, page):
@@ -57,10 +57,10 @@ class Pages:
         self._next = 0
 
     def start(self, tokens: int | Sequence[int] | Array = ()) -> tuple[int, int]:
-        """Return a new sequence that shares the pages whose content begins `tokens`, and how many tokens that is.
+        """Return a new sequence that shares the pages that begin like `tokens`, and how many tokens they hold.
 
-        These are known: go on with append(sequence, tokens[known:]). At least one token is left to compute, since
-        the model's output for the last is wanted. No page is taken.
+        Those are known: go on with append(sequence, tokens[known:]). At least one token is left to compute,
+        because the model's output for the last one is needed. No page is allocated.
         """
         n, ids = _read(tokens)
         shared, content = [], NOTHING_BEFORE
@@ -75,9 +75,9 @@ class Pages:
     def append(self, sequence: int, tokens: int | Sequence[int] | Array) -> np.ndarray:
         """Return the slots of new tokens at the end of the sequence: (n, 2), int32, the page and row of each.
 
-        Pages that become full can be shared at once. So write K and V of the slots before anyone reads them, and
-        if that fails, `drop` the tokens. A last page with other owners is copied first (copy on write).
-        Raises OutOfPages, before any change, if more pages are needed than are free or kept.
+        Pages that become full can be shared immediately, so write K and V to the slots before anyone reads them,
+        and `drop` the tokens if that fails. A last page with other owners is copied first (copy on write). Raises
+        OutOfPages, before any change, if more pages are needed than are free or kept.
         """
         slots = self._append(sequence, tokens)
         return np.array(slots, np.int32).reshape(len(slots), 2)
@@ -104,9 +104,9 @@ class Pages:
         return self._add(own.pages, own.tokens)
 
     def drop(self, sequence: int, n: int) -> None:
-        """Forget the last n tokens of a sequence, such as rejected guesses.
+        """Remove the last n tokens of a sequence, such as rejected guesses.
 
-        Pages that nobody needs for other tokens become free, and are not kept.
+        Pages that hold no other tokens become free, and are not kept.
         """
         own = self._of(sequence)
         check_counts(n=n)
@@ -123,7 +123,7 @@ class Pages:
             self._forget(own.pages[-1])
 
     def free(self, sequence: int) -> None:
-        """End a sequence. Its full pages of known content are kept until their room is needed."""
+        """End a sequence. Its full pages of known content are kept until the space is needed."""
         own = self._of(sequence)
         del self._sequences[sequence]
         for page in reversed(own.pages):  # so that its end is evicted before its beginning
@@ -132,7 +132,8 @@ class Pages:
     def table(self, sequences: Sequence[int], width: int | None = None) -> Array:
         """Return the block table: (B, width), int32, the pages of each sequence, then 0.
 
-        width: None for as many columns as the longest sequence has pages. A fixed one suits a CUDA graph.
+        width: the number of columns; None for as many as the longest sequence has pages. A fixed width suits a
+        CUDA graph.
         """
         pages = [self._of(sequence).pages for sequence in sequences]
         most = max(map(len, pages), default=0)
@@ -150,27 +151,27 @@ class Pages:
 
     @property
     def used(self) -> int:
-        """How many pages have an owner."""
+        """The number of pages that have an owner."""
         return self.n_pages - len(self._free) - len(self._kept)
 
     @property
     def kept(self) -> int:
-        """How many pages nobody owns that are kept for their content."""
+        """The number of pages without an owner that are kept for their content."""
         return len(self._kept)
 
     @property
     def kept_by_age(self) -> list[int]:
-        """The pages that are kept, the least recently used first: in this order they are evicted."""
+        """The kept pages, least recently used first, which is the order in which they are evicted."""
         return list(self._kept)
 
     @property
     def free_pages(self) -> int:
-        """How many pages are free; `append` can take these and the kept ones."""
+        """The number of free pages; `append` can use these and the kept ones."""
         return len(self._free)
 
     @property
     def waste(self) -> int:
-        """How many rows of owned pages hold no token."""
+        """The number of rows in owned pages that hold no token."""
         rows = [0] * self.n_pages
         for own in self._sequences.values():
             last = len(own.tokens) - (len(own.pages) - 1) * self.page
@@ -207,7 +208,7 @@ class Pages:
             assert len(self._index[self._content[page]]) == 1, f"page {page} is kept and another has its content"
 
     def _check_rows(self):
-        held = {}  # of a page: where it stands in its sequences, and the most tokens that one has there
+        held = {}  # of a page: its position in its sequences, and the most tokens that any of them has in it
         for sequence, own in self._sequences.items():
             for i, page in enumerate(own.pages):
                 tokens = own.tokens[i * self.page : (i + 1) * self.page]
@@ -226,12 +227,12 @@ class Pages:
         return found
 
     def _of(self, sequence):
-        if type(sequence) is int and sequence in self._sequences:  # nearly always: what follows takes longer
+        if type(sequence) is int and sequence in self._sequences:  # nearly always; the rest is slower
             return self._sequences[sequence]
         wrong = isinstance(sequence, bool) or not isinstance(sequence, Integral)
         if wrong or sequence not in self._sequences:
             raise ValueError(
-                f"there is no sequence {sequence!r}: it was freed, or never was; pass what start or fork returned"
+                f"there is no sequence {sequence!r}: it was freed, or never existed; pass one from start or fork"
             )
         return self._sequences[sequence]
 
@@ -258,7 +259,7 @@ class Pages:
         return page
 
     def _to_write(self, page):
-        """Return a page with the same rows that one owner may write: this one, or a copy if it is shared."""
+        """Return a page with the same rows that a single owner may write: this one, or a copy if it is shared."""
         if self._owners[page] == 1:
             self._forget(page)
             return page
@@ -268,10 +269,10 @@ class Pages:
         return to
 
     def _copy(self, page, to):
-        """Copy the rows of a page: nothing to do where there is no storage."""
+        """Copy the rows of a page; there is nothing to do without storage."""
 
     def _release(self, page, keep):
-        """Take one owner from a page. One page of each content can be kept, if nobody owns another."""
+        """Remove one owner of a page. One page of each content can be kept, if no other page with it is owned."""
         self._owners[page] -= 1
         if self._owners[page]:
             return
@@ -282,7 +283,7 @@ class Pages:
             self._free.append(page)
 
     def _evict(self, page=None):
-        """Make a kept page free: the least recently used if none is named."""
+        """Free a kept page, by default the least recently used one."""
         if page is None:
             page = next(iter(self._kept))
         del self._kept[page]
@@ -290,7 +291,7 @@ class Pages:
         self._free.append(page)
 
     def _know(self, own, first):
-        """Enter the full pages of a sequence into the index, from its page `first` on."""
+        """Add the full pages of a sequence to the index, starting at its page `first`."""
         full = len(own.tokens) // self.page
         if first == full:
             return
@@ -305,7 +306,7 @@ class Pages:
             self._index.setdefault(content, set()).add(own.pages[i])
 
     def _forget(self, page):
-        """Take a page out of the index, if it is there."""
+        """Remove a page from the index, if it is there."""
         content = self._content.pop(page, None)
         if content is not None:
             self._index[content].remove(page)
@@ -314,14 +315,14 @@ class Pages:
 
 
 def _hash(before, tokens):
-    """Return the content that these tokens make after the content `before`; None if any of it is unknown."""
+    """Return the content of these tokens after the content `before`; None if any of it is unknown."""
     if before is None or None in tokens:
         return None
     return hashlib.sha256(before + repr(tokens).encode()).digest()
 
 
 def _read(tokens):
-    """Return how many tokens are given, and the list of their ids, or None for a count."""
+    """Return how many tokens are given, and the list of their ids, or None if only a count is given."""
     given = tokens.tolist() if hasattr(tokens, "tolist") else tokens  # of NumPy or torch
     if not isinstance(given, list | tuple | range):
         if isinstance(given, Integral) and not isinstance(given, bool):
@@ -329,7 +330,7 @@ def _read(tokens):
             return int(given), None
         raise TypeError(f"tokens is {tokens!r}; pass a list of token ids, or a count")
     for token in given:
-        if type(token) is int and token >= 0:  # nearly all: what follows takes ten times as long
+        if type(token) is int and token >= 0:  # nearly always; the rest takes ten times as long
             continue
         if isinstance(token, bool) or not isinstance(token, Integral) or token < 0:
             raise TypeError(f"tokens has {token!r}; token ids are whole numbers of at least 0")

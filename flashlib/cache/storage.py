@@ -1,11 +1,11 @@
-"""A key/value cache in pages: `Pages`, which says who owns which page, and the numbers that are in them.
+"""A key/value cache in pages: `Pages`, which tracks who owns which page, and the numbers in them.
 
 A page holds `page` tokens of every layer and head, K (layers, n_pages, H_k, page, d) and V, so a sequence has one
-block table for all layers, and the rows that a tile of one head needs lie one after the other.
+block table for all layers, and the rows that a tile of one head needs are adjacent.
 
-Rows begin as zeros, not as NaN: a kernel that loads a whole page gives the rows past the length the weight P = 0,
-and 0 * NaN in P V is NaN. A page that was used before still has its old rows, so a kernel masks its loads of V
-if a model may write NaN or infinity.
+Rows are initialised to zero, not to NaN, because a kernel that loads a whole page gives rows past the length the
+weight P = 0, and 0 * NaN in P V is NaN. A reused page still has its old rows, so a kernel masks its loads of V if
+a model may write NaN or infinity.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["Cache", "OutOfPages", "Pages", "bytes_per_token"]
 
 LARGEST_E4M3 = 448.0
-SMALLEST_SCALE = 2.0**-126  # the least normal number: a subnormal one has too few digits
+SMALLEST_SCALE = 2.0**-126  # the smallest normal number: a subnormal one has too few digits
 
 
 def bytes_per_token(
     H_k: int, d: int, d_v: int | None = None, *, itemsize: int, layers: int = 1, scales: bool = False
 ) -> int:
-    """Return the bytes that K and V of one token take, with a float32 scale for each row of either if scales."""
+    """Return the bytes of K and V for one token, including a float32 scale for each row of both if `scales`."""
     d_v = d if d_v is None else d_v
     check_counts(at_least=1, H_k=H_k, d=d, d_v=d_v, itemsize=itemsize, layers=layers)
     H_k, d, d_v, itemsize, layers = map(int, (H_k, d, d_v, itemsize, layers))  # NumPy's would overflow
@@ -39,11 +39,11 @@ def bytes_per_token(
 class Cache(Pages):
     """A Pages with storage: K (layers, n_pages, H_k, page, d) and V (layers, n_pages, H_k, page, d_v).
 
-    dtype: float16, float32 or float64 of NumPy, or a torch dtype, which makes K and V tensors on `device`: these
-    three, bfloat16 or float8_e4m3fn. The last also has k_scale and v_scale, float32 (layers, n_pages,
-    H_k, page): a row is its 8-bit numbers times its scale. Otherwise both are None.
-    `append` gives slots for all layers, `write` fills them layer by layer, and a page is copied in all layers.
-    Raises TypeError or ValueError for anything else, before memory is taken.
+    dtype: NumPy's float16, float32 or float64; or torch's, or bfloat16 or float8_e4m3fn, for K and V as tensors on
+    `device`. With float8_e4m3fn there are also k_scale and v_scale, float32 (layers, n_pages, H_k, page): a row is
+    its 8-bit numbers times its scale. Otherwise both are None. `append` gives slots for all layers, `write` fills
+    them layer by layer, and a page is copied in all layers. Raises TypeError or ValueError for anything else,
+    before memory is allocated.
     """
 
     def __init__(self, n_pages, page, H_k, d, *, d_v=None, layers=1, dtype=np.float32, device=None):
@@ -58,12 +58,12 @@ class Cache(Pages):
         self.k_scale, self.v_scale = [self.K.new_zeros(rows).float() if scaled else None for _ in range(2)]
 
     def write(self, slots: np.ndarray, K: Array, V: Array, layer: int = 0) -> None:
-        """Write K (H_k, n, d) and V (H_k, n, d_v) of n tokens to the slots that `append` gave, (n, 2).
+        """Write K (H_k, n, d) and V (H_k, n, d_v) of n tokens to the slots that `append` returned, (n, 2).
 
-        Slots of several sequences may be concatenated. K and V: arrays or tensors, as the cache has, of its dtype.
-        For float8_e4m3fn they are float16, bfloat16 or float32, and each row is divided by its own scale, its
-        largest magnitude / 448, at least 2^-126, and 1 for a row of zeros.
-        Raises TypeError or ValueError for anything else, and for a page without an owner, before any write.
+        Slots of several sequences may be concatenated. K and V: arrays or tensors, like those of the cache, with
+        its dtype. For float8_e4m3fn they are float16, bfloat16 or float32, and each row is divided by its own
+        scale, its largest magnitude / 448, at least 2^-126, and 1 for a row of zeros. Raises TypeError or
+        ValueError for anything else, and for a page without an owner, before any write.
         """
         slots = self._check_slots(slots)
         self._check_rows_given(K, V, len(slots))
@@ -78,7 +78,7 @@ class Cache(Pages):
             store[layer][pages, :, rows] = X.swapaxes(0, 1)
 
     def gather(self, sequence: int, layer: int = 0) -> tuple[Array, Array]:
-        """Return K (H_k, N, d) and V (H_k, N, d_v) of a sequence, contiguous copies: float32 for float8_e4m3fn."""
+        """Return contiguous copies of a sequence's K (H_k, N, d) and V (H_k, N, d_v), float8_e4m3fn as float32."""
         self._check_layer(layer)
         N = len(self._of(sequence).tokens)
         pages = self._indices(np.array(self._of(sequence).pages))
@@ -106,7 +106,7 @@ class Cache(Pages):
                 X[:, to] = X[:, page]
 
     def _as_stored(self, X):
-        """Return an array as the type that K is, on its device."""
+        """Return an array converted to the type of K, on its device."""
         if not self._torch:
             return X
         import torch  # it is loaded, since K is a tensor
@@ -150,7 +150,7 @@ class Cache(Pages):
 
 
 def _storage(dtype, device):
-    """Return a function that makes zeros of a shape, and the dtypes that `write` then accepts."""
+    """Return a function that makes an array of zeros, and the dtypes that `write` then accepts."""
     if type(dtype).__module__ != "torch":
         try:
             numpy_dtype = np.dtype(dtype)
@@ -173,9 +173,9 @@ def _storage(dtype, device):
 
 
 def quantised(X: "torch.Tensor", dtype: "torch.dtype") -> "tuple[torch.Tensor, torch.Tensor]":
-    """Return X in 8 bits, each row, its last axis, divided by a scale, and the scales, float32, as tensors.
+    """Return tensors: X in 8 bits, with each row (last axis) divided by a scale, and the scales in float32.
 
-    The scale is the largest magnitude in the row / 448, at least 2^-126, and 1 for a row of zeros.
+    A scale is the largest magnitude in the row / 448, at least 2^-126, and 1 for a row of zeros.
     """
     X = X.float()
     scale = X.abs().amax(-1) / LARGEST_E4M3

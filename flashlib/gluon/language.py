@@ -1,7 +1,7 @@
 """Gluon as a kernel uses it: tiles with layouts, memory with names, commands for the model.
 
-A copy fills its slot when it completes, with NaN before; a product reads its slots when it completes. What units
-and barriers make of the commands is the model's, in `flashlib.pipeline`, which raises Fault.
+A slot holds NaN until a copy to it completes; a product reads its slots when it completes. How units and barriers
+carry out the commands is up to the model, `flashlib.pipeline`, which raises Fault.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from triton.experimental.gluon import language as real
 from triton.experimental.gluon.language.nvidia import hopper
 
 from flashlib.gluon.assembly import Assembly
+from flashlib.gluon.integers import Integer, as_integer
 from flashlib.gluon.memory import TMA, MBarrier, Memory, View, check_warps, poison
 from flashlib.gluon.names import Names
 from flashlib.gluon.pointer import Pointer, add, load, store
@@ -20,11 +21,10 @@ from flashlib.gluon.refused import Wrong
 from flashlib.gluon.tensor_cores import warpgroup_mma, warpgroup_mma_wait
 from flashlib.gluon.threads import Role, current, say
 from flashlib.gluon.tile import Begun, Tile, applied, common, told
-from flashlib.gluon.whole import Whole, whole
 from flashlib.pipeline import commands as c
 from flashlib.private_apis import of_gluon
 
-REGISTERS = 512  # of a multiprocessor, for each thread of four warps
+REGISTERS = 512  # of a multiprocessor, per thread of four warps
 DTYPES = {
     "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "int1": torch.bool,
     "int8": torch.int8, "int32": torch.int32, "int64": torch.int64, "float64": torch.float64,
@@ -36,14 +36,14 @@ def _both(of_tensors: Callable, of_numbers: Callable) -> Callable:
     def chosen(a: Any, b: Any) -> Any:
         if not isinstance(a, Tile | Begun) and not isinstance(b, Tile | Begun):
             found = of_numbers(a, b)
-            return whole(found) if Whole in (type(a), type(b)) else found
+            return as_integer(found) if Integer in (type(a), type(b)) else found
         return applied(lambda x, y: of_tensors(*(torch.as_tensor(z, device="cpu") for z in (x, y))), a, b)
 
     return chosen
 
 
 class Language:
-    """What `gl` is to one program of the grid."""
+    """The `gl` of one program of the grid."""
 
     constexpr = staticmethod(lambda x: x)
     static_range = range
@@ -69,10 +69,10 @@ class Language:
         raise Wrong("unknown", name=name)
 
     def program_id(self, axis: int) -> int:
-        return Whole(self.number[axis])
+        return Integer(self.number[axis])
 
     def num_programs(self, axis: int) -> int:
-        return Whole(self.grid[axis])
+        return Integer(self.grid[axis])
 
     def num_warps(self) -> int:
         return current().warps or self.warps
@@ -84,7 +84,7 @@ class Language:
         is_barrier = dtype == torch.int64
         made = self.barriers if is_barrier else self.slots
         memory = Memory(self.names.next(), dtype.itemsize, is_barrier, made)
-        if is_barrier:  # all are the program's, whoever uses them
+        if is_barrier:  # all belong to the program, whoever uses them
             view = View(memory, torch.empty(tuple(shape), device="cpu"), layout)
             for s in range(shape[0] if len(shape) > 1 else 0):
                 view.index(s).part  # noqa: B018
@@ -115,7 +115,7 @@ class Language:
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         if not any(isinstance(one, Tile | Begun) for one in (condition, x, y)):
-            return whole(x if condition else y)
+            return as_integer(x if condition else y)
         return applied(_where, condition, x, y)
 
     def max(self, x: Tile, axis: int) -> Tile:
@@ -176,7 +176,7 @@ class Language:
         self.roles = [Role(name, *role) for name, role in zip(named, roles, strict=True)]
         for role, count in zip(self.roles, (self.warps, *warps), strict=True):
             role.warps = count
-        if registers is not None:  # the first role gets what is left; each gets them for four warps or eight
+        if registers is not None:  # the first role gets the rest; registers are handed out for four or eight warps
             groups = [-(-count // 4) for count in (self.warps, *warps)]
             given = sum(n * count for n, count in zip(groups[1:], registers, strict=True))
             counts = ((REGISTERS - given) // groups[0], *registers)
@@ -184,7 +184,7 @@ class Language:
 
     def fence_async_shared(self) -> None:
         self.unfenced = ""
-        if current().state:  # else the program sets up its barriers, and nothing runs yet
+        if current().state:  # otherwise the program is setting up its barriers, and no role runs yet
             say(c.Fence())
 
 
@@ -201,7 +201,7 @@ def _reduced(x, axis, reduce):
 
 
 def stubs(gl: Language) -> dict[int, Any]:
-    """Return what stands for the parts of Gluon, by id."""
+    """Return the stubs for the parts of Gluon, by id."""
     mine = {
         "mbarrier": gl.mbarrier, "tma": TMA, "warpgroup_mma": warpgroup_mma,
         "warpgroup_mma_wait": warpgroup_mma_wait, "fence_async_shared": gl.fence_async_shared,

@@ -1,6 +1,6 @@
 """Shared memory, barriers and the copy unit, as a kernel uses them.
 
-A copy fills its slot when it completes, with NaN before. What becomes of the commands is the model's, in
+A slot holds NaN until a copy to it completes. How the commands are carried out is up to the model,
 `flashlib.pipeline`.
 """
 
@@ -24,17 +24,17 @@ WRITTEN = "what threads wrote"
 
 
 def poison(dtype: torch.dtype) -> float:
-    """Return what stands where nothing was written: NaN, or a whole number that no kernel of ours writes."""
+    """Return the value of memory that was never written: NaN, or an integer that none of our kernels writes."""
     return math.nan if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
 class Memory:
-    """Shared memory that was allocated once: its name, and a Slot or Barrier for each part that is used."""
+    """One allocation of shared memory: its name, and a Slot or Barrier for each part that is used."""
 
     def __init__(self, name: str, item: int, is_barrier: bool, made: list) -> None:
         self.name, self.item, self.is_barrier = name, item, is_barrier
         self.made, self.parts = made, {}
-        self.written: dict[Any, int] = {}  # how often threads wrote to a part
+        self.written: dict[Any, int] = {}  # how often threads have written to each part
 
     def part(self, at: tuple, shape: Sequence[int]) -> Any:
         if at not in self.parts:
@@ -48,7 +48,7 @@ class Memory:
 
 
 class View:
-    """A slot of shared memory, or all of a ring. at: the numbers that chose it."""
+    """A slot of shared memory, or a whole ring. at: the indices that selected it."""
 
     def __init__(self, memory: Memory, data: torch.Tensor, layout: Any, at: tuple = ()) -> None:
         self.memory, self.data, self.layout, self.at = memory, data, layout, at
@@ -98,7 +98,7 @@ class View:
         return self._like(self.data.narrow(dim, start, n))
 
     def held(self) -> str:
-        """Return the name of the tile that lies there now."""
+        """Return the name of the tile that is there now."""
         return current().state.slots[self.part] or "a tile"
 
     def load(self, layout: Any) -> Tile:
@@ -116,7 +116,7 @@ class View:
 
 
 class Axes(tuple):
-    """The sizes of a view. Who asks for one that it has not is told which axes there are."""
+    """The sizes of a view. An error for a missing axis says which axes there are."""
 
     def __new__(cls, view: View) -> "Axes":
         return super().__new__(cls, view.data.shape)
@@ -133,7 +133,7 @@ class Axes(tuple):
 
 
 def helper_of_ladder() -> str:
-    """Return which helper of the ladder's `tiles` runs, as the learner's line calls it, or ""."""
+    """Return the helper of the ladder's `tiles` that is running, as called by the learner's line, or ""."""
     frame, found = sys._getframe(1), ""
     while frame:
         if frame.f_code.co_filename == LADDER:
@@ -153,7 +153,7 @@ class Described:
         self.block_type = SimpleNamespace(nbytes=n_bytes, shape=self.block_shape)
 
     def windows(self, at: Sequence[int], slot: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what a tile and a slot have in common, of the tensor and of the slot."""
+        """Return the part that a tile and a slot have in common, as slices of the tensor and of the slot."""
         outer, inner = [], []
         for start, size, n in zip(at, self.block_shape, self.X.shape, strict=True):
             first, last = min(max(start, 0), n), max(min(start + size, n), 0)
@@ -226,7 +226,7 @@ class TMA:
             room.copy_(tile)
 
         say(c.Copy(f"{tensor_desc.name}{at}", result.part, part), arrived)
-        result.data.fill_(poison(result.dtype))  # no unit has completed anything since
+        result.data.fill_(poison(result.dtype))  # no unit has completed anything since then
 
     @staticmethod
     def async_copy_shared_to_global(tensor_desc: Described, coord: Sequence[int], src: View) -> None:
@@ -255,7 +255,7 @@ class TMA:
 
 
 def check_warps(layout: Any) -> None:
-    """Raise Wrong for a layout of other warps than the role has."""
+    """Raise Wrong for a layout whose number of warps is not the role's."""
     of = layout
     while of is not None and not hasattr(of, "warps_per_cta") and hasattr(of, "parent"):
         of = of.parent

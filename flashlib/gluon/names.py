@@ -1,4 +1,4 @@
-"""Names of what a kernel allocates: those that its own lines give it, such as `k_full`."""
+"""Names for what a kernel allocates, taken from its own lines, such as `k_full`."""
 
 import ast
 import functools
@@ -25,14 +25,14 @@ class Names:
         self.parts: dict[str, list[str]] = {}
 
     def learn(self, functions: Iterable[FunctionType]) -> None:
-        """Read off how functions take tuples apart: `k_slots, k_full, k_empty = k` names the parts of k."""
+        """Learn names from how functions unpack tuples: `k_slots, k_full, k_empty = k` names the parts of k."""
         for code in (function.__code__ for function in functions if self._counts(function.__code__)):
             for _, target, value in _assignments(code):
                 if isinstance(target, ast.Tuple) and isinstance(value, ast.Name):
                     self.parts.setdefault(value.id, [ast.unparse(one) for one in target.elts])
 
     def next(self) -> str:
-        """Return a name for what is allocated now, a line of the kernel or of a helper that it calls."""
+        """Return a name for what the current line allocates, in the kernel or in a helper that it calls."""
         frame: Any = sys._getframe(2)
         inner = ""
         while frame and frame.f_code is not self.code:
@@ -54,16 +54,16 @@ class Names:
         return name
 
     def _counts(self, code):
-        """Return whether names in this function count: in a learner's kernel not those in a helper of ours."""
+        """Return whether names in this function count: for a learner's kernel, those in our helpers do not."""
         return self.is_ours or not code.co_filename.startswith(OURS)
 
     def _nth(self, line):
-        """Return how many names a line has given before."""
+        """Return how many names a line has given so far."""
         nth = self.counts[line] = self.counts.get(line, -1) + 1
         return nth
 
     def _line(self, frame):
-        """Return what a frame's statement is known by, and the names that it gives."""
+        """Return a key for the statement that a frame executes, and the names that it assigns."""
         for node, target, value in _assignments(frame.f_code):
             if node.lineno <= frame.f_lineno <= node.end_lineno:
                 return (frame.f_code.co_name, node.lineno), self._of(target, value)
@@ -83,7 +83,7 @@ class Names:
 
 @functools.lru_cache(maxsize=256)
 def _assignments(code):
-    """Return the assignments of a function: the node, with its lines as in the file, target and value."""
+    """Return the assignments in a function: the node, with line numbers of the file, its target and value."""
     lines = getlines(code.co_filename)[code.co_firstlineno - 1 :]
     try:
         tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines)))) if lines else ast.parse("")

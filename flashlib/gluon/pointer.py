@@ -1,4 +1,4 @@
-"""Global memory by pointers: what threads load, store and add, without a schedule, since roles do not share it."""
+"""Global memory by pointers: loads, stores and atomic adds. They need no schedule, as roles do not share it."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from flashlib.gluon.tile import Tile, common
 
 
 class Pointer:
-    """A pointer to a tensor's numbers, and how far it was moved."""
+    """A pointer to a tensor's numbers, and its offset."""
 
     def __init__(self, name: str, X: torch.Tensor, at: Any = 0) -> None:
         self.name, self.X, self.at = name, X, at
@@ -27,7 +27,7 @@ class Pointer:
 
 
 def undefined(dtype: torch.dtype) -> float | int:
-    """Return what a load without other gives where its mask is False, where the GPU gives anything."""
+    """Return the value of a load without `other` where its mask is False; on a GPU it is undefined."""
     return torch.nan if dtype.is_floating_point else torch.iinfo(dtype).max // 2
 
 
@@ -47,13 +47,13 @@ def store(pointer: Pointer, x: Any, mask: Any = None, **options: Any) -> None:  
 
 
 def add(pointer: Pointer, x: Any, mask: Any = None) -> None:
-    """Add to each place as often as it is named."""
+    """Add to each place as many times as it occurs."""
     flat, at, values = _places(pointer, x, mask)
     flat.index_add_(0, at, values)
 
 
 def _places(pointer, x, mask):
-    """Return all numbers of a tensor, which of them are written, and what is; raise Wrong for places outside."""
+    """Return all numbers of a tensor, the places to write, and the values; raise Wrong for places outside."""
     common(pointer.at, x, mask)
     at, values, chosen = (one.data if isinstance(one, Tile) else one for one in (pointer.at, x, mask))
     flat = pointer.X.view(-1)

@@ -1,8 +1,8 @@
-"""Runs kernels in Gluon as they are launched, whoever wrote them, and reports what each role does.
+"""Run kernels in Gluon when they are launched, whoever wrote them, and report what each role does.
 
-Programs of a launch run one after the other. Whoever an order picks goes next, so one run says nothing about other
-orders. But what its roles said is a Program of `flashlib.pipeline`, for which `check` looks at the others: what a
-role says must not depend on them.
+The programs of a launch run one after another. In each, an order picks who goes next, so one run says nothing
+about other orders. But the commands of its roles form a Program of `flashlib.pipeline`, whose other orders `check`
+examines; a role's commands must not depend on the order.
 """
 
 import contextlib
@@ -25,17 +25,17 @@ from flashlib.pipeline.multiprocessor import Fault
 from flashlib.pipeline.schedules import Chance
 from flashlib.private_apis import of_driver, of_gluon
 
-NUMBER_INDEXED = re.compile("'(Whole|int|float)' object is not subscriptable")
+NUMBER_INDEXED = re.compile("'(Integer|int|float)' object is not subscriptable")
 OPTIONS_OF_THE_COMPILER = "num_stages", "num_ctas", "maxnreg"
 
 
 class Ran(NamedTuple):
     """What one program of a launch did.
 
-    number: of the program, one for each axis of the grid. said: {role: its commands}, up to a fault. warps: {role:
-    how many it has}. fault: in one of the orders, or None. whole: whether what was said came to its end.
-    registers: {role: of a thread}, empty if the kernel does not say. stored: numbers that it stored to tensors.
-    kernel: its name.
+    number: its index on each axis of the grid. said: {role: its commands}, up to a fault. warps: {role: number of
+    warps}. fault: a fault in one of the orders, or None. whole: whether the roles ran to their end. registers:
+    {role: registers of a thread}, empty if the kernel does not request any. stored: how many numbers it stored to
+    tensors. kernel: its name.
     """
 
     number: tuple
@@ -50,7 +50,7 @@ class Ran(NamedTuple):
     kernel: str = ""
 
     def program(self) -> c.Program:
-        """Return the Program of what was said."""
+        """Return the commands as a Program."""
         roles: dict[str, Callable] = {
             role: functools.partial(iter, said) for role, said in self.said.items() if said
         }
@@ -58,18 +58,18 @@ class Ran(NamedTuple):
 
 
 def first_and_last() -> Sequence:
-    """Return two orders: in one the first roles go first, in the other the last ones do."""
+    """Return two orders: one prefers the first roles, the other the last ones."""
     return Order(last_first=False), Order(last_first=True)
 
 
 @contextlib.contextmanager
 def on_cpu(*, seed: int | None = None, order: str = "first", multiprocessors: int = 2) -> Iterator[list[Ran]]:
-    """Run kernels in Gluon on the CPU meanwhile, launched by their own functions as on a Hopper GPU.
+    """Within it, kernels in Gluon run on the CPU, launched by their own functions as on a Hopper GPU.
 
-    Yields a list that gets the Ran of each program. order: "first" or "last", which role goes when several can;
-    with a seed, any role or unit, drawn at random. multiprocessors: of the GPU that the launchers see. Tensors are
-    in the computer's memory. Raises Fault for what a kernel must never do, Wrong for what the compiler or the
-    hardware would not take, and RuntimeError where Triton compiles its kernels, as these run too.
+    Yields a list that collects the Ran of each program. order: "first" or "last", the role that goes when several
+    can; with a seed, any role or unit, chosen at random. multiprocessors: of the GPU that the launchers see.
+    Tensors are in CPU memory. Raises Fault for what a kernel must never do, Wrong for what the compiler or the
+    hardware would not accept, and RuntimeError if Triton compiles its kernels, as some of them run too.
 
     It says nothing about speed. Registers are counted, not allocated.
     """
@@ -90,7 +90,7 @@ def on_cpu(*, seed: int | None = None, order: str = "first", multiprocessors: in
 
 
 def _orders(seed, order):
-    """Return what makes the orders of a program."""
+    """Return a function that makes the orders of a program."""
     if seed is not None:
         check_counts(seed=seed)
         chance = random.Random(seed)
@@ -103,10 +103,10 @@ def _orders(seed, order):
 def taken(
     see: Callable[[JITFunction, tuple, dict], object], ran: list[Ran], *, both: bool = True
 ) -> contextlib.AbstractContextManager:
-    """Return a context in which launches of Gluon kernels run here, each program in two orders of events.
+    """Return a context in which launched Gluon kernels run here, each program in two orders of events.
 
-    see: called before each launch. ran: gets all Ran, faults in them. both: without it each program runs in the
-    second order alone, whose numbers are what two orders leave.
+    see: called before each launch. ran: collects every Ran, including faults. both: if false, each program runs in
+    the second order only, which leaves the same numbers as running both.
     """
 
     def run(kernel, arguments, grid, options):
@@ -122,9 +122,9 @@ def launch(
 ) -> list[Ran]:
     """Run all programs of a launch on the CPU, and return what each did, up to the first fault.
 
-    orders: makes the orders in which a program runs, one run after the other; none follows a run that added to a
-    tensor, which would add again. Raises Wrong for what the compiler or the hardware would not take, and what the
-    kernel's own lines raise.
+    orders: makes the orders in which a program runs, one run after another; a run that added to a tensor is the
+    last, as another would add again. Raises Wrong for what the compiler or the hardware would not accept, and
+    whatever the kernel's own lines raise.
     """
     given = dict(zip(kernel.arg_names, arguments, strict=False)) | options
     warps = given.pop("num_warps", 4)
@@ -150,7 +150,7 @@ def launch(
 
 
 def _in_orders(kernel, given, number, grid, warps, orders):
-    """Return the run in which most was said, with the fault of another if it has none itself."""
+    """Return the run with the most commands, and with another run's fault if it has none itself."""
     runs = []
     for order in orders:
         gl = Language(number, grid, kernel.fn.__code__, warps)

@@ -1,4 +1,4 @@
-"""Products of tiles by the tensor cores: `warpgroup_mma`, which reads its slots when it completes."""
+"""Products of tiles on the tensor cores: `warpgroup_mma`, which reads its slots when it completes."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def warpgroup_mma(
     a: Any, b: View, acc: Any, *, use_acc: bool = True, precision: str | None = None,
     max_num_imprecise_acc: int | None = None, is_async: bool = False,
 ) -> Any:  # fmt: skip
-    """Begin a product of tiles, or wait for it too."""
+    """Begin a product of tiles; if not asynchronous, also wait for it."""
     _check_product(a, b, acc)
     begun, role, slots = (
         Begun(acc.layout, tuple(acc.type.shape)),
@@ -44,7 +44,7 @@ def _sign(x):
 
 
 def _check_product(a, b, acc):
-    """Raise Wrong for operands that `wgmma` does not take."""
+    """Raise Wrong for operands that `wgmma` does not support."""
     common(a)
     if not isinstance(b, View):
         raise Wrong("right_operand", given=type(b).__name__)
@@ -70,7 +70,7 @@ def _check_product(a, b, acc):
 
 
 def warpgroup_mma_wait(num_outstanding: int = 0, deps: Sequence = ()) -> Any:
-    """Wait until at most so many products are not done; return the tiles of deps."""
+    """Wait until at most this many products are in flight; return the tiles of deps."""
     if isinstance(deps, Begun | Tile):
         raise Wrong("deps")
     say(c.Finish(int(num_outstanding)))

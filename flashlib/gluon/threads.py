@@ -1,7 +1,7 @@
-"""Roles of an interpreted kernel: threads of which one runs at a time, up to its next command.
+"""The roles of an interpreted kernel: threads, of which one at a time runs up to its next command.
 
-An order picks who goes next: a role, or a unit that completes what it works on. Its `pick(choices, who)` returns
-one of the choices; `flashlib.pipeline.schedules.Chance` is an order too.
+An order picks who goes next: a role, or a unit that completes its work. Its `pick(choices, who)` returns one of
+the choices; `flashlib.pipeline.schedules.Chance` is an order too.
 """
 
 import threading
@@ -25,7 +25,7 @@ class Role(threading.Thread):
         self.mine, self.theirs, self.products = threading.Semaphore(0), threading.Semaphore(0), []
         self.given_up = False
         self.stored = 0  # numbers, to global memory
-        self.warps: int | None = None  # None: not known, and not asked for
+        self.warps: int | None = None  # None: not known, not requested
         self.state: Any = None
 
     def run(self) -> None:
@@ -41,7 +41,7 @@ class Role(threading.Thread):
         self.theirs.release()
 
     def go_on(self) -> None:
-        """Let it run up to its next command, or its end."""
+        """Let it run to its next command, or to its end."""
         self.mine.release()
         self.theirs.acquire()
         if self.failed:
@@ -56,21 +56,21 @@ class Role(threading.Thread):
 
 
 class GivenUp(BaseException):
-    """Ends a thread whose program was given up."""
+    """Ends a thread whose program is abandoned."""
 
 
 def current() -> Role:
-    """Return the role that runs."""
+    """Return the running role."""
     return cast(Role, threading.current_thread())
 
 
 def say(command: object, act: Callable[[], object] | None = None) -> None:
-    """Hand a command to the schedule; act: what to do when a unit completes it."""
+    """Pass a command to the schedule; act: called when a unit completes it."""
     current().say(command, act)
 
 
 class Order:
-    """Picks a unit that has something to complete, else the first role that can go on, or the last one."""
+    """Picks a unit that has something to complete, else the first (or the last) role that can go on."""
 
     def __init__(self, last_first: bool) -> None:
         self.last_first = last_first
@@ -83,11 +83,12 @@ class Order:
 def played(gl: Any, alike: Role, order: Any) -> None:
     """Run a kernel, which is a role itself or starts others, until all have ended. Raises Fault.
 
-    gl: has `roles`, `barriers`, `slots`, and `said`, which gets the commands of each. order: picks who goes next.
+    gl: has `roles`, `barriers`, `slots`, and `said`, which collects the commands of each. order: picks who goes
+    next.
     """
     alike.start()
     try:
-        alike.go_on()  # up to its first command; a kernel that names roles ends there
+        alike.go_on()  # to its first command; a kernel that starts roles ends there
     except BaseException:
         alike.join()
         raise

@@ -1,7 +1,7 @@
-"""A tile in registers with its layout: what a kernel in Gluon computes with, where the layouts are looked at too.
+"""A tile in registers with its layout, as kernels in Gluon compute with it.
 
-The compiler refuses an operation on tiles of different layouts, or ends without a word. So each operation here
-takes tiles of one layout only, and says which it was given.
+The compiler refuses an operation on tiles of different layouts, or crashes without a message. So each operation
+here accepts tiles of one layout only, and names the layouts in its error.
 """
 
 import operator
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import torch
 from triton.experimental.gluon import language as gl
 
+from flashlib.gluon.integers import quotient, remainder
 from flashlib.gluon.refused import Wrong
-from flashlib.gluon.whole import quotient, rest
 
 
 class Begun:
-    """A product that was begun; its tile is there once the role has waited for it."""
+    """A product that was begun; its tile can be used once the role has waited for it."""
 
     def __init__(self, layout: object, shape: tuple) -> None:
         self.result: Any = None
@@ -35,7 +35,7 @@ class Type(NamedTuple):
 
 
 class Tile:
-    """Numbers and the layout in which threads hold them; None: the compiler chooses."""
+    """Numbers, and the layout in which threads hold them; None: the compiler chooses it."""
 
     def __init__(self, data: torch.Tensor, layout: Any) -> None:
         self.data, self.layout = data, layout
@@ -67,7 +67,7 @@ class Tile:
         if not new or any(one is not None and not _is_all(one) for one in index):
             raise Wrong("index", given=index)
         layout = self.layout
-        for axis in new:  # one after the other, as the compiler expands axes
+        for axis in new:  # one at a time, as the compiler expands axes
             if layout is not None:
                 if not isinstance(layout, gl.SliceLayout) or layout.dim != axis:
                     raise Wrong("no_slice", layout=told(layout), dim=axis)
@@ -100,7 +100,7 @@ def told(layout: Any) -> str:
 
 
 def common(*operands: Any) -> Any:
-    """Return the layout of the tiles among operands; raises Wrong if they have several, or one is not done."""
+    """Return the layout of the tiles among operands; raise Wrong if they have several, or if one is not done."""
     found = None
     for one in operands:
         if isinstance(one, Begun):
@@ -114,7 +114,7 @@ def common(*operands: Any) -> Any:
 
 
 def applied(function: Any, *operands: Any) -> Any:
-    """Return function of the numbers of tiles and scalars, as a Tile if one of them is."""
+    """Apply a function to the numbers of tiles and scalars; return a Tile if any of them is one."""
     layout = common(*operands)
     if not any(isinstance(one, Tile) for one in operands):
         return function(*operands)
@@ -122,11 +122,11 @@ def applied(function: Any, *operands: Any) -> Any:
 
 
 def _either_way(function):
-    """Return what stands for an operator, and for it where the other operand comes first."""
+    """Return the methods for an operator and for its reflected form."""
     return lambda self, other: applied(function, self, other), lambda self, other: applied(function, other, self)
 
 
-_OWN = {"floordiv": quotient, "mod": rest}  # Python's round down
+_OWN = {"floordiv": quotient, "mod": remainder}  # Python's operators round down
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"):
     _here, _there = _either_way(_OWN.get(_name) or getattr(operator, f"__{_name}__"))
     for _class in (Tile, Begun):

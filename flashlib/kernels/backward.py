@@ -38,8 +38,10 @@ from flashlib.kernels.launch.inputs import (
 )
 from flashlib.kernels.launch.load_store import HeadDims
 from flashlib.kernels.launch.planning import Launch
-from flashlib.kernels.masking import biases, host_side
+from flashlib.kernels.masking import biases, prepare
 from flashlib.kernels.masking.device_side import MaskArgs, Masking
+from flashlib.kernels.masking.pass_sizes import PassSizes
+from flashlib.kernels.masking.sparsity import hides_all
 from flashlib.masks import Mask
 from flashlib.types import Grads
 
@@ -78,7 +80,7 @@ def backward(
     """
     check_deterministic(deterministic)
     asked = B_r, B_c, num_warps, num_stages, descriptors, out_dtype
-    mask = host_side.of_call(mask)
+    mask = prepare.mask_of_call(mask)
     wanted = d_bias is not None
     plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked, delta=delta, wanted=wanted)
     check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
@@ -162,15 +164,17 @@ def plan_of(
     wanted: whether the gradients of the mask's biases are.
     """
     plans = PLANS.of(mask)
-    key = plans.key((Q, K, V, O, lse, dO, dlse, delta, *biases.of(mask)), causal, deterministic, *asked, wanted)
+    key = plans.key(
+        (Q, K, V, O, lse, dO, dlse, delta, *biases.tensors_read(mask)), causal, deterministic, *asked, wanted
+    )
     if found := plans.get(key):
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_saved(Q, V, O, dO, lse, dlse, delta)
     check_readable(Q=Q, K=K, V=V, O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
-    mask, causal = host_side.checked(mask, bool(causal), Q, K)
-    masking = functools.partial(host_side.of, mask, causal)
-    hidden = host_side.hides_all(mask, causal, Q.shape[2], K.shape[2])
+    mask, causal = prepare.checked_mask(mask, bool(causal), Q, K)
+    masking = functools.partial(prepare.prepared_mask, mask, causal)
+    hidden = hides_all(mask, causal, Q.shape[2], K.shape[2])
     wanted = wanted and mask is not None and mask.biased
     options: Any = {"hidden": hidden, "wanted": wanted, "biased": mask is not None and mask.biased}
     return plans.keep(key, plan(Q, K, V, O, dO, causal, masking, deterministic, *asked, **options))
@@ -280,8 +284,8 @@ class Problem(NamedTuple):
     ) -> tuple[MaskArgs | None, Masking]:
         """Return the numbers of the mask that a pass takes, and the Masking that is compiled into it."""
         B, H = q.shape[:2]
-        tiles = host_side.Asked(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
-        masking = self.masking or functools.partial(host_side.of, None, self.causal)
+        tiles = PassSizes(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
+        masking = self.masking or functools.partial(prepare.prepared_mask, None, self.causal)
         return masking(tiles)
 
 
@@ -352,7 +356,7 @@ def run(
     biases, fp32, if the plan has them.
     """
     contiguous: dict = {"memory_format": torch.contiguous_format}
-    tensors_read = biases.of(mask)
+    tensors_read = biases.tensors_read(mask)
     if plan.hidden:
         if d_bias is not None:
             d_bias += [torch.zeros_like(T, dtype=torch.float32) for T in tensors_read]

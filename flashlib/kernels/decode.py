@@ -31,8 +31,12 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims
-from flashlib.kernels.masking import biases, host_side
+from flashlib.kernels.masking import biases
 from flashlib.kernels.masking.device_side import Ancestors, MaskArgs, Masking, Variant
+from flashlib.kernels.masking.pass_sizes import PassSizes
+from flashlib.kernels.masking.prepare import hiding_and_changing
+from flashlib.kernels.masking.score_changes import check_changes, score_changes
+from flashlib.kernels.masking.score_tests import NO_TESTS, score_tests
 from flashlib.masks import Mask
 from flashlib.types import Attention
 
@@ -166,7 +170,7 @@ def plan_of(
     shared, parts = int(shared), None if parts is None else int(parts)  # Triton takes no NumPy integer
     of_sink = sink if isinstance(sink, torch.Tensor) else None
     key = plans.key(
-        (Q, *cache, of_sink, padding, slopes, *biases.of(mask)), bool(causal), shared, parts, type(sink)
+        (Q, *cache, of_sink, padding, slopes, *biases.tensors_read(mask)), bool(causal), shared, parts, type(sink)
     )
     found = plans.get(key) or plans.keep(
         key, _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
@@ -182,7 +186,7 @@ def _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes) -> P
     if sink is not None:
         check_readable(sink=sink_tensor(sink, Q))
     B, H, N_q = Q.shape[:3]
-    hide, change = host_side.parts(masks.fitted(mask, causal, B, H, N_q, max(layout.capacity, N_q)))
+    hide, change = hiding_and_changing(masks.fitted(mask, causal, B, H, N_q, max(layout.capacity, N_q)))
     sees = _sees(hide, change, Q, layout.capacity)
     if padding is not None or slopes is not None:  # in their place, which is all that is compiled
         sees = sees._replace(args=sees.args._replace(order=extras_of(padding, slopes)))
@@ -281,47 +285,49 @@ class Sees(NamedTuple):
 def _sees(hide, change, Q, capacity) -> Sees:
     """Return the parts of a mask as kernels take them; raise ValueError for one that they cannot ask."""
     B, H, N_q, _ = Q.shape
-    host_side.check_change(change)
     longest = max(capacity, N_q)  # rows stand anywhere
-    biases.check(change, Q, longest, longest)
-    biases.check_rows(change, N_q)
-    windows = [part for part in hide if isinstance(part, masks.Window)]
-    trees = [part for part in hide if isinstance(part, masks.Tree)]
+    place = masks.Place(longest, longest)
+    check_changes(change, place, H)
+    biases.check(change, Q, place)
+    biases.check_rows(change, place, H, N_q)
+    windows = [part for part in hide if (band := part.band()) and not band.prefix]
+    trees = [part for part in hide if part.candidates() is not None]
     others = [part for part in hide if part not in windows and part not in trees]
-    for part in others:
-        if not (isinstance(part, masks.Prefix) or host_side.has_kernel(part)):
-            raise ValueError(
-                f"decoding takes no mask of {type(part).__name__.lower()}: it is prepared for sizes, and a cache "
-                "grows; pass window, prefix, tree, softcap, alibi, or from_function(f, kernel=...)"
-            )
+    sized = [part for part in others if (test := part.device_test(place)) is None or test.sized]
+    sized += [part for part in change if part.device_change(place, H).lines]
+    for part in (*sized, *(part for part in (*hide, *change) if part.may_change)):
+        raise ValueError(
+            f"decoding takes no mask of {type(part).__name__.lower()}: it is prepared for sizes, and a cache "
+            "grows; pass window, prefix, tree, softcap, alibi, or from_function(f, kernel=...)"
+        )
     if len(trees) > 1 or (trees and N_q > MOST_CANDIDATES):
         raise ValueError(
             f"the mask has {len(trees)} trees and there are {N_q} candidates; decoding takes one tree of at most "
             f"{MOST_CANDIDATES}: propose fewer"
         )
-    asked = host_side.Asked(B, H, N_q, capacity, 1, 1, Q.device)
-    seen = [host_side.sees(part, asked) for part in others]
-    functions, numbers = zip(*seen, strict=True) if seen else ((), ())
-    scores, of_scores = host_side.scores(change, asked)
-    left, right = (
-        min((n for n in (getattr(part, side) for part in windows) if n is not None), default=masks.FAR)
-        for side in ("left", "right")
+    sizes = PassSizes(B, H, N_q, capacity, 1, 1, Q.device)
+    tests = score_tests(others, sizes) if others else NO_TESTS
+    scores = score_changes(change, sizes)
+    band = masks.common_band(part.band() for part in windows) or masks.Band(None, None)
+    left, right = (masks.FAR if n is None else min(n, masks.FAR) for n in (band.left, band.right))
+    code = Masking(tl.constexpr(False), Variant(None, tests.functions, scores.functions))
+    args = MaskArgs(
+        bounds=_ancestors(trees[0], Q.device) if trees else None, seen=tests.numbers, scores=scores.numbers
     )
-    code = Masking(tl.constexpr(False), Variant(None, functions, scores))
-    args = MaskArgs(bounds=_ancestors(trees[0], Q.device) if trees else None, seen=numbers, scores=of_scores)
-    far = left < masks.FAR or bool(others) or not all(isinstance(part, masks.Softcap) for part in change)
-    return Sees(min(left, masks.FAR), min(right, masks.FAR), bool(trees), code, args, far)
+    far = left < masks.FAR or bool(others) or any(part.asks_positions for part in change)
+    return Sees(left, right, bool(trees), code, args, far)
 
 
 def _ancestors(tree, device) -> Ancestors:
     """Return the ancestors of each candidate as bits of an int32, (B, N_q) or (N_q,), and a sequence's stride."""
-    N = tree.parents.shape[-1]
-    bits = (tree.ancestors * (1 << np.arange(N))).sum(-1).astype("uint32").view("int32")
-    return Ancestors(torch.from_numpy(bits).to(device), 0 if tree.batches in (None, 1) else N)
+    ancestors = tree.candidates()
+    N = ancestors.shape[-1]
+    bits = (ancestors * (1 << np.arange(N))).sum(-1).astype("uint32").view("int32")
+    return Ancestors(torch.from_numpy(bits).to(device), 0 if ancestors.ndim == 2 else N)
 
 
 def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
-    q, read = _as_read(Q, cache)
+    q, read = as_read(Q, cache)
     k, v = read.K, read.V
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
@@ -402,7 +408,7 @@ def _config(R, D, dtype, itemsize, paged, device, simple):
     return config
 
 
-def _as_read(Q, cache) -> tuple[torch.Tensor, Cache]:
+def as_read(Q: torch.Tensor, cache: Cache) -> tuple[torch.Tensor, Cache]:
     """Return Q and a cache as kernels read them; the interpreter reads neither bfloat16 nor fp8."""
 
     def read(X):
@@ -421,7 +427,7 @@ def run(
 
     prior: O in fp32 and lse of the shared keys. mask: whose biases are read, if it has any.
     """
-    q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else _as_read(Q, cache)
+    q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else as_read(Q, cache)
     o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
     lse = q.new_empty(plan.rows, dtype=torch.float32)
     if plan.partial and plan.merge:

@@ -37,8 +37,10 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.launch.load_store import HeadDims, Keys, load, load_k, load_v, store, strides
-from flashlib.kernels.masking import biases, device_side, dropout, host_side
+from flashlib.kernels.masking import biases, device_side, dropout, prepare
 from flashlib.kernels.masking.device_side import MaskArgs
+from flashlib.kernels.masking.pass_sizes import PassSizes
+from flashlib.kernels.masking.sparsity import sparsity_of
 from flashlib.masks import Mask
 from flashlib.types import Attention
 
@@ -62,10 +64,10 @@ def attention(
     and V are cast to its dtype.
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf. mask: one of `flashlib.masks`, for any sizes; with causal, what both see. Tiles that it hides
-    are not computed. The first call with a mask and sizes prepares it (`host_side`) on the current stream: make
-    a mask once, and pass it again. One whose function looks up more than numbers is prepared in each call, and in
-    each replay of a CUDA graph, for which it must look up tensors on the GPU. Before a graph is captured, call it
-    once with these sizes; and keep the mask as long as the graph, since its numbers on the GPU go with it.
+    are not computed. The first call with a mask and sizes prepares it (`masking.prepare`) on the current stream:
+    make a mask once, and pass it again. One of a function without a kernel is prepared in each call, and in each
+    replay of a CUDA graph, for which it must look up tensors on the GPU. Before a graph is captured, call it once
+    with these sizes; and keep the mask as long as the graph, since its numbers on the GPU go with it.
     torch.compile does not trace it.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tile_sizes.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
@@ -77,7 +79,7 @@ def attention(
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
     """
     Q, K, V = as_autocast(Q, K, V)
-    mask = host_side.of_call(mask)
+    mask = prepare.mask_of_call(mask)
     plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
     return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan, mask=mask)
@@ -106,14 +108,15 @@ def plan_of(
 ) -> Plan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
-    key = plans.key((Q, K, V, *biases.of(mask)), causal, *asked)
+    key = plans.key((Q, K, V, *biases.tensors_read(mask)), causal, *asked)
     if found := plans.get(key):
         return found
     check_attention(Q, K, V, causal, head_dims=HEAD_DIMS, grouped=True, differentiable=True, values=True)
     check_readable(Q=Q, K=K, V=V)
-    checked = host_side.checked(mask, bool(causal), Q, K)
-    sparsity = host_side.sparsity(*checked, Q.shape[2], K.shape[2])
-    return plans.keep(key, plan(Q, K, V, causal, functools.partial(host_side.of, *checked), sparsity, *asked))
+    checked = prepare.checked_mask(mask, bool(causal), Q, K)
+    sparsity = sparsity_of(*checked, Q.shape[2], K.shape[2])
+    masking = functools.partial(prepare.prepared_mask, *checked)
+    return plans.keep(key, plan(Q, K, V, causal, masking, sparsity, *asked))
 
 
 def plan(
@@ -124,7 +127,7 @@ def plan(
 ) -> Plan:  # fmt: skip
     """Return the plan of tensors that were checked.
 
-    masking: `host_side.of` for one mask, a function of Asked.
+    masking: `prepare.prepared_mask` for one mask, a function of PassSizes.
     tokens_first: Q, K and V are one sequence of packed tokens, and `run` gets and returns (N, H, d).
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
@@ -145,7 +148,7 @@ def plan(
     if not q.numel() or sparsity.keys == 0:
         return empty
     unit, strides = planning.in_units(q, k, v, o)
-    mask_args, code = masking(host_side.Asked(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
+    mask_args, code = masking(PassSizes(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
     constants = {"DIMS": dims, "MASK": code, "DESCRIPTORS": descriptors, "UNIT": unit}
     # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
     # takes, that is better done at the top of the loop, where no warp is ahead, than in the middle of the softmax.

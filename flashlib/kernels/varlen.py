@@ -26,8 +26,10 @@ from flashlib.kernels.launch.inputs import (
     uncompiled,
 )
 from flashlib.kernels.masking import dropout as drop
-from flashlib.kernels.masking import host_side, packed
+from flashlib.kernels.masking import packed
 from flashlib.kernels.masking.device_side import Masking
+from flashlib.kernels.masking.pass_sizes import PassSizes
+from flashlib.kernels.masking.score_changes import score_changes
 from flashlib.masks import FAR, Mask
 from flashlib.private_apis import of_torch
 from flashlib.types import Attention
@@ -138,32 +140,40 @@ def _seed(seed, Q):
     return torch.full((), int(seed), device=Q.device)
 
 
-class Asked(NamedTuple):
+class WindowAndCaps(NamedTuple):
     """What sequences see: keys to the left and right of a row's own, and soft caps, one after the other."""
 
     window: tuple[int, int]
-    caps: tuple[masks.Softcap, ...]
+    caps: tuple[Mask, ...]
 
 
-ALL = Asked((FAR, FAR), ())
+ALL = WindowAndCaps((FAR, FAR), ())
 
 
-def _asked(mask) -> Asked:
-    """Return what a mask asks for; raise TypeError or ValueError for one that is not of windows and soft caps."""
+def _window_and_caps(mask) -> WindowAndCaps:
+    """Return what a mask is made of; raise TypeError or ValueError if it has others than windows and soft caps."""
     if mask is None:
         return ALL
-    hide, change = host_side.parts(masks.check_mask(mask))
-    for part in (*hide, *change):
-        if not isinstance(part, masks.Window | masks.Softcap):
+    windows, caps = [], []
+    for part in masks.check_mask(mask).conjuncts():
+        if _is_cap(part):
+            caps.append(part)
+        elif (band := part.band()) and not band.prefix and not part.changes_scores:
+            windows.append(band)
+        else:
             raise ValueError(
                 f"the mask has {part!r}, and packed sequences take windows and soft caps, and slopes= for ALiBi: "
                 "for any other mask call flashlib.kernels.attention with masks.documents(ids) & it"
             )
-    left, right = (
-        min((n for n in (getattr(part, side) for part in hide) if n is not None), default=FAR)
-        for side in ("left", "right")
-    )
-    return Asked((left, right), tuple(change))
+    band = masks.common_band(windows) or masks.Band(None, None)
+    left, right = (FAR if n is None else n for n in (band.left, band.right))
+    return WindowAndCaps((left, right), tuple(caps))
+
+
+def _is_cap(part):
+    """Return whether a mask changes scores by what they are alone, and equals all that do the same."""
+    by_value = not part.may_change and type(part).__hash__ is not object.__hash__
+    return by_value and part.changes_scores and not (part.hides_scores() or part.asks_positions)
 
 
 def _check_slopes(Q, cu_q, slopes):
@@ -265,16 +275,16 @@ def plan_of(
     mask: Mask | None = None, slopes: torch.Tensor | None = None, dropout: float = 0.0,
 ) -> Plan:  # fmt: skip
     """Return the plan for these tensors, whatever the offsets' numbers; raise what `attention` raises of them."""
-    window, caps = _asked(mask)
-    key = PLANS.key((Q, K, V, cu_q, cu_k, slopes), causal, *window, repr(caps), bool(dropout))
+    window, caps = _window_and_caps(mask)
+    key = PLANS.key((Q, K, V, cu_q, cu_k, slopes), causal, *window, _named(caps), bool(dropout))
     if found := PLANS.get(key):
         return found
     _check(Q, K, V, cu_q, cu_k, causal)
     _check_slopes(Q, cu_q, slopes)
     B, causal = len(cu_q) - 1, bool(causal)
-    of_caps = host_side.Asked(1, Q.shape[1], len(Q), len(K), 1, 1, Q.device)  # they depend on none of it
-    changes, numbers = host_side.scores(caps, of_caps)
-    name = f"{caps}, slopes: {slopes is not None}, dropout: {bool(dropout)}"
+    of_caps = PassSizes(1, Q.shape[1], len(Q), len(K), 1, 1, Q.device)  # they depend on none of it
+    changes, numbers, _ = score_changes(caps, of_caps)
+    name = f"{_named(caps)}, slopes: {slopes is not None}, dropout: {bool(dropout)}"
     code = packed.masking((*changes, *(() if slopes is None else (packed.ALIBI,))), bool(dropout))
     q, k, v = map(_heads_first, (Q, K, V))
     keys = len(K) / max(B, 1)  # a guess: to know the lengths is to wait for the GPU
@@ -288,6 +298,10 @@ def plan_of(
     kernels = kernels._replace(ready=ready(Q, K, V), out_dtype=Q.dtype)  # the plan saw what kernels take
     as_given = cu_q.is_cuda and all(cu.device == Q.device and cu.is_contiguous() for cu in (cu_q, cu_k))
     return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors, code, numbers, name, as_given))
+
+
+def _named(caps):
+    return str([(cap, hash(cap)) for cap in caps])
 
 
 def _noting(code, tiles, *names):

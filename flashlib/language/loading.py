@@ -1,6 +1,6 @@
-"""Modules of flashlib that hold texts are translated as they are imported.
+"""Translate modules of flashlib that contain texts as they are imported.
 
-Nothing is kept beside the source: Python's own bytecode is that of the English text.
+Nothing is cached beside the source, as Python's own bytecode is that of the English text.
 """
 
 import importlib.machinery
@@ -12,7 +12,7 @@ ROOMS = (
     "widgets", "checks", "pictures", "learner", "inputs", "masks", "cache", "ring", "pipeline", "lowbit", "splits",
     "kernels.compiler", "language.phrases",
 )  # fmt: skip
-WITHOUT = ("solutions",)  # code that a check reads
+WITHOUT = ("solutions",)  # code that is read by a check
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -22,7 +22,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 class _Finder(importlib.machinery.PathFinder):
-    """Finds what Python would find, and has texts of it translated."""
+    """Finds modules as Python does, and translates the texts in them."""
 
     @classmethod
     def find_spec(cls, fullname, path=None, target=None):
@@ -38,7 +38,7 @@ class _Finder(importlib.machinery.PathFinder):
 
 
 def begin() -> None:
-    """Translate what is imported from now on, if another language than English is chosen."""
+    """Translate what is imported from now on, if a language other than English is chosen."""
     if texts.chosen() and _Finder not in sys.meta_path:
-        texts.texts()  # so that a file that is not there is said at once
+        texts.texts()  # so that a missing file is reported at once
         sys.meta_path.insert(0, _Finder)

@@ -1,4 +1,4 @@
-"""The texts of a Python module: strings and f-strings that read as words, but for docstrings and patterns."""
+"""The texts of a Python module: strings and f-strings that read as words, except docstrings and patterns."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from flashlib.language import reading
 
 Text = ast.Constant | ast.JoinedStr
-READS = {  # what takes strings of files or of code
+READS = {  # functions that take file names or code
     *("startswith", "endswith", "removeprefix", "removesuffix", "split", "rsplit", "partition", "rpartition"),
     *("edited", "replace", "strip", "lstrip", "rstrip", "index", "find", "count"),
 }
 BARE = (ast.Name, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias)
-SAY = "__say__"  # what looks a value up, in a module that is translated
+SAY = "__say__"  # looks up a value, in a translated module
 IMPORT = f"from flashlib.language.texts import say_value as {SAY}"
 
 
 def found(tree: ast.AST) -> Iterator[tuple[str, Text]]:
-    """Yield each string of a module with its template, but for those that no reader sees."""
+    """Yield each string of a module with its template, except those that no reader sees."""
     left = [tree]
     while left:
         node = left.pop()
@@ -31,7 +31,7 @@ def found(tree: ast.AST) -> Iterator[tuple[str, Text]]:
 
 
 def _seen(node):
-    """Return the children of a node in which texts may stand."""
+    """Return the children of a node that may contain texts."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
             return [part for part in node.args if not isinstance(part, Text)]
@@ -42,11 +42,11 @@ def _seen(node):
         case ast.Expr(value=ast.Constant()):  # a docstring
             return []
         case ast.ClassDef(bases=[*_, ast.Name(id=name)]) if name.endswith("Enum"):
-            return []  # what a program knows them by; they are looked up where they are shown
+            return []  # their names in a program; they are looked up where they are shown
         case ast.Compare():
             return [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
         case ast.Assign(targets=[ast.Tuple()], value=ast.Constant()):
-            return []  # its letters, one name each
+            return []  # one name for each letter
         case ast.AnnAssign():
             return [node.value] if node.value else []
         case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -57,7 +57,7 @@ def _seen(node):
 
 
 def _children(node):
-    """Return the children of a node, but for names and signs, which are half of a tree."""
+    """Return the children of a node, except names and operators, which are half of a tree."""
     children = []
     for name in node._fields:
         value = getattr(node, name)
@@ -112,7 +112,7 @@ def _made(node, text):
 
 
 def _looked_up(value):
-    """Have a value of a text looked up as it is filled in, where it may be a word."""
+    """Make a value of a text be looked up when it is filled in, if it may be a word."""
     if value.conversion == -1 and value.format_spec is None:
         value.value = ast.Call(ast.Name(SAY, ast.Load()), [value.value], [])
     return value
@@ -123,5 +123,5 @@ class _Replaced(ast.NodeTransformer):
         self.new = new
 
     def visit(self, node):
-        node = self.generic_visit(node)  # the values of a text may have texts in them
+        node = self.generic_visit(node)  # the values of a text may contain texts
         return self.new.get(id(node), node)

@@ -1,7 +1,7 @@
-"""Which strings of the code are texts, and how a text that has values in it is written and read.
+"""Which strings in the code are texts, and how a text with values is written and read.
 
-A text has two words beside each other, or a word beside a value. Code, patterns and what a style sheet knows are
-none.
+A text has two words next to each other, or a word next to a value. Code, patterns and names in style sheets are
+not texts.
 """
 
 import re
@@ -14,15 +14,15 @@ WITH_A_VALUE = re.compile(
     rf"(?<![\w.`/<-]){WORD}[,:;]? (?:[≤≥] )?\(?{VALUE}|{VALUE}[,:;.]?[)%”]? {WORD}(?![\w(=/>\[-])|"
     rf"(?:^| ){WORD}{VALUE}(?= |$)|{VALUE} {WORD}{VALUE}"  # "Page{0} {1}": the first is an s, or nothing
 )
-NAMED = re.compile(r"\b[A-Za-z]+_[a-z]+[,;]? [a-z]{3,}(?![\w(=_])")  # a word beside a name, "Q_i stays"
+NAMED = re.compile(r"\b[A-Za-z]+_[a-z]+[,;]? [a-z]{3,}(?![\w(=_])")  # a word next to a name, "Q_i stays"
 AT_AN_END = re.compile(rf"^[,;·]? {WORD}\W*$|^{WORD}[,:;]? $")  # to be joined to others: " and ", "Hint: "
 FRAME = re.compile(r"(?:[^A-Za-z]|(?<![A-Za-z])[a-z](?![A-Za-z]))*")
 TWO_LETTERS = re.compile(r"[A-Za-z][a-z]")
-CODE = re.compile(  # of a page, selectors, styles, paths, patterns
+CODE = re.compile(  # from pages: selectors, styles, paths, patterns
     r"^[ML]\{0\}|flash-|var\(|color-mix\(|gradient\(|repeat\(|^\.\.?/|^--|^data-|^aria-|\b(?:px|rgb|calc)\b|://|"
     r"[\w-]+\[[\w-]+=|^[\w-]+:[\w-]|\\[bdsw(]"
 )
-STATEMENT = re.compile(  # of Python, and names in a row
+STATEMENT = re.compile(  # from Python, and lists of names
     r"^\s*(?:def|return|yield|import|class|assert|raise|lambda|from [\w.]+ import)\s|"
     r"^\s*(?:for|if|while|with)\b.*:$|"
     r"^\W*@|^[A-Z]\w*(?:\s+[A-Z]\w*)+$|\n {4,}\S|->|"
@@ -38,17 +38,17 @@ def is_text(template: str) -> bool:
 
 
 def is_frame(template: str) -> bool:
-    """Return whether a string only puts values beside each other, which may be words: "{0} {1}s"."""
+    """Return whether a string only joins values, which may be words: "{0} {1}s"."""
     return "{0}" in template and " " in template and bool(FRAME.fullmatch(template)) and not CODE.search(template)
 
 
 def is_word(text: str) -> bool:
-    """Return whether a string may be a word, or a few signs and one: what is shown is looked up."""
+    """Return whether a string may be a word, or a word with a few signs, which is looked up when shown."""
     return bool(TWO_LETTERS.search(text)) and not is_text(text) and not CODE.search(text) and "_" not in text
 
 
 def template(parts: list[str]) -> str:
-    """Return the template of the parts between values: "row {0} of {1}"; a brace of the text is written twice."""
+    """Return the template for the parts between values: "row {0} of {1}"; braces in the text are doubled."""
     if len(parts) == 1:
         return parts[0]
     doubled = [part.replace("{", "{{").replace("}", "}}") for part in parts]
@@ -56,7 +56,7 @@ def template(parts: list[str]) -> str:
 
 
 def pieces(text: str, count: int) -> list[str | int]:
-    """Return the pieces of a translated template, texts and numbers of values; raise ValueError for others."""
+    """Return the pieces of a translated template, texts and indices of values; raise ValueError for others."""
     if not count:
         return [text]
     found: list[str | int] = []

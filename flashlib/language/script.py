@@ -1,4 +1,4 @@
-"""The texts of a script in JavaScript: strings, and templates with their values, that read as words."""
+"""The texts of a JavaScript script: strings, and templates with values, that read as words."""
 
 import json
 import re
@@ -16,14 +16,14 @@ ESCAPED = re.compile(r"\\(?:u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{
 SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
 BEFORE_A_PATTERN = set("(,=:[!&|?{};+-*%<>~^\n")
 KEYWORDS = {"return", "typeof", "case", "in", "of", "delete", "void", "throw", "else", "do", "await", "yield"}
-# What takes names of the page, and no texts.
+# Functions that take names in the page, not texts.
 TAKES_NAMES = re.compile(
     r"(?:matches|closest|querySelector(?:All)?|matchMedia|setProperty|startsWith|endsWith|split)\($"
 )
 
 
 class Text(NamedTuple):
-    """A string. start, end: where it stands; template: as `reading.template`; values: the code of its values."""
+    """A string. start, end: its position; template: as in `reading.template`; values: the code of its values."""
 
     start: int
     end: int
@@ -32,8 +32,8 @@ class Text(NamedTuple):
 
 
 def found(source: str) -> Iterator[Text]:
-    """Yield each string of a script, in its order, without those inside of values."""
-    at, before = 0, "\n"  # the last sign that counts, or the last name
+    """Yield each string of a script, in order, without those inside values."""
+    at, before = 0, "\n"  # the last significant sign, or the last name
     while at < len(source):
         if space := SPACE.match(source, at):
             at = space.end()
@@ -68,7 +68,7 @@ def _template(source, start):
 
 
 def _end_of_value(source, at):
-    """Return where the brace stands that ends a value of a template."""
+    """Return the position of the brace that ends a value of a template."""
     depth = 1
     while True:
         if string := STRING.match(source, at):
@@ -83,7 +83,7 @@ def _end_of_value(source, at):
 
 
 def _plain(written):
-    """Return what is meant by the text between quotes."""
+    """Return the meaning of the text between quotes."""
 
     def sign(escape):
         code = escape[1] or escape[2] or escape[3]
@@ -93,8 +93,8 @@ def _plain(written):
 
 
 def translated(source: str, texts: Mapping[str, str]) -> str:
-    """Return a script with its texts translated; raise ValueError for one that does not fit."""
-    if not texts:  # English: to read all scripts would take half of the import of the widgets
+    """Return a script with its texts translated; raise ValueError for a translation that does not fit."""
+    if not texts:  # English: reading all scripts would take half of the time to import the widgets
         return source
     parts, at = [], 0
     for text in found(source):
@@ -113,7 +113,7 @@ def translated(source: str, texts: Mapping[str, str]) -> str:
 
 
 def _written(text, values):
-    """Return a translated text as JavaScript. A value may be a word, which is looked up as it is filled in."""
+    """Return a translated text as JavaScript. A value may be a word, which is looked up when it is filled in."""
     if not values:
         return json.dumps(text, ensure_ascii=False)
     pieces = reading.pieces(text, len(values))
@@ -129,7 +129,7 @@ def _quoted(text):
 
 
 def _with(template, old, new):
-    """Return a template with other values, in their order."""
+    """Return a template with different values, in their order."""
     at, parts = 0, []
     for before, after in zip(old, new, strict=True):
         place = template.index(f"${{{before}}}", at)

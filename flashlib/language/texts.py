@@ -1,4 +1,4 @@
-"""The file of the language that was chosen."""
+"""The file of the chosen language."""
 
 import functools
 import json
@@ -13,13 +13,13 @@ FOLDER = Path(__file__).parent
 
 
 def chosen() -> str:
-    """Return the language, "de", or the path of a file; "" for English."""
+    """Return the language, such as "de", or the path of a file; "" for English."""
     name = os.environ.get(VARIABLE, "")
     return "" if name == "en" else name
 
 
 def path(name: str) -> Path:
-    """Return the file of a language; raise ValueError, which lists those that are here, if there is none."""
+    """Return the file of a language; raise a ValueError that lists the languages if there is none."""
     found = Path(name) if name.endswith(".json") else FOLDER / f"{name}.json"
     if not found.is_file():
         here = ", ".join(["en", *sorted(one.stem for one in FOLDER.glob("*.json"))])
@@ -29,7 +29,7 @@ def path(name: str) -> Path:
 
 @functools.cache
 def texts() -> Mapping[str, str]:
-    """Return {English: translated} of the language that is chosen, without those that are not translated yet."""
+    """Return {English: translated} for the chosen language, without untranslated entries."""
     if not chosen():
         return {}
     found = json.loads(path(chosen()).read_text(encoding="utf-8"))
@@ -37,15 +37,15 @@ def texts() -> Mapping[str, str]:
 
 
 def words() -> dict[str, str]:
-    """Return what is translated where it is shown: all but what reads as a text, which is where code is loaded."""
+    """Return the entries that are translated when shown: all but texts, which are translated as code is loaded."""
     return {english: text for english, text in texts().items() if not reading.is_text(english)}
 
 
 def say(text: str) -> str:
-    """Return a text that has no values to be filled in, in the language that is chosen."""
+    """Return a text without values to fill in, in the chosen language."""
     return texts().get(text, text)
 
 
 def say_value(value: object) -> object:
-    """Return a value of a sentence, which may be a word to be looked up."""
+    """Return a value of a sentence, looked up if it is a word."""
     return say(value) if isinstance(value, str) else value

@@ -1,1 +1,1 @@
-"""A learner's own code, run elsewhere: functions sent to another process, held to limits, and loops recorded."""
+"""A learner's own code run elsewhere: functions sent to another process, its limits, and recorded loops."""

@@ -1,9 +1,9 @@
-"""Hold a process and all that it starts to limits, and end them all.
+"""Limit a process and everything that it starts, and end them all.
 
-On Linux, for root too: a keeper process forks the one that works, and all processes that this leaves behind, in a
-session of their own too, come to the keeper. How many they are, their memory and the files in their folder
-are looked at every LOOK seconds. On macOS the processes of one group are ended, on Windows the one that works;
-there only its time is limited.
+On Linux, even for root: a keeper process forks the worker, and all processes that the worker leaves behind, even
+in their own session, become children of the keeper. Their number, their memory and the files in their folder are
+checked every LOOK seconds. On macOS the processes of the group are ended, on Windows the worker; there only its
+time is limited.
 """
 
 import contextlib
@@ -16,19 +16,19 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 LOOK = 0.1  # seconds
-END_LIMIT = 5.0  # seconds to end them in; one that runs as another user stays
+END_LIMIT = 5.0  # seconds to end them; one that runs as another user stays
 PROCESSES = 32
 MEMORY = 8.0  # GiB for all processes, or half of what the machine has
 FILES = 1.0  # GiB in their folder
-DEATH_SIGNAL, SUBREAPER = 1, 36  # of prctl: what a parent's death sends; orphans below become children
+DEATH_SIGNAL, SUBREAPER = 1, 36  # of prctl: the signal when a parent dies; orphaned descendants become children
 LINUX = sys.platform == "linux"
 
 
 def enter(connection: Connection, status: Connection) -> None:
-    """Go on in a new process that a keeper holds; where there is none, in this one.
+    """Continue in a new process under a keeper or, where there is none, in this one.
 
-    connection: what the worker sends to, and the keeper does not. status: what the keeper sends the worker's exit
-    code to; then it waits for its own end.
+    connection: used by the worker to send, not by the keeper. status: where the keeper sends the worker's exit
+    code, before it waits for its own end.
     """
     if hasattr(os, "setsid"):
         os.setsid()
@@ -50,21 +50,21 @@ def enter(connection: Connection, status: Connection) -> None:
 
 
 def adopt_orphans() -> None:
-    """Have all that is left behind below this process become its children, on Linux."""
+    """Make orphaned descendants of this process its children, on Linux."""
     if LINUX:
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
 def end_with_parent() -> None:
-    """Have this process end when the one that started it does, however that ends, on Linux."""
+    """Make this process end when the one that started it ends, however that happens, on Linux."""
     if LINUX:
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
 def excess(keeper: int, folder: str, seconds: float) -> str:
-    """Return a sentence on what the processes below `keeper` use beyond the limits, or "".
+    """Return a sentence about how the processes below `keeper` exceed the limits, or "".
 
-    seconds: of computing, for each process, where they do not end themselves.
+    seconds: of computing, for each process, if they do not end themselves.
     """
     if not LINUX:
         return ""
@@ -83,7 +83,7 @@ def excess(keeper: int, folder: str, seconds: float) -> str:
 
 
 def computed(keeper: int) -> float:
-    """Return the seconds of computing of that process below `keeper` that computed most; 0 but on Linux."""
+    """Return the most seconds of computing of any process below `keeper`; 0 except on Linux."""
     return max(map(_computed, _below(keeper)), default=0.0) if LINUX else 0.0
 
 
@@ -101,19 +101,19 @@ def end(keeper: int, folder: str) -> None:
 
 
 def end_below(process: int) -> None:
-    """End all below a process, and not that itself, on Linux."""
+    """End all processes below a process, but not the process itself, on Linux."""
     _end_all(lambda: {*_below(process)})
 
 
 def end_group(process: int) -> None:
-    """End a process that leads a group, and the others of its group, where there are groups."""
+    """End a process that leads a group, and the rest of its group, where groups exist."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process, signal.SIGKILL)
 
 
 def _end_all(found):
-    """End what `found()` returns until it finds none; stopped first, so that none starts another meanwhile."""
+    """Stop, then end, the processes that `found()` returns, until it finds none; a stopped one starts none."""
     until = time.monotonic() + END_LIMIT
     while LINUX and time.monotonic() < until and (processes := found()):
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -123,7 +123,7 @@ def _end_all(found):
 
 
 def death(code: int | None) -> str:
-    """Return in words how a process died."""
+    """Return a description of how a process died."""
     if code is None or code >= 0:
         return f"exit code {code}"
     name = next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
@@ -148,7 +148,7 @@ def _below(process):
 
 
 def _inside(folder):
-    """Return the ids of the processes that work in a folder: if their keeper is gone, they are below no other."""
+    """Return the ids of the processes that work in a folder; if their keeper is gone, they are below no other."""
     folder, found = os.path.realpath(folder), []
     for name in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -158,7 +158,7 @@ def _inside(folder):
 
 
 def _resident(process):
-    """Return the pages of memory of a process that no file backs."""
+    """Return the number of a process's memory pages that are not backed by a file."""
     try:
         _, resident, shared, *_ = map(int, Path(f"/proc/{process}/statm").read_text().split())
     except (OSError, ValueError):
@@ -167,7 +167,7 @@ def _resident(process):
 
 
 def _size(folder):
-    """Return how many bytes the files below a folder take on the disk."""
+    """Return how many bytes the files below a folder take on disk."""
     total = 0
     for here, _, files in os.walk(folder):
         for name in files:

@@ -1,6 +1,6 @@
-"""Record a learner's own loop over tiles: the Steps that it yields, and the State that each should hold.
+"""Record a learner's own loop over tiles: the Steps that it yields, and the State that each should have.
 
-The player shows both, and the checks of the loops say where they first differ.
+The player shows both, and the checks of loops report where they first differ.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,10 +18,11 @@ OTHERS = ("m_old", "alpha", "l_old", "O_acc_old", "S_ij", "P_ij")
 
 
 class InvalidStep(ValueError):
-    """Something that was yielded and is not a step.
+    """Something was yielded that is not a step.
 
-    why: "no_step" (it lacks `name`), "no_block" (`name` is not the number of a block, there are `count`),
-    "no_array" (`name` is not of the shape `expected`) or "goes_on" (there are `most` tiles). given: what it is.
+    why: "no_step" (it lacks `name`), "no_block" (`name` is not the number of one of `count` blocks), "no_array"
+    (`name` does not have the shape `expected`) or "goes_on" (there are only `most` tiles). given: the actual
+    value.
     """
 
     def __init__(self, why, **fields):
@@ -30,14 +31,14 @@ class InvalidStep(ValueError):
 
 
 class Truth:
-    """The true State of each row block after the tiles that it has seen, each counted once."""
+    """The correct State of each row block after the tiles that it has seen, each counted once."""
 
     def __init__(self, tiles, V):
         self.tiles, self.V = tiles, V
         self.states, self.seen = {}, set()
 
     def after(self, tile: tuple[int, int]) -> State | None:
-        """Return the State of a row block after one more tile; a tile that is skipped changes nothing."""
+        """Return the State of a row block after one more tile; a skipped tile changes nothing."""
         i = tile[0]
         if tile in self.tiles and tile not in self.seen:
             self.seen.add(tile)
@@ -49,13 +50,13 @@ class Truth:
 class Recorder:
     """What a loop over tiles has yielded so far.
 
-    steps: Steps of copies, with their rows and cols. true: the State that each should hold, of the tiles that its
-    row block has seen by then, in whatever order they came. last: the number of each row block's last step.
-    tiles: {(i, j): Step} of all that must be computed, in order. O: the true one. rows, cols: the blocks.
+    steps: copied Steps, with their rows and cols. true: the State that each should have, after the tiles that its
+    row block has seen by then, in whatever order they came. last: the number of each row block's last step. tiles:
+    {(i, j): Step} of all tiles that must be computed, in order. O: the correct O. rows, cols: the blocks.
     """
 
     def __init__(self, Q, K, V, *, others=OTHERS, **setting):
-        """others: further fields that are taken from a step, if given. setting: the arguments of tiled.steps."""
+        """others: further fields to copy from a step, if it has them. setting: the arguments of tiled.steps."""
         self.others = others
         self.O = np.empty_like(Q)
         self.tiles = {(step.i, step.j): step for step in tiled.steps(Q, K, V, **setting, O=self.O)}
@@ -65,7 +66,7 @@ class Recorder:
         self.steps, self.true, self.last = [], [], {}
 
     def follow(self, made: Iterable[Any]) -> Iterator[None]:
-        """Yield after each step that is taken from an iterable; raise InvalidStep, or what the iterable raises."""
+        """Yield after each step taken from an iterable; raise InvalidStep, or whatever the iterable raises."""
         most = len(self.rows) * len(self.cols)
         for given in made:
             if len(self.steps) == most:
@@ -79,7 +80,7 @@ class Recorder:
         return summarise_rows(np.empty((n_r, 0), self.dtype), np.empty((0, self.d), self.dtype))
 
     def before(self, k: int) -> Step | State:
-        """Return the Step before step k in its row block, or the State before any."""
+        """Return the Step before step k in its row block, or the initial State."""
         earlier = [n for n in range(k) if self.steps[n].i == self.steps[k].i]
         return self.steps[earlier[-1]] if earlier else self.identity(self.steps[k].i)
 
@@ -105,7 +106,7 @@ class Recorder:
         return int(value)
 
     def _array(self, given, name, shape):
-        """Return a copy of what was given under `name`, or None if it is optional and was not given."""
+        """Return a copy of the field `name`, or None if it is optional and missing."""
         value = getattr(given, name, None)
         if value is None and name in self.others:
             return None

@@ -1,7 +1,6 @@
-"""Functions that are sent to another process: by value, with the globals they use and the lines they come from.
+"""Send functions to another process by value, with the globals that they use and their source lines.
 
-So a function that is written in a notebook can run elsewhere, and Triton and tracebacks, which read its source,
-find it there.
+So a function written in a notebook can run elsewhere, where Triton and tracebacks find its source.
 """
 
 import contextlib
@@ -27,11 +26,11 @@ class CannotBeSent(Exception):
 
 
 class Parcel(NamedTuple):
-    """What is sent.
+    """The functions that are sent.
 
-    pickled: the functions. sources: {file: lines} of the cells that they come from. has_kernels: whether kernels
-    may be among them, or anything else that needs Triton: then the receiver, before it loads them, imports
-    `flashlib.kernels`, which decides whether kernels are interpreted.
+    pickled: the functions. sources: {file: lines} of the cells that they come from. has_kernels: whether they may
+    include kernels, or anything else that needs Triton; if so, the receiver imports `flashlib.kernels`, which
+    decides whether kernels are interpreted, before loading them.
     """
 
     pickled: bytes
@@ -42,13 +41,13 @@ class Parcel(NamedTuple):
 def dumps(what: object) -> Parcel:
     """Return the Parcel of `what`; raise CannotBeSent.
 
-    Kernels of Triton and Gluon are sent as the functions they are made of, and made again where they arrive.
+    Triton and Gluon kernels are sent as the functions that they are made from, and rebuilt by the receiver.
     """
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
     try:
         pickler.dump(what)
-    except Exception as error:  # whatever a global of the learner's raises when it is pickled
+    except Exception as error:  # whatever one of the learner's globals raises when it is pickled
         raise CannotBeSent(error_text(error)) from error
     sources = {file: linecache.getlines(file) for file in pickler.files}
     return Parcel(buffer.getvalue(), sources, "triton" in sys.modules)
@@ -56,7 +55,7 @@ def dumps(what: object) -> Parcel:
 
 @contextlib.contextmanager
 def by_value(function: Any, root: Path) -> Iterator[None]:
-    """Have a function's module sent by what it says if its file is not below root: a receiver may not find it."""
+    """Have a function's module sent by value if its file is not below root, where a receiver may not find it."""
     module = sys.modules.get(getattr(function, "__module__", None) or "__main__")
     file = getattr(module, "__file__", None)
     known = module is None or module.__name__ in {"__main__", *cloudpickle.list_registry_pickle_by_value()}
@@ -71,14 +70,14 @@ def by_value(function: Any, root: Path) -> Iterator[None]:
 
 
 def loads(parcel: Parcel) -> Any:
-    """Return what `dumps` put into a Parcel."""
+    """Return the content of a Parcel from `dumps`."""
     for file, lines in parcel.sources.items():
         linecache.cache.setdefault(file, (sum(map(len, lines)), None, lines, file))
     return pickle.loads(parcel.pickled)
 
 
 class _Pickler(cloudpickle.CloudPickler):
-    """Keeps the files that all functions come from."""
+    """Collects the files that the functions come from."""
 
     def __init__(self, file):
         super().__init__(file)
@@ -96,14 +95,14 @@ class _Pickler(cloudpickle.CloudPickler):
         elif type(obj).__name__ == "GluonJITFunction":
             return _gluon_jit, (obj.fn,)
         elif type(obj).__name__ == "dtype" and type(obj).__module__.startswith("triton."):
-            return _dtype, (obj.name,)  # the interpreter keeps things in it
+            return _dtype, (obj.name,)  # the interpreter stores things in it
         elif isinstance(obj, functools._lru_cache_wrapper):
             return _cached, (obj.__wrapped__, obj.cache_parameters())
         elif isinstance(obj, functools.cached_property):
             return _property, (obj.func, obj.attrname)
         elif isinstance(obj, contextvars.ContextVar) and (
             place := _place(obj)
-        ):  # a library's, as NumPy's of errstate
+        ):  # a library's, such as NumPy's for errstate
             return getattr, place
         return super().reducer_override(obj)
 
@@ -114,13 +113,13 @@ def _code(make, arguments, file):
 
 def _jit(fn):
     triton = importlib.import_module("triton")
-    fn.__globals__.setdefault("tl", triton.language)  # the interpreter wants it, and only what is used is sent
+    fn.__globals__.setdefault("tl", triton.language)  # the interpreter needs it, and only used globals are sent
     return triton.jit(fn)
 
 
 def _gluon_jit(fn):
     gluon = importlib.import_module("triton.experimental.gluon")
-    fn.__globals__.setdefault("gl", gluon.language)  # the compiler reads annotations, which do not count as use
+    fn.__globals__.setdefault("gl", gluon.language)  # the compiler reads annotations, which do not count as uses
     return gluon.jit(fn)
 
 
@@ -144,7 +143,7 @@ def _property(f, name):
 
 
 def _place(obj):
-    """Return a module and the name that an object has there, or None."""
+    """Return the module of an object and its name there, or None."""
     for module in list(sys.modules.values()):
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if value is obj:

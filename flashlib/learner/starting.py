@@ -1,4 +1,4 @@
-"""New processes are started without running a script or a cell again."""
+"""Start new processes without running a script or a cell again."""
 
 import contextlib
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def is_possible() -> bool:
-    """Return whether a process can be started: not in a web page."""
+    """Return whether a process can be started, which is impossible in a web page."""
     return sys.platform != "emscripten"
 
 
@@ -15,7 +15,8 @@ def is_possible() -> bool:
 def without_main() -> Iterator[None]:
     """Hide `__main__` from multiprocessing, which would run its file again in the new process.
 
-    A script must not run twice, and Triton's interpreter leaves the name of a file of its own in a notebook's.
+    A script must not run twice, and Triton's interpreter leaves the name of one of its files in a notebook's
+    `__main__`.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")

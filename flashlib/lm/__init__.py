@@ -1,1 +1,1 @@
-"""A small language model: how it is trained, stored, and sampled from, with a cache or without, and a server."""
+"""A small language model: training, storing, sampling with a cache and without, and a server."""

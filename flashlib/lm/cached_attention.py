@@ -1,6 +1,6 @@
-"""Attention of new tokens over a cache: their K and V are written into pages, and their Q attends to all there.
+"""Attention of new tokens over a cache: K and V are written into pages, and Q attends to all that is there.
 
-`gathered` does it in plain PyTorch, quick on a laptop, and `kernels` with ours.
+`gathered` uses plain PyTorch, which is quick on a laptop, and `kernels` uses our kernels.
 """
 
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from flashlib.lm.rotary import rotate
 
 
 class NewTokens(NamedTuple):
-    """New tokens of B sequences, n of each, that have their slots in a cache, and no K and V there yet.
+    """New tokens of B sequences, n for each, that have slots in a cache but no K and V there yet.
 
-    lengths: (B,), with the new ones; positions: (B, n); rotary: cos and sin, (context, d / 2), fp32.
+    lengths: (B,), including the new ones; positions: (B, n); rotary: cos and sin, (context, d / 2), fp32.
     """
 
     cache: Cache
@@ -28,7 +28,7 @@ class NewTokens(NamedTuple):
     rotary: tuple
 
     def stored(self, layer: int) -> tuple[tuple[torch.Tensor, ...], dict[str, Any]]:
-        """Return what a kernel takes of a layer: K, V, lengths and table, and by name the scales of fp8."""
+        """Return a layer's arguments for a kernel: K, V, lengths and table, and by name the scales of fp8."""
         scales = {"k_scale": self.cache.k_scale, "v_scale": self.cache.v_scale}
         of_layer = {name: X[layer] for name, X in scales.items() if X is not None}
         return (self.cache.K[layer], self.cache.V[layer], self.lengths, self.table), of_layer
@@ -50,8 +50,8 @@ def gathered(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layer: int, new:
 
 
 def kernels(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, layer: int, new: NewTokens) -> torch.Tensor:
-    """Do what `gathered` does with our kernels, interpreted on a CPU: they find K and V where the pages are."""
-    from flashlib.kernels import append, decode  # only when called: Triton may not be installed
+    """Do the same as `gathered` with our kernels (interpreted on a CPU), which read K and V in the pages."""
+    from flashlib.kernels import append, decode  # imported late: Triton may not be installed
 
     stored, scales = new.stored(layer)
     append.append(K, V, *stored, rotary=new.rotary, **scales)

@@ -1,4 +1,4 @@
-"""A model's weights as a file: safetensors in float16, with the model's sizes and what is said about it."""
+"""A model's weights as a file: safetensors in float16, with the model's sizes and notes."""
 
 import json
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from safetensors.torch import save_file
 
 from flashlib.lm.model import LM, Config, sdpa
 
-STORED = torch.float16  # a GPU that computes in it has the same weights as a CPU in float32
+STORED = torch.float16  # a GPU that computes in it has the same weights as a CPU that computes in float32
 FORMAT = "flashlib.lm 1"
 
 
 def save(model: LM, path: str | Path, **about: str | float) -> None:
-    """Write a model's weights, rounded to float16, with its sizes and what is said about it.
+    """Write a model's weights, rounded to float16, with its sizes and notes.
 
-    about: strings or numbers, such as the loss, kept as text.
+    about: strings or numbers, such as the loss, stored as text.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     weights = {name: W.detach().to(STORED).cpu().contiguous() for name, W in model.state_dict().items()}
@@ -29,7 +29,7 @@ def save(model: LM, path: str | Path, **about: str | float) -> None:
 def load(
     path: str | Path, attention: Callable[..., torch.Tensor] = sdpa, device: str | torch.device | None = None
 ) -> tuple[LM, dict[str, str]]:
-    """Return a model of the weights in a file, in float32, and what is said about it there: strings by name.
+    """Return the model in a file, in float32, and its notes: strings by name.
 
     Raises FileNotFoundError, or ValueError for a file that `save` did not write.
     """

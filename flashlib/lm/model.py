@@ -1,10 +1,10 @@
-"""A small language model in plain PyTorch, a decoder-only transformer, which takes any attention.
+"""A small language model in plain PyTorch: a decoder-only transformer that accepts any attention.
 
     attention(Q, K, V, causal=True) -> O      Q and O: (B, H_q, N, d); K and V: (B, H_k, N, d)
 
-Whole texts go through it at once, as in training, or only new tokens, with a cache of the K and V before them: see
-`LM.step` and `cached_attention`.
-Positions are rotary, norms come first in a layer, and one matrix is both embedding and head.
+It processes whole texts at once, as in training, or only new tokens, with a cache of the K and V before them: see
+`LM.step` and `cached_attention`. Positions are rotary, norms come first in a layer, and one matrix serves as both
+embedding and head.
 """
 
 import functools
@@ -27,7 +27,7 @@ from flashlib.types import Array
 
 @dataclass(frozen=True)
 class Config:
-    """The sizes of a model. kv_heads: how many heads K and V have, a divisor of heads; context: the longest N."""
+    """The sizes of a model. kv_heads: heads of K and V, a divisor of heads; context: the longest N."""
 
     vocab: int
     layers: int
@@ -40,7 +40,7 @@ class Config:
         check_counts(at_least=1, **vars(self))
         if self.heads % self.kv_heads:
             raise ValueError(f"heads is {self.heads}; with kv_heads {self.kv_heads} it must be a multiple of that")
-        if self.width % (2 * self.heads):  # rotary positions turn pairs of numbers
+        if self.width % (2 * self.heads):  # rotary positions rotate pairs of numbers
             raise ValueError(f"width is {self.width}; it must be a multiple of 2 * heads, {2 * self.heads}")
 
 
@@ -68,7 +68,7 @@ class Block(nn.Module):
 
 
 class LM(nn.Module):
-    """The model: from tokens (B, N), whole numbers below vocab, to logits (B, N, vocab) of each next token."""
+    """The model: from tokens (B, N), integers below vocab, to the logits (B, N, vocab) of each next token."""
 
     def __init__(self, config, attention=sdpa, seed=0):
         super().__init__()
@@ -81,12 +81,12 @@ class LM(nn.Module):
         generator = torch.Generator("cpu").manual_seed(seed)  # the same numbers on every device
         for name, W in self.named_parameters():
             if W.ndim == 2:
-                many = 2 * config.layers if name.endswith(("out.weight", "narrow.weight")) else 1  # are added to x
+                many = 2 * config.layers if name.endswith(("out.weight", "narrow.weight")) else 1  # added to x
                 drawn = torch.empty_like(W, device="cpu")
                 W.data.copy_(nn.init.normal_(drawn, std=0.02 / many**0.5, generator=generator))
 
     def _apply(self, fn, recurse=True):
-        """Move the angles with the weights, as `to` does, and leave them in fp32: buffers would be rounded too."""
+        """Move the angles with the weights, as `to` does, but keep them in fp32; buffers would be rounded too."""
         super()._apply(fn, recurse)
         self.angles = tuple(X.to(self.embedding.weight.device) for X in self.angles)
         return self
@@ -111,9 +111,9 @@ class LM(nn.Module):
         return linear(self.norm(x), self.embedding.weight)
 
     def cache(self, n_pages: int, page: int = 16, dtype: torch.dtype | None = None) -> Cache:
-        """Return an empty cache for this model: its layers and heads, where its weights are.
+        """Return an empty cache for this model's layers and heads, on the device of its weights.
 
-        dtype: by default that of its weights, or torch.float8_e4m3fn, see `flashlib.cache.Cache`.
+        dtype: by default that of the weights, or torch.float8_e4m3fn, see `flashlib.cache.Cache`.
         """
         W, sizes = self.embedding.weight, self.config
         d, dtype = sizes.width // sizes.heads, W.dtype if dtype is None else dtype
@@ -127,13 +127,12 @@ class LM(nn.Module):
         sequences: Sequence[int],
         over: Callable[..., torch.Tensor] = gathered,
     ) -> torch.Tensor:
-        """Return the logits of new tokens, (B, n, vocab), and leave their K and V in the cache.
+        """Return the logits of new tokens, (B, n, vocab), and store their K and V in the cache.
 
-        tokens: (B, n), n new ones of each sequence: lists or a tensor. One for each is a step of decoding, and a
-        chunk of a prompt is many for one. sequences: B numbers that cache.start gave, no two the same.
-        over: `cached_attention.gathered` or `kernels`, how K and V are written and attended to.
-        Raises TypeError or ValueError for anything else, and OutOfPages. After an error the cache has no new
-        token.
+        tokens: (B, n), n new ones for each sequence: lists or a tensor. One token for each sequence is a step of
+        decoding; many for one sequence are a chunk of a prompt. sequences: B different numbers from cache.start.
+        over: `cached_attention.gathered` or `kernels`, how K and V are written and attended to. Raises TypeError
+        or ValueError for anything else, and OutOfPages. After an error the cache contains no new tokens.
         """
         rows, sequences = self._check(tokens, sequences), list(sequences)
         lengths = cache.lengths(sequences) + len(rows[0])
@@ -148,7 +147,7 @@ class LM(nn.Module):
             new = self._new(cache, given, lengths)
             tokens = torch.tensor(rows, device=lengths.device)
             return self.logits(tokens, lambda layer, *QKV: over(*QKV, layer, new))
-        except BaseException:  # KeyboardInterrupt too: what has no K and V must not be found by its content
+        except BaseException:  # KeyboardInterrupt too: pages without K and V must not be found by their content
             for sequence, slots in given:
                 cache.drop(sequence, len(slots))
             raise
@@ -164,10 +163,9 @@ class LM(nn.Module):
     ) -> Iterator[int]:
         """Return a generator of n tokens that follow a prompt, one at a time.
 
-        prompt: a list of at least one token; with n they are at most as many as the model's context.
-        temperature, seed: see `sampling.choose`. over: as in `step`; None: without a cache, all tokens so far go
-        through the model for each new one.
-        Raises TypeError or ValueError for anything else, at once.
+        prompt: a list of at least one token; together with n, at most the model's context. temperature, seed: see
+        `sampling.choose`. over: as in `step`; None: no cache, so all tokens so far go through the model for each
+        new one. Raises TypeError or ValueError for anything else, at once.
         """
         prompt = self.check_prompt(prompt, n)
         check_temperature(temperature)

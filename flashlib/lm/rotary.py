@@ -1,10 +1,12 @@
-"""Rotary embedding: position m turns each pair of numbers of q and of k by angles that are multiples of m.
+"""Rotary embedding: position m rotates each pair of numbers in q and in k by an angle proportional to m.
 
-Rotations by m and by n undo each other but for m - n: (R_m q) . (R_n k) = q . (R_{n - m} k). So a score depends on
-how far apart a query and a key are, and a key that was rotated once stays right in a cache, whatever comes after.
+Rotations by m and by n cancel except for their difference: (R_m q) . (R_n k) = q . (R_{n - m} k). So a score
+depends on the distance between query and key, and a key that was rotated once stays valid in a cache, whatever
+follows.
 
 Source: Su and others, RoFormer (2021). Pairs are (x[k], x[k + d_rot / 2]), the halves of GPT-NeoX, and of
-`rotate_half` in transformers; the paper pairs neighbours, (x[2k], x[2k + 1]), which is another order of columns.
+`rotate_half` in transformers; the paper pairs neighbours, (x[2k], x[2k + 1]), which is a different order of
+columns.
 """
 
 from __future__ import annotations
@@ -46,12 +48,12 @@ def angles(N: int, d: int, base: float = 10000.0, device: str | torch.device | N
 
 
 def rotate(X: Same, cos: Same, sin: Same) -> Same:
-    """Return X with each row turned by the angles of its position.
+    """Return X with each row rotated by the angles of its position.
 
     X: (..., N, d), a NumPy array or a torch tensor of any floating dtype, which the result has too. cos, sin:
     (..., N, d_rot / 2), the rows of `angles` for the positions of X, e.g. cos[positions]; axes before the last two
-    are broadcast to those of X. With d_rot < d the first d_rot columns are rotated and the others stay.
-    Computed in fp32, or in fp64 if X or cos has it. Raises TypeError or ValueError for anything else.
+    are broadcast to those of X. With d_rot < d the first d_rot columns are rotated and the others are unchanged.
+    Computed in fp32, or in fp64 if X or cos is fp64. Raises TypeError or ValueError for anything else.
     """
     _check(X, cos, sin)
     columns = cos.shape[-1]
@@ -62,18 +64,18 @@ def rotate(X: Same, cos: Same, sin: Same) -> Same:
         joined, cast = np.concatenate, np.ndarray.astype
         first, second, rest = np.split(X, (columns, 2 * columns), -1)
     else:
-        import torch  # it is loaded, since X is a tensor
+        import torch  # already loaded, since X is a tensor
 
         wide = torch.promote_types(torch.promote_types(X.dtype, cos.dtype), torch.float32)
         joined, cast = torch.cat, torch.Tensor.to
-        first, second, rest = X.split((columns, columns, X.shape[-1] - 2 * columns), -1)  # one gradient, not three
+        first, second, rest = X.split((columns, columns, X.shape[-1] - 2 * columns), -1)  # a single gradient
     first, second = cast(first, wide), cast(second, wide)
     left, right = first * cos - second * sin, second * cos + first * sin
     return joined([cast(left, X.dtype), cast(right, X.dtype), rest], -1)
 
 
 def _check(X, cos, sin):
-    """Raise TypeError or ValueError unless these can be rotated."""
+    """Raise TypeError or ValueError unless the arguments fit together."""
     if isinstance(X, np.ndarray):
         check_floating(X=X)
         check_floating(cos=cos, sin=sin)

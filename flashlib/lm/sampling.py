@@ -1,4 +1,4 @@
-"""Which token comes next: the likeliest, or one that is drawn."""
+"""Choose the next token: the likeliest one, or a random one."""
 
 from functools import lru_cache
 
@@ -10,28 +10,28 @@ from flashlib.types import Array
 def choose(logits: Array, temperature: float, seed: int, place: int) -> int:
     """Return the next token: the likeliest at temperature 0, else one drawn from softmax(logits / temperature).
 
-    logits: (vocab,), a tensor or an array. place: how many tokens are before it. The number drawn depends only on
-    seed and place, so a text that is cut anywhere and taken up again goes on as it would have. Logits that
-    differ by rounding give another token only where that number lies between two tokens to that rounding.
+    logits: (vocab,), a tensor or an array. place: the number of tokens before it. The random number depends only
+    on seed and place, so a text that is interrupted anywhere continues as it would have. Logits that differ by
+    rounding give a different token only if that number is within rounding of the boundary between two tokens.
     """
     s = fp64(logits)
     if not np.isfinite(s).all():
         raise ValueError("logits hold NaN or infinity, so no token can be chosen; look at the weights")
     if temperature == 0:
         return int(s.argmax())
-    with np.errstate(over="ignore"):  # at a temperature near 0, to -inf
+    with np.errstate(over="ignore"):  # to -inf at a temperature near 0
         sums = np.exp((s - s.max()) / temperature).cumsum()
     return int(sums.searchsorted(drawn(seed, place) * sums[-1], side="right"))
 
 
 def fp64(logits: Array) -> np.ndarray:
-    """Return logits as an array in fp64. What is on a GPU is copied, and waited for."""
+    """Return logits as an fp64 array. From a GPU they are copied, which waits for it."""
     return logits.astype(float, copy=False) if isinstance(logits, np.ndarray) else logits.double().cpu().numpy()
 
 
-@lru_cache(4096)  # to make a generator takes longer than all of the above
+@lru_cache(4096)  # making a generator takes longer than all of the above
 def drawn(seed: int, place: int) -> float:
-    """Return a number from 0 to 1, always the same for a seed and a place."""
+    """Return a random number from 0 to 1, always the same for a seed and a place."""
     return np.random.default_rng((seed, place)).random()
 
 

@@ -1,17 +1,17 @@
-"""Serving, small enough to read: requests come and go, and each step writes a token of all that run.
+"""Serving, small enough to read: requests come and go, and each step writes one token for every running request.
 
-A step is one iteration of continuous batching. It admits requests while there is room, then goes on with all that
-run: with a token of those that are being written, and with `chunk` tokens of prompts, so that a long prompt does
-not halt the others. Under both lies one rule: tokens that are not in the cache are put there, and once all of a
-request are, one more is chosen.
+A step is one iteration of continuous batching. It admits requests while there is room, then advances all running
+ones: by one token for those that are being written, and by `chunk` tokens of prompts in all, so that a long prompt
+does not stall the others. Both follow one rule: tokens that are not in the cache are put there, and once all
+tokens of a request are, one more is chosen.
 
-The oldest go first. When pages run out the youngest is preempted: its pages are freed, it goes back to the front
-of the queue with the text it has, and that is computed again later. So the oldest always gets on, and nobody waits
-for ever. What a request writes depends on its prompt, seed and temperature and, but for rounding, not on what runs
-beside it: it attends to its own pages, and a number that is drawn depends only on the seed and the place, see
-`sampling.choose`.
+The oldest go first. When pages run out, the youngest request is preempted: its pages are freed, it goes back to
+the front of the queue with its text so far, which is computed again later. So the oldest always makes progress,
+and no request waits forever. What a request writes depends on its prompt, seed and temperature and, except for
+rounding, not on the other requests: it attends to its own pages, and its random numbers depend only on the seed
+and the place, see `sampling.choose`.
 
-This teaches. Real traffic is served by an engine such as vLLM, which puts a whole step into one launch.
+It is for teaching. Real traffic is served by an engine such as vLLM, which puts a whole step into one launch.
 Source: Yu and others, Orca (2022), continuous batching; Agrawal and others, Sarathi-Serve (2024), chunks of
 prompts beside decoding; Kwon and others, PagedAttention (2023), preemption by recomputing.
 """
@@ -27,13 +27,13 @@ from flashlib.lm.sampling import check_temperature, choose, fp64
 
 
 class QueueFull(RuntimeError):
-    """As many requests wait as the queue takes. Nothing was changed."""
+    """Raised if the queue is full; nothing was changed."""
 
 
 class Request(NamedTuple):
-    """A prompt, a list of tokens, and how many to write after it.
+    """A prompt, which is a list of tokens, and how many tokens to write after it.
 
-    seed, temperature: see `sampling.choose`. arrives: the number of a step, before which `play` submits it.
+    seed, temperature: see `sampling.choose`. arrives: the number of the step before which `play` submits it.
     """
 
     prompt: list
@@ -44,11 +44,12 @@ class Request(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a step decided and did. Requests are named by the numbers that `submit` gave.
+    """What a step decided and did. Requests are identified by the numbers that `submit` returned.
 
-    admitted: (number, how many of its tokens the cache had); decoded: numbers, a token of each; chunks: (number,
-    how many tokens of its prompt, or of its text after a preemption); preempted: numbers, the youngest first;
-    wrote: (number, token); finished: numbers. After the step, used, kept, free: pages; running, waiting: numbers.
+    admitted: (number, how many of its tokens the cache already had); decoded: numbers, one token each; chunks:
+    (number, how many tokens of its prompt, or of its text after a preemption); preempted: numbers, the youngest
+    first; wrote: (number, token); finished: numbers. After the step, used, kept, free: pages; running, waiting:
+    numbers.
     """
 
     step: int
@@ -82,13 +83,12 @@ class _Job:
 
 
 class Server:
-    """Serve requests by a model, an `LM`, with a cache of n_pages pages of `page` tokens.
+    """Serve requests with a model, an `LM`, and a cache of n_pages pages of `page` tokens.
 
-    chunk: how many tokens of prompts a step takes; batch: the most requests that run at once; queue: the most that
-    wait when one more is submitted. over: as in `LM.step`. continuous=False is static batching: a request is
-    admitted only when all that ran before have finished.
-    `written` has the tokens of finished requests, by number. If a step raises an error, requests keep the text
-    that they have, and the next step goes on with it.
+    chunk: the number of prompt tokens in a step; batch: the most requests that run at once; queue: the most that
+    may wait when one more is submitted. over: as in `LM.step`. continuous=False is static batching: a request is
+    admitted only when all that ran before have finished. `written` has the tokens of finished requests, by number.
+    If a step raises an error, requests keep their text, and the next step continues with it.
     """
 
     def __init__(self, model, n_pages, page=16, *, chunk=32, batch=8, queue=64, over=gathered, continuous=True):
@@ -96,14 +96,14 @@ class Server:
         self.model, self.over, self.continuous = model, over, continuous
         self.chunk, self.batch, self.queue = chunk, batch, queue
         self.cache = model.cache(n_pages, page)
-        self.running, self.waiting = [], deque()  # both from old to young, and all that run are older
+        self.running, self.waiting = [], deque()  # both from oldest to youngest; running requests are older
         self.written = {}
         self.steps, self._next = 0, 0
 
     def submit(self, request: Request) -> int:
         """Put a request into the queue and return its number.
 
-        Raises QueueFull, and what `check` raises; then nothing was changed.
+        Raises QueueFull, and whatever `check` raises, without changing anything.
         """
         prompt = self.check(request)
         if len(self.waiting) >= self.queue:
@@ -120,7 +120,7 @@ class Server:
         check_counts(seed=request.seed, arrives=request.arrives)
         check_temperature(request.temperature)
         prompt = self.model.check_prompt(request.prompt, request.most_new)
-        pages = self._pages(len(prompt) + request.most_new - 1)  # the last token is written, and never read
+        pages = self._pages(len(prompt) + request.most_new - 1)  # the last token is written but never read
         if pages > self.cache.n_pages:
             raise ValueError(
                 f"a prompt of {len(prompt)} tokens and {request.most_new} new ones take {pages} pages of "
@@ -129,7 +129,7 @@ class Server:
         return prompt
 
     def step(self) -> Record:
-        """Go on with all requests by one iteration, and return what was decided."""
+        """Advance all requests by one iteration, and return what was decided."""
         admitted = self._admit()
         decoding, chunks, preempted = self._plan()
         wrote = self._compute(decoding, 1) if decoding else []
@@ -152,7 +152,7 @@ class Server:
         )
 
     def _admit(self):
-        """Start the requests at the front of the queue that have room for all tokens they have now."""
+        """Start requests from the front of the queue for which there is room for all of their current tokens."""
         admitted = []
         if self.running and not self.continuous:
             return admitted
@@ -169,14 +169,14 @@ class Server:
         return admitted
 
     def _plan(self):
-        """Return who decodes, whose chunks are computed, and who was preempted so that there are pages for it."""
+        """Return who decodes, whose chunks are computed, and who was preempted to make room for that."""
         decoding, chunks, preempted = [], [], []
         taken, budget, at = 0, self.chunk, 0
         while at < len(self.running):
             job = self.running[at]
             n = 1 if job.left == 1 else min(job.left, budget)
             if taken + self._more(job, n) > self._room():
-                youngest = self.running.pop()  # nothing is planned for it yet, and it may be this one
+                youngest = self.running.pop()  # nothing is planned for it yet; it may be this very request
                 self._stop(youngest)
                 self.waiting.appendleft(youngest)
                 preempted.append(youngest.number)
@@ -191,14 +191,14 @@ class Server:
         return decoding, chunks, preempted
 
     def _compute(self, jobs, n):
-        """Put n tokens of each into the cache; return (number, token) for those that have a next one."""
+        """Put n tokens of each request into the cache; return (number, token) for those with a next token."""
         rows = [job.tokens[job.cached : job.cached + n] for job in jobs]
         sequences = [job.sequence for job in jobs]
         logits = self.model.step(rows, self.cache, sequences, self.over)[:, -1]
         try:
             chosen = [
                 choose(s, job.request.temperature, job.request.seed, len(job.tokens)) if job.left == n else None
-                for job, s in zip(jobs, fp64(logits), strict=True)  # one copy for all: it waits for the GPU
+                for job, s in zip(jobs, fp64(logits), strict=True)  # a single copy, as it waits for the GPU
             ]
         except BaseException:
             for sequence in sequences:
@@ -222,7 +222,7 @@ class Server:
         job.sequence, job.cached = None, 0
 
     def _more(self, job, n):
-        """Return how many pages n more tokens of a request take."""
+        """Return how many pages n more tokens of a request need."""
         return self._pages(job.cached + n) - self._pages(job.cached)
 
     def _pages(self, n):
@@ -235,8 +235,8 @@ class Server:
 def play(server: Server, requests: Sequence[Request]) -> Iterator[Record]:
     """Return a generator of the Records of a trace of requests, each submitted when it arrives, until all finish.
 
-    One that finds the queue full waits outside, and those after it too, so numbers are given in order of arrival.
-    Raises what `Server.check` raises, for all of them, at once.
+    If the queue is full, a request and those after it wait outside, so numbers follow the order of arrival. Raises
+    what `Server.check` raises for any of them, at the call.
     """
     for request in requests:
         server.check(request)

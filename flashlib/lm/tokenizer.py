@@ -1,4 +1,4 @@
-"""Text as tokens, and back: as bytes, so that any text can be a prompt, or as the characters of one text."""
+"""Text to tokens and back: bytes, so that any text can be a prompt, or the characters of one text."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import torch
 
 
 def encode(text: str) -> list:
-    """Return the tokens of a text, its bytes in UTF-8."""
+    """Return the tokens of a text, which are its bytes in UTF-8."""
     return list(text.encode())
 
 
@@ -16,7 +16,7 @@ def decode(tokens: Iterable[int]) -> str:
 
 
 def encode_characters(text: str) -> tuple[torch.Tensor, list[str]]:
-    """Return a text as numbers, a tensor of one axis, and its alphabet: alphabet[number] is the character."""
+    """Return a text as a tensor of numbers with one axis, and its alphabet: alphabet[number] is the character."""
     alphabet = sorted(set(text))
     numbers = {character: number for number, character in enumerate(alphabet)}
     return torch.tensor([numbers[character] for character in text], dtype=torch.int64, device="cpu"), alphabet

@@ -14,7 +14,7 @@ from flashlib.lm.model import LM
 def batches(
     tokens: torch.Tensor, context: int, batch: int, seed: int = 0
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield X and Y, (batch, context), without end: random pieces of tokens, and the token after each in X."""
+    """Yield X and Y, (batch, context), endlessly: random pieces of tokens, and the token after each in X."""
     check_counts(at_least=1, context=context, batch=batch)
     if tokens.ndim != 1 or len(tokens) <= context:
         raise ValueError(f"tokens has shape {tuple(tokens.shape)}; expected one axis, longer than {context}")
@@ -28,7 +28,7 @@ def batches(
 def train(
     model: LM, tokens: torch.Tensor, steps: int, *, batch: int, lr: float = 1e-3, seed: int = 0
 ) -> Iterator[torch.Tensor]:
-    """Train with AdamW and yield the loss of each step, a tensor, in nats a token; on CUDA with bf16 autocast."""
+    """Train with AdamW and yield each step's loss, a tensor, in nats per token; on CUDA with bf16 autocast."""
     check_counts(at_least=1, steps=steps)
     if tokens.max() >= model.config.vocab:
         raise ValueError(f"tokens go up to {tokens.max()}; this model's vocab is {model.config.vocab}")

@@ -1,4 +1,4 @@
-"""Numbers of eight bits, and what they do to attention: NumPy alone, on the tiles of `tiled`.
+"""Eight-bit numbers, and what they do to attention: in plain NumPy, on the tiles of `tiled`.
 
     formats      e4m3, e5m2, int8 (and fp16, bf16) as sets of numbers; `rounded` to the nearest of them
     scales       what numbers are divided by first: one for a tensor, a head, a block of rows, a row, a channel

@@ -1,7 +1,7 @@
-"""Attention with numbers of eight bits, on the tiles of FlashAttention: the loop of `tiled`, with a Recipe.
+"""Attention with eight-bit numbers, on the tiles of FlashAttention: the loop of `tiled`, with a Recipe.
 
-What a GPU does in two kernels stands in two functions: `prepared` is the pass that quantises, `steps` the
-attention to what is left. What a recipe does not round is computed in fp32, or in fp64 for fp64 inputs.
+A GPU uses two kernels, and here there are two functions: `prepared` is the pass that quantises, `steps` is the
+attention on its result. What a recipe does not round is computed in fp32, or in fp64 for fp64 inputs.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from flashlib.types import Attention, Step
 
 
 class Prepared(NamedTuple):
-    """What an attention of eight bits is given: Q, K and V with their scales, and the mean that V is without."""
+    """The inputs of an eight-bit attention: Q, K and V with their scales, and the mean subtracted from V."""
 
     Q: Quantised
     K: Quantised
@@ -42,11 +42,11 @@ def attention(
     mask: masks.Mask | None = None,
     scale: float | None = None,
 ) -> Attention:
-    """Return O and lse of an attention that rounds as the recipe says.
+    """Return O and lse of an attention that rounds according to a recipe.
 
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); or (H, ...) each, all of one floating dtype. O: (..., N_q, d_v),
-    numbers of the recipe's format; lse: (..., N_q). Both fp32, or fp64 for fp64 inputs.
-    The other arguments and what is raised: see `prepared` and `steps`.
+    numbers of the recipe's format; lse: (..., N_q). Both fp32, or fp64 for fp64 inputs. For the other arguments
+    and errors, see `prepared` and `steps`.
     """
     ready = prepared(Q, K, V, recipe)
     O, lse = _outputs(ready)
@@ -56,9 +56,9 @@ def attention(
 
 
 def prepared(Q: np.ndarray, K: np.ndarray, V: np.ndarray, recipe: Recipe) -> Prepared:
-    """Return Q, K and V without their means, rotated, scaled and rounded, as the recipe says.
+    """Return Q, K and V without their means, rotated, scaled and rounded, according to the recipe.
 
-    Raises TypeError or ValueError for arguments other than those of `attention`; to be rotated, d must be a power
+    Raises TypeError or ValueError for arguments other than those of `attention`; for a rotation, d must be a power
     of two.
     """
     check_floating(Q=Q, K=K, V=V)
@@ -89,8 +89,7 @@ def steps(
     O: np.ndarray | None = None,
     lse: np.ndarray | None = None,
 ) -> Iterator[Step]:
-    """Return a generator of the Steps, one for each tile of S that is computed; axes before the last two are
-    heads.
+    """Return a generator of the Steps, one for each computed tile of S; axes before the last two are heads.
 
     ready: what `prepared` returned for the same recipe.
     In a Step, P_ij are numbers of the recipe's format: P times p_times, rounded. l and O_acc are p_times larger
@@ -143,35 +142,35 @@ def scores(ready: Prepared, recipe: Recipe, rows: slice, cols: slice, scale: flo
 
 
 def _of(scale, rows):
-    """Return the scales of some rows; a scale of all rows is that of these."""
+    """Return the scales of some rows; a scale that all rows share is theirs too."""
     return scale[..., rows, :] if scale.shape[-2] > 1 else scale
 
 
 def added(O_acc: np.ndarray, P_ij: np.ndarray, V_j: np.ndarray, recipe: Recipe) -> np.ndarray:
-    """Return O_acc + P_ij V_j, summed as the recipe says."""
+    """Return O_acc + P_ij V_j, summed according to the recipe."""
     if recipe.o_sums == "exact":
         return O_acc + P_ij @ V_j
     if recipe.o_sums == "13 bits":
         return sums.product(P_ij, V_j, start=O_acc).astype(O_acc.dtype, copy=False)
-    return O_acc + sums.product(P_ij, V_j)  # each tile begins at 0
+    return O_acc + sums.product(P_ij, V_j)  # the sum of each tile begins at 0
 
 
 def output(O: np.ndarray, recipe: Recipe) -> np.ndarray:
-    """Return O in the recipe's format for it: of eight bits with a scale for the tensor, of 16 as it is."""
+    """Return O in the recipe's format for it: eight bits with a scale for the tensor, 16 bits without."""
     if recipe.o is None:
         return O
     return rounded(O, recipe.o) if FORMATS[recipe.o].bits > 8 else quantised(O, recipe.o, share="tensor").X
 
 
 def _in_format(X, format, **how):
-    """Return X in a format, with its scales: 1 where there is room enough without, and for None, X itself."""
+    """Return X in a format, with its scales, which are 1 if the range suffices without; for None, X itself."""
     if format and FORMATS[format].bits == 8:
         return quantised(X, format, **how)
     return Quantised(rounded(X, format) if format else X, np.ones_like(X, shape=(1,) * X.ndim))
 
 
 def _outputs(ready):
-    """Return room for O and lse."""
+    """Return empty arrays for O and lse."""
     Q_q = ready.Q.X_q
     O = np.empty_like(Q_q, shape=Q_q.shape[:-1] + ready.V.X_q.shape[-1:])
     return O, np.empty_like(Q_q, shape=Q_q.shape[:-1])

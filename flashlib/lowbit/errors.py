@@ -1,4 +1,4 @@
-"""Errors of an attention with eight bits, and where they come from: each cause alone, against fp64."""
+"""Errors of an eight-bit attention, and where they come from: each cause alone, compared with fp64."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def exact(
 
 
 def error(O: np.ndarray, O_exact: np.ndarray) -> float:
-    """Return the root of the mean square of O - O_exact, over that of O_exact; 0 for equal arrays."""
+    """Return the root mean square of O - O_exact, relative to that of O_exact; 0 for equal arrays."""
     check_floating(O=O)
     check_floating(O_exact=O_exact)
     if O.shape != O_exact.shape:
@@ -50,10 +50,10 @@ def by_cause(
     scale: float | None = None,
     O_exact: np.ndarray | None = None,
 ) -> dict[str, float]:
-    """Return {cause: the error of O if nothing else is wrong}, for each of CAUSES, and of "all" together.
+    """Return {cause: the error of O if nothing else is rounded}, for each of CAUSES, and for "all" together.
 
-    Independent errors add as squares do, so `sum(e**2)` over the causes is about the square of "all".
-    O_exact: what `exact` returned; computed if None. The other arguments: as in `attention`.
+    Squares of independent errors add up, so `sum(e**2)` over the causes is about the square of "all". O_exact: the
+    result of `exact`; computed if None. The other arguments: as in `attention`.
     """
     options: dict[str, Any] = {"causal": causal, "mask": mask, "scale": scale}
     if O_exact is None:

@@ -1,8 +1,9 @@
-"""Formats of few bits as sets of numbers, and the rounding to the nearest of them.
+"""Formats of few bits as sets of numbers, and rounding to the nearest of them.
 
 A floating format of E exponent bits and M mantissa bits has the numbers +-k * 2^(e - M), with k from 2^M to
-2^(M + 1) - 1: as many between 1 and 2 as between 2 and 4. Below its smallest exponent e the spacing stays, down to
-0: these are its subnormal numbers. int8 has one spacing everywhere. All that rounding needs is the spacing at x.
+2^(M + 1) - 1: as many between 1 and 2 as between 2 and 4. Below its smallest exponent e the spacing stays the
+same, down to 0: these are its subnormal numbers. int8 has the same spacing everywhere. Rounding needs nothing but
+the spacing at x.
 """
 
 import functools
@@ -16,10 +17,10 @@ OVERFLOWS = ("saturate", "special")
 
 
 class Format(NamedTuple):
-    """A set of numbers. mantissa: bits after the leading one; None: whole numbers, all with the spacing 1.
+    """A set of numbers. mantissa: bits after the leading one; None: integers, all with the spacing 1.
 
-    smallest_exponent: of the smallest number that is not subnormal. largest, lowest: its last numbers.
-    beyond: what IEEE's rules make of a number too large, inf or, where there is no code for it, nan.
+    smallest_exponent: that of the smallest number that is not subnormal. largest, lowest: the ends of its range.
+    beyond: what a number that is too large becomes by IEEE's rules: inf or, if there is no code for it, nan.
     """
 
     name: str
@@ -31,7 +32,7 @@ class Format(NamedTuple):
     beyond: float
 
     def spacing(self, x: np.ndarray) -> np.ndarray:
-        """Return the distance of the numbers of the format at x, a power of two; shape and dtype of x."""
+        """Return the spacing of the format's numbers at x, a power of two, with the shape and dtype of x."""
         if self.mantissa is None:
             return np.ones_like(x)
         exponent = np.maximum(np.frexp(x)[1] - 1, self.smallest_exponent)  # x = 1.f * 2^exponent
@@ -41,7 +42,7 @@ class Format(NamedTuple):
 FORMATS = {
     f.name: f
     for f in (
-        Format("e4m3", 8, 3, -6, 448.0, -448.0, np.nan),  # "fn": no inf, one code for nan of each sign
+        Format("e4m3", 8, 3, -6, 448.0, -448.0, np.nan),  # "fn": no inf, one nan code for each sign
         Format("e5m2", 8, 2, -14, 57344.0, -57344.0, np.inf),
         Format("int8", 8, None, 0, 127.0, -128.0, np.nan),
         Format("fp16", 16, 10, -14, 65504.0, -65504.0, np.inf),
@@ -51,14 +52,14 @@ FORMATS = {
 
 
 def rounded(x: np.ndarray, format: str, *, overflow: str = "saturate") -> np.ndarray:
-    """Return the nearest number of the format for each x; of two as near, the one whose last bit is 0.
+    """Return the nearest number of the format for each x; on a tie, the one whose last bit is 0.
 
     x: floating, any shape. format: a name in FORMATS. The result has the shape of x and its dtype, fp32 for fp16.
-    overflow: "saturate": what lies beyond the last number becomes the last, as `cvt.satfinite` does on a GPU; inf
-    too. "special": what would round to the number after the last becomes inf or, in e4m3 and int8, nan, as a cast
-    in ml_dtypes does. NaN stays NaN, also in int8, which has no code for it.
-    Raises TypeError or ValueError for arguments other than these.
-    Source: Micikevicius and others, FP8 Formats for Deep Learning (2022), table 1.
+    overflow: with "saturate", numbers beyond the last one become the last one, and inf too, as with
+    `cvt.satfinite` on a GPU. With "special", what would round to the number after the last becomes inf or, in e4m3
+    and int8, nan, as with a cast in ml_dtypes. NaN stays NaN, even in int8, which has no code for it. Raises
+    TypeError or ValueError for arguments other than these. Source: Micikevicius and others, FP8 Formats for Deep
+    Learning (2022), table 1.
     """
     check_floating(x=x)
     f = check_format("format", format)
@@ -75,12 +76,12 @@ def rounded(x: np.ndarray, format: str, *, overflow: str = "saturate") -> np.nda
 
 def _nearest(x, f):
     spacing = f.spacing(x)
-    return np.rint(x / spacing) * spacing  # rint: to the nearest, half to even; by a power of two is exact
+    return np.rint(x / spacing) * spacing  # rint: to nearest, half to even; multiplying by a power of two is exact
 
 
 @functools.cache
 def decoded(format: str) -> np.ndarray:
-    """Return the number of each code of a format of eight bits, (256,) in fp64; nan and inf for those codes.
+    """Return the number of each code of an eight-bit format, (256,) in fp64; nan and inf for their codes.
 
     A floating code is a sign bit, the exponent's bits and the mantissa's; int8 is two's complement.
     """
@@ -91,7 +92,7 @@ def decoded(format: str) -> np.ndarray:
     if f.mantissa is None:
         return _frozen(np.where(code < 128, code, code - 256.0))
     exponent, fraction = (code & 127) >> f.mantissa, code & (2**f.mantissa - 1)
-    leading = np.where(exponent > 0, 2**f.mantissa, 0)  # the one that is not stored; subnormals have none
+    leading = np.where(exponent > 0, 2**f.mantissa, 0)  # the leading one is not stored; subnormals have none
     size = np.ldexp(leading + fraction + 0.0, np.maximum(exponent, 1) - 1 + f.smallest_exponent - f.mantissa)
     last = np.flatnonzero(size[:128] == f.largest)[0]
     size[(code & 127) > last] = np.nan
@@ -102,15 +103,15 @@ def decoded(format: str) -> np.ndarray:
 
 @functools.cache
 def numbers(format: str) -> np.ndarray:
-    """Return all finite numbers of a format of eight bits, in order, each once, in fp64."""
+    """Return all finite numbers of an eight-bit format, in order, each once, in fp64."""
     values = decoded(format)
     return _frozen(np.unique(values[np.isfinite(values)] + 0.0))  # + 0.0: -0 is 0
 
 
 def encoded(x: np.ndarray, format: str) -> np.ndarray:
-    """Return the codes of x, uint8: what eight bits hold of each number, rounded as in `rounded`.
+    """Return the codes of x, uint8: eight bits for each number, rounded as in `rounded`.
 
-    NaN becomes the last code of its sign's half. Raises ValueError for NaN in int8.
+    NaN becomes the last code of its sign. Raises ValueError for NaN in int8.
     """
     y, values = rounded(x, format), decoded(format)
     if FORMATS[format].mantissa is None:
@@ -123,13 +124,13 @@ def encoded(x: np.ndarray, format: str) -> np.ndarray:
 
 
 def check_format(name: str, format: str) -> Format:
-    """Return the Format of a name; raise ValueError, which lists all, for another."""
+    """Return the Format with this name; raise a ValueError that lists all formats if there is none."""
     if not isinstance(format, str) or format not in FORMATS:
         raise ValueError(f"{name} is {format!r}; accepted are {', '.join(map(repr, FORMATS))}")
     return FORMATS[format]
 
 
 def _frozen(x):
-    """Return x, which is kept and must not change."""
+    """Return x, made read-only, as it is cached."""
     x.flags.writeable = False
     return x

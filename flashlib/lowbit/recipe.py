@@ -1,4 +1,4 @@
-"""What is rounded to eight bits in an attention, and how: the switches, and recipes that are used."""
+"""What an attention rounds to eight bits, and how: the switches, and recipes in use."""
 
 from numbers import Real
 from typing import NamedTuple
@@ -8,24 +8,23 @@ from flashlib.lowbit.formats import check_format
 from flashlib.lowbit.scales import check_share
 
 QK_SHARES = ("none", "tensor", "head", "block", "row")
-V_SHARES = ("none", "tensor", "head", "channel")  # what can be multiplied after the sum over keys
+V_SHARES = ("none", "tensor", "head", "channel")  # scales that can be applied after the sum over keys
 S_SUMS = ("exact", "13 bits")
 O_SUMS = ("exact", "13 bits", "two levels")
 L_FROM = ("exact", "rounded")
 
 
 class Recipe(NamedTuple):
-    """What is rounded, and how. A format is a name in FORMATS, or None: not rounded.
+    """What is rounded, and how. A format is a name in FORMATS, or None for no rounding.
 
-    qk, p, v, o: the formats of Q and K, P, V and O.
-    qk_share, v_share: who shares a scale of a format of eight bits, see `scales`; of V, a head or a channel can.
-    block: rows of a "block". power_of_two: whether scales are powers of two.
-    rotate: whether Q and K are rotated before. k_minus_mean: whether K is without its mean over keys, which adds
-    the same to all scores of a row: softmax does not see it. v_minus_mean: whether V is; its mean is added to O.
-    p_times: what P, from 0 to 1, is multiplied by before it is rounded.
-    l_from: whether l is the sum of P before it is rounded ("exact") or after ("rounded").
-    s_sums, o_sums: how the sums of Q K^T and of P V are made: "exact", as `sums` does ("13 bits"), or, of P V, so
-    in each tile and exact over tiles ("two levels").
+    qk, p, v, o: the formats of Q and K, P, V and O. qk_share, v_share: which numbers share a scale in an eight-bit
+    format, see `scales`; in V, a head or a channel can. block: rows in a "block". power_of_two: whether scales are
+    powers of two. rotate: whether Q and K are rotated first. k_minus_mean: whether the mean of K over the keys is
+    subtracted, which changes all scores of a row equally, so that softmax does not notice. v_minus_mean: whether
+    that of V is; it is added to O again. p_times: the factor by which P, from 0 to 1, is multiplied before
+    rounding. l_from: whether l is the sum of P before rounding ("exact") or after ("rounded"). s_sums, o_sums: how
+    Q K^T and P V are summed: "exact", as in `sums` ("13 bits") or, for P V, like that within each tile and exactly
+    over tiles ("two levels").
     """
 
     qk: str | None = "e4m3"
@@ -48,7 +47,7 @@ class Recipe(NamedTuple):
 EXACT = Recipe(qk=None, p=None, v=None, o=None, s_sums="exact", o_sums="exact")
 PLAIN = Recipe()
 CAREFUL = Recipe(rotate=True, k_minus_mean=True, v_minus_mean=True, o_sums="two levels")
-INT8 = CAREFUL._replace(qk="int8", s_sums="exact")  # whole numbers are added in 32 bits, without rounding
+INT8 = CAREFUL._replace(qk="int8", s_sums="exact")  # integers are added in 32 bits, without rounding
 OUTPUT_TOO = Recipe(qk_share="tensor", v_share="tensor", o="e4m3")
 
 CAUSES = {
@@ -59,11 +58,11 @@ CAUSES = {
     "sums": ("o_sums",),
     "O": ("o",),
 }
-"""{what alone can be wrong: the fields of a Recipe that make it so}"""
+"""{cause of error: the fields of a Recipe that leave only this cause}"""
 
 
 def alone(recipe: Recipe, cause: str) -> Recipe:
-    """Return the recipe in which one cause of CAUSES is left, and all else is exact."""
+    """Return the recipe in which only one cause of CAUSES remains, and everything else is exact."""
     if cause not in CAUSES:
         raise ValueError(f"cause is {cause!r}; accepted are {', '.join(map(repr, CAUSES))}")
     fields = {field for others in CAUSES.values() for field in others} - set(CAUSES[cause])
@@ -71,7 +70,7 @@ def alone(recipe: Recipe, cause: str) -> Recipe:
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Raise TypeError or ValueError, which says what is accepted, for a recipe that nothing can follow."""
+    """Raise TypeError or ValueError, with what is accepted, for a recipe that makes no sense."""
     if not isinstance(recipe, Recipe):
         raise TypeError(f"recipe is of type {type(recipe).__name__}; pass a lowbit.Recipe, e.g. lowbit.CAREFUL")
     for name in ("qk", "p", "v", "o"):

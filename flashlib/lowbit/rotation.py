@@ -1,8 +1,9 @@
-"""Rotations of Q and K: S stays as it is, and one large number becomes many small ones.
+"""Rotations of Q and K: S is unchanged, and one large number becomes many small ones.
 
 A matrix R with R R^T = 1 changes no product of two vectors: (q R) (k R)^T = q k^T. Hadamard's matrix, divided by
-sqrt(d), is one whose numbers are all of the same size, so what stood in one channel is spread over all. Random
-signs before it keep two vectors that are made for each other, such as a constant one, from meeting in one channel.
+sqrt(d), is one whose entries all have the same magnitude, so what was in one channel is spread over all of them.
+Random signs applied first keep a vector that matches a row of the matrix, such as a constant one, from ending up
+in a single channel.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ def hadamard(d: int) -> np.ndarray:
 
 
 def doubled(d: int) -> np.ndarray:
-    """Return `hadamard` of the first power of two that is not less than d."""
+    """Return `hadamard` of the smallest power of two that is at least d."""
     H = np.ones((1, 1))
     while len(H) < d:
         H = np.block([[H, H], [H, -H]])
@@ -33,8 +34,9 @@ def signs(d: int, *, seed: int = 0) -> np.ndarray:
 def rotated(X: np.ndarray, *, seed: int = 0) -> np.ndarray:
     """Return X diag(signs) H / sqrt(d) for X (..., d): the same lengths and products, spread over all channels.
 
-    d: a power of two. Q and K need the same seed. By doubling: d log2(d) additions a row in place of d^2 products.
-    Source: Ashkboos and others, QuaRot (2024); Shah and others, FlashAttention-3 (2024), section 3.3.
+    d: a power of two. Q and K need the same seed. Computed by doubling, with d log2(d) additions per row instead
+    of d^2 products. Source: Ashkboos and others, QuaRot (2024); Shah and others, FlashAttention-3 (2024), section
+    3.3.
     """
     check_floating(X=X)
     d = X.shape[-1] if X.ndim else 0

@@ -1,6 +1,6 @@
-"""Scales: numbers are divided before they are rounded, so that a format's few numbers lie where they are.
+"""Scales: numbers are divided before rounding, so that they lie in the range of the format's few numbers.
 
-Numbers that share a scale also share its fate: one large one makes it large, and the others small.
+In a group that shares a scale, one large number makes the scale large, and all the others small.
 """
 
 from typing import NamedTuple
@@ -16,8 +16,8 @@ SHARES = ("none", "tensor", "head", "block", "row", "channel")
 class Quantised(NamedTuple):
     """Numbers of a format and their scales: X is about X_q * scale.
 
-    X_q: shape of X. scale: broadcasts to it, its axes kept: (..., 1, 1) for a head, (..., N, 1) for rows and
-    blocks, (..., 1, d) for channels.
+    X_q: the shape of X. scale: broadcasts to it, with all axes kept: (..., 1, 1) for a head, (..., N, 1) for rows
+    and blocks, (..., 1, d) for channels.
     """
 
     X_q: np.ndarray
@@ -25,18 +25,19 @@ class Quantised(NamedTuple):
 
     @property
     def X(self) -> np.ndarray:
-        """What is left of X."""
+        """X as the rounded numbers represent it."""
         return self.X_q * self.scale
 
 
 def scales(
     X: np.ndarray, format: str, *, share: str = "head", block: int = 64, power_of_two: bool = False
 ) -> np.ndarray:
-    """Return the scales of X, (..., N, d): the largest |x| of those that share one, over the format's largest.
+    """Return the scales of X, (..., N, d): the largest |x| of each group, divided by the format's largest number.
 
-    share: who shares one: "none" (the scale is 1), "tensor", "head" (all of (N, d)), "block" (of `block` rows),
-    "row" or "channel" (a column). power_of_two: rounded up to one, so that dividing changes no mantissa.
-    A scale is 1 where all numbers are 0. Raises TypeError or ValueError for arguments other than these.
+    share: which numbers share a scale: "none" (the scale is 1), "tensor", "head" (all of (N, d)), "block" (of
+    `block` rows), "row" or "channel" (a column). power_of_two: round scales up to powers of two, so that dividing
+    changes no mantissa. A scale is 1 if all numbers of its group are 0. Raises TypeError or ValueError for
+    arguments other than these.
     """
     check_floating(X=X)
     largest = check_format("format", format).largest
@@ -48,7 +49,7 @@ def scales(
     top = _top(size, share, int(block))
     scale = np.where(top == 0, 1, top / largest) if share != "none" else np.ones_like(top)
     tiny = np.finfo(scale.dtype).tiny
-    scale = np.maximum(scale, tiny)  # numbers so small have no room for a scale
+    scale = np.maximum(scale, tiny)  # numbers this small leave no room for a scale
     if power_of_two:
         mantissa, exponent = np.frexp(scale)
         scale = np.ldexp(np.ones((), scale.dtype), exponent - (mantissa == 0.5))
@@ -56,7 +57,7 @@ def scales(
 
 
 def _top(size, share, block):
-    """Return the largest of the numbers that share a scale, with axes that broadcast to them."""
+    """Return the largest of the numbers that share a scale, in a shape that broadcasts to them."""
     if share in ("tensor", "none"):
         return size.max(initial=0, keepdims=True)
     if share == "head":
@@ -79,6 +80,6 @@ def quantised(
 
 
 def check_share(name: str, share: str, accepted: tuple[str, ...] = SHARES) -> None:
-    """Raise ValueError unless `share` is one of the accepted."""
+    """Raise ValueError unless `share` is an accepted word."""
     if share not in accepted:
         raise ValueError(f"{name} is {share!r}; accepted are {', '.join(map(repr, accepted))}")

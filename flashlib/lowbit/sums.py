@@ -1,11 +1,11 @@
 """How Hopper's tensor cores add products of eight-bit numbers: a model, and its repair.
 
-In each step of 32 terms the terms and the sum so far are cut, toward zero, to multiples of 2^(e - 13), where e is
-the exponent of the largest of them; then they are added. So a sum of n equal terms loses a bit of each term
-whenever it doubles, always toward zero, and stops growing when a term is smaller than the unit. Two levels repair
-it: few terms, those of one tile, are added this way, and the sums of tiles in fp32.
+In each step, 32 terms and the sum so far are truncated, toward zero, to multiples of 2^(e - 13), where e is the
+exponent of the largest of them, and then added. So a sum of n equal terms loses a bit of each term whenever it
+doubles, always toward zero, and stops growing when a term is smaller than the unit. Two levels repair this: only
+the few terms of one tile are added this way, and the sums of tiles are added in fp32.
 
-The model gives what an H200 does: see the tests.
+The model matches an H200: see the tests.
 """
 
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ import numpy as np
 
 from flashlib.inputs import check_block_sizes, check_counts, check_floating
 
-BITS = 13  # below the exponent of the largest
-STEP = 32  # terms that are added at once: the depth of an instruction on numbers of a byte
-ROWS = 64  # that are computed at once: so many fit in a cache
+BITS = 13  # below the exponent of the largest term
+STEP = 32  # terms that are added at once: the depth of an instruction on one-byte numbers
+ROWS = 64  # computed at once: so many fit in a cache
 
 
 def add(terms: np.ndarray, *, bits: int = BITS) -> np.ndarray:
     """Return the sum of the terms of one step, over the first axis; the sum so far is one of them.
 
-    terms: (k, ...), floating. The sum itself is not cut: that is done by the next step.
+    terms: (k, ...), floating. The sum itself is not truncated; the next step does that.
     """
     check_floating(terms=terms)
     check_counts(bits=bits)
@@ -40,8 +40,7 @@ def running(terms: np.ndarray, *, bits: int = BITS, step: int = STEP) -> Iterato
 def product(
     A: np.ndarray, B: np.ndarray, *, start: np.ndarray | None = None, bits: int = BITS, step: int = STEP
 ) -> np.ndarray:
-    """Return start + A B in fp32, added in this way. A: (..., M, n); B: (..., n, d); start: (..., M, d), 0 if
-    None.
+    """Return start + A B in fp32, added this way. A: (..., M, n); B: (..., n, d); start: (..., M, d), 0 if None.
 
     Nothing else is rounded if A and B hold numbers of eight bits: their products and sums of 33 terms fit in fp32.
     """
@@ -80,9 +79,9 @@ def _running(terms, bits, step):
 
 
 def _add(terms, bits):
-    """Return the sum over the first axis, in multiples of 2^(e - bits); `terms` is written over."""
+    """Return the sum over the first axis, in multiples of 2^(e - bits); overwrites `terms`."""
     largest = np.maximum(np.maximum.reduce(terms, initial=0), -np.minimum.reduce(terms, initial=0))
     exponent = np.frexp(largest)[1] - (1 + bits)  # largest = 1.f * 2^(exponent + bits)
     unit = np.ldexp(np.ones((), terms.dtype), np.maximum(exponent, np.finfo(terms.dtype).minexp))
-    terms *= 1 / unit  # exact, as units are powers of two, and quicker than to divide
+    terms *= 1 / unit  # exact, as units are powers of two, and quicker than dividing
     return np.add.reduce(np.trunc(terms, out=terms)) * unit

@@ -10,6 +10,7 @@ row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
     documents(ids)        ids[r] == ids[c]: sequences packed one after the other
     tree(parents)         candidates: c < N_k - N_q, or c is r or an ancestor of r
     blocks(table, B_r, B_c)  table[row // B_r, c // B_c], of rows and not positions
+    dense(seen)           seen[row, c], or seen[b, h, row, c], of rows and not positions
     from_function(f)      f(r, c), or f(b, h, r, c)
     alibi(slopes)         all are seen; S - slopes[h] * |r - c|
     softcap(c)            all are seen; c * tanh(S / c)
@@ -34,6 +35,8 @@ from numpy.typing import ArrayLike
 
 from flashlib.inputs import check_causal, check_counts
 from flashlib.masks.biased import Biased, OfDistance, change_of, check_of_numpy, lookup
+from flashlib.masks.dense import Dense
+from flashlib.masks.for_kernels import Band, BlockTable, DeviceChange, DeviceTest, common_band
 from flashlib.masks.kinds import (
     FAR,
     Alibi,
@@ -46,16 +49,20 @@ from flashlib.masks.kinds import (
     Window,
     count_arguments,
 )
-from flashlib.masks.mask import Both, Either, Mask, Place, Tiles, check_mask, repeated
+from flashlib.masks.mask import Both, Either, Mask, check_mask, intersection
 from flashlib.masks.parts import Placed, placed
+from flashlib.masks.place import Place
+from flashlib.masks.tiles import Tiles
 from flashlib.masks.tree import Tree
+from flashlib.masks.wrappers import in_one_call, repeated, some_heads
 from flashlib.types import Array
 
 __all__ = [
-    "FAR", "Alibi", "Biased", "Blocks", "Both", "Documents", "Either", "Function", "Mask", "Place", "Placed",
-    "Prefix", "Score", "Softcap", "Tiles", "Tree", "Window", "alibi", "alibi_slopes", "bias", "blocks", "causal",
-    "check_mask", "combined", "distance_bias", "documents", "fitted", "from_function", "placed", "prefix",
-    "repeated", "resolve", "score", "softcap", "tree", "window",
+    "FAR", "Alibi", "Band", "Biased", "Blocks", "BlockTable", "Both", "Dense", "DeviceChange", "DeviceTest",
+    "Documents", "Either", "Function", "Mask", "Place", "Placed", "Prefix", "Score", "Softcap", "Tiles", "Tree",
+    "Window", "alibi", "alibi_slopes", "bias", "blocks", "causal", "check_mask", "combined", "common_band",
+    "dense", "distance_bias", "documents", "fitted", "from_function", "in_one_call", "intersection", "placed",
+    "prefix", "repeated", "resolve", "score", "softcap", "some_heads", "tree", "window",
 ]  # fmt: skip
 
 
@@ -109,16 +116,26 @@ def blocks(table: ArrayLike, B_r: int, B_c: int) -> Mask:
     return Blocks(table, B_r, B_c)
 
 
+def dense(seen: ArrayLike) -> Mask:
+    """Return the mask of a table: True where a score is seen. seen: bools, (N_q, N_k) or (B, H, N_q, N_k).
+
+    An array or a torch tensor, which is copied; axes of 1 are for what is the same for all. Make it once and pass
+    it again: kernels look at each score once, and keep a bit for each with the mask.
+    Raises TypeError or ValueError for anything else.
+    """
+    return Dense(seen)
+
+
 def from_function(f: Callable, *, kernel: Callable | None = None) -> Mask:
     """Return the mask of a function: f(r, c), or f(b, h, r, c) if batches and heads differ.
 
     r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool, as
     arrays or tensors of a shape that broadcasts to theirs. r is negative for the first rows where N_q > N_k. b and
     h are 0 in `tiled`, `naive` and `cost`, which know one head. kernel: see Function.
-    Each call goes by what f says now: change what it looks up, in place or as another value of a name, and the
-    next call sees it. Kernels ask f in each call if it looks up a tensor, a module or any other object. If it
-    looks up only numbers, they keep its answer for the sizes until a number changes. A backward pass goes by what
-    the forward pass saw. A compiled `kernel` has its constants compiled in.
+    f is asked anew in each call, for all scores: what it looks up may change between two calls. A backward pass
+    goes by what the forward pass saw. In the kernels that may take longer than the attention itself: if f always
+    says the same, make `masks.dense(table)` of it once, and pass that to each call, or pass a kernel, whose
+    answers are kept with the mask.
     Raises TypeError for another f or kernel; when f is called, TypeError or ValueError for what else it returns.
     """
     return Function(f, kernel)

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flashlib.masks.for_kernels import BiasLookup, DeviceChange
 from flashlib.masks.kinds import checked_change, checked_kernel, count_arguments, like, named
-from flashlib.masks.mask import Mask, Place
+from flashlib.masks.mask import Mask
+from flashlib.masks.place import Place
 from flashlib.types import Array, Same
 
 FUNCTION = "S, h, r, c, t"
@@ -55,6 +57,10 @@ class OfPlace:
         at = place.b, place.h, r - place.past, c
         return tuple(0 if n == 1 else x for x, n in zip(at, shape, strict=True))
 
+    def on_device(self, place: Place) -> tuple[str, int]:
+        """Return the kernels' function that says which entry, and the number of its own that it takes."""
+        return "of_place", place.past
+
 
 class OfDistance:
     """A number for each distance r - c, from 1 - N_q to N_k - 1, of all heads, (n,), or of each, (H, n)."""
@@ -80,6 +86,9 @@ class OfDistance:
 
     def index(self, place: Place, r: Same, c: Same, shape: tuple[int, ...]) -> tuple:
         return 0 if shape[0] == 1 else place.h, r - c + (place.N_q - 1)
+
+    def on_device(self, place: Place) -> tuple[str, int]:
+        return "of_distance", place.N_q - 1
 
 
 class OfFunction:
@@ -111,6 +120,9 @@ class OfFunction:
         for k, (x, n) in enumerate(zip(index, shape, strict=True)):
             self._check(k, x, n)
         return index
+
+    def on_device(self, place: Place) -> tuple[Callable | None, None]:
+        return self.kernel, None
 
     def _check(self, k, x, n):
         """Raise TypeError or ValueError unless x are whole numbers from 0 to n - 1."""
@@ -151,17 +163,24 @@ class Biased(Mask):
         return f"{self.at!r}(<{tuple(self.biases[0].shape)}>)"
 
     @property
-    def has_kernel(self) -> bool:
-        """Whether kernels know what is looked up, and what becomes of a score."""
-        known = not isinstance(self.at, OfFunction) or self.at.kernel is not None
-        return known and (self.change is None or self.change.kernel is not None)
-
-    @property
     def known_by(self) -> tuple | None:
         return None if self.change or isinstance(self.at, OfFunction) else (type(self.at), self.shape)
 
     def check(self, place: Place) -> None:
         self.at.check(self.shape, place)
+
+    def device_change(self, place: Place, H: int) -> DeviceChange:
+        at, own = self.at.on_device(place)
+        functions = ("plus", "alike", "alike") if self.change is None else self.change.kernel
+        if at is None or functions is None:
+            raise ValueError(
+                "the score function that reads a tensor has no kernel: pass @triton.jit functions as kernel=, at "
+                "to masks.bias, or (f, slope, by_bias, at) to masks.score"
+            )
+        f, slope, by_bias = functions
+        by_row = isinstance(self.at, OfPlace) and self.shape[2] > 1
+        lookup = BiasLookup(at, own, self.biases[0], self.shape, by_bias, by_row, place, self.at.index)
+        return DeviceChange(f, slope, lookup=lookup)
 
     def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
         t = self._read(S, place, r, c)

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flashlib.inputs import check_block_sizes
-from flashlib.masks.lookups import looked_up
-from flashlib.masks.mask import Interval, Mask, Place, inside
-from flashlib.types import Same
+from flashlib.masks.for_kernels import Band, BlockTable, DeviceChange, DeviceTest
+from flashlib.masks.mask import Mask
+from flashlib.masks.place import Interval, Place, inside
+from flashlib.masks.runs import Runs, positions
+from flashlib.types import Array, Same
 
 FAR = 2**30  # beyond any position
 
@@ -40,6 +42,23 @@ class Window(Mask):
             seen = seen & (c <= r + self.right)
         return seen
 
+    def band(self) -> Band | None:
+        return Band(self.left, self.right)
+
+    def device_test(self, place: Place) -> DeviceTest | None:
+        return DeviceTest("in_window", tuple(FAR if n is None else n for n in (self.left, self.right)))
+
+    def closed_part(self, N_q: int, N_k: int, rows: Runs, keys: Runs) -> Mask | None:
+        """Return a window for equal steps, by floor division, without bounds that hide nothing."""
+        if len(rows) > 1 or len(keys) > 1 or rows[0].step != keys[0].step:
+            return None
+        ahead, step, n_q, n_k = rows[0].start + N_k - N_q - keys[0].start, rows[0].step, len(rows[0]), len(keys[0])
+        left = n_k if self.left is None else (self.left - ahead) // step + n_k - n_q
+        right = n_q if self.right is None else (self.right + ahead) // step - n_k + n_q
+        if left >= n_k - 1 and right >= n_q - 1:
+            return Mask()
+        return Window(None if left >= n_k - 1 else left, None if right >= n_q - 1 else right)
+
 
 @dataclass(frozen=True)
 class Prefix(Mask):
@@ -55,6 +74,12 @@ class Prefix(Mask):
 
     def sees(self, place: Place, r: Same, c: Same) -> Same:
         return (c <= r) | (c < self.n)
+
+    def band(self) -> Band | None:
+        return Band(None, 0, self.n)
+
+    def device_test(self, place: Place) -> DeviceTest | None:
+        return DeviceTest("in_prefix", (self.n,))
 
 
 class Documents(Mask):
@@ -97,6 +122,14 @@ class Documents(Mask):
             return (ids[own] == ids[c]) & (r >= 0)
         return (ids[place.b, own] == ids[place.b, c]) & (r >= 0)
 
+    def document_ids(self) -> np.ndarray | None:
+        return self.ids
+
+    def device_test(self, place: Place) -> DeviceTest | None:
+        numbers = np.unique(self.ids, return_inverse=True)[1].reshape(self.ids.shape).astype(np.int32)
+        stride = 0 if self.batches is None else place.N_k
+        return DeviceTest("in_document", (numbers, stride, place.N_k), sized=True)
+
 
 class Blocks(Mask):
     """Tiles of scores that a table allows. table: (ceil(N_q / B_r), ceil(N_k / B_c)) of bool."""
@@ -129,30 +162,34 @@ class Blocks(Mask):
     def sees(self, place: Place, r: Same, c: Same) -> Same:
         return like(self.table, c)[(r - place.past) // self.B_r, c // self.B_c]
 
+    def block_table(self) -> BlockTable | None:
+        return BlockTable(self.table, self.B_r, self.B_c)
+
+    def closed_part(self, N_q: int, N_k: int, rows: Runs, keys: Runs) -> Mask | None:
+        """Return a table of its own, unless a block is cut."""
+        i, j = positions(rows) // self.B_r, positions(keys) // self.B_c
+        for blocks, B in ((i, self.B_r), (j, self.B_c)):
+            if not np.array_equal(blocks, np.repeat(blocks[::B], B)[: len(blocks)]):
+                return None
+        return Blocks(self.table[np.ix_(i[:: self.B_r], j[:: self.B_c])], self.B_r, self.B_c)
+
 
 class Function(Mask):
     """What a function says is seen. f: f(r, c) or f(b, h, r, c), of arrays or tensors of whole numbers.
 
-    kernel: the same as a @triton.jit function of (b, h, r, c), for cut tiles; without it kernels load bits.
+    kernel: the same as a @triton.jit function of (b, h, r, c), for cut tiles; without it kernels load bits. Its
+    constants are compiled in, so that what it says never changes.
     """
 
     def __init__(self, f, kernel=None):
         self.f, self.kernel, self.of_heads = f, kernel, count_arguments(f, (2, 4), "r, c", "b, h, r, c") == 4
         self.asks_batch = self.asks_head = self.of_heads
+        self.may_change = kernel is None
         if kernel is not None:
             checked_kernel(kernel, "b, h, r, c")
 
-    @property
-    def functions(self) -> tuple:  # type: ignore[override]
-        return (self,)
-
-    def without_kernel(self) -> "Function":
-        """Return the mask as a union asks it."""
-        return Function(self.f)
-
-    def looked_up(self) -> tuple | None:
-        """Return what the function that kernels ask looks up, as `lookups.looked_up` does."""
-        return looked_up(self.f if self.kernel is None else self.kernel)
+    def device_test(self, place: Place) -> DeviceTest | None:
+        return None if self.kernel is None else DeviceTest(self.kernel)
 
     def __repr__(self):
         return f"from_function({named(self.f)})"
@@ -220,6 +257,14 @@ class Score(Mask):
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         return checked_change("slope of the score", self.df(S, place.h, r, c), S, (int, float))
 
+    def device_change(self, place: Place, H: int) -> DeviceChange:
+        if self.kernel is None:
+            raise ValueError(
+                "the score function has no kernel: pass masks.score(f, slope, kernel=(f, slope)) with @triton.jit "
+                "functions of (S, h, r, c)"
+            )
+        return DeviceChange(*self.kernel)
+
 
 def checked_change(what: str, X: Any, S: Same, numbers: tuple[type, ...] = ()) -> Any:
     """Return what a function made of S, in its shape; raise TypeError or ValueError if it does not fit."""
@@ -268,6 +313,16 @@ class Alibi(Mask):
         slopes = like(self.slopes, S)[place.h if self.heads > 1 else 0]
         return S - _cast(slopes * abs(r - c), S)
 
+    def device_change(self, place: Place, H: int) -> DeviceChange:
+        slopes = self.slopes.clip(-(2.0**100), 2.0**100)  # times a distance it must be finite in fp32
+        return DeviceChange("with_distance", "one", (np.broadcast_to(slopes, H).astype(np.float32),))
+
+    def tells_heads_apart(self) -> bool:
+        return self.heads > 1
+
+    def some_heads(self, start: int, stop: int) -> Mask | None:
+        return Alibi(self.slopes[start:stop])
+
 
 @dataclass(frozen=True)
 class Softcap(Mask):
@@ -275,6 +330,7 @@ class Softcap(Mask):
 
     cap: float
     changes_scores = True
+    asks_positions = False
 
     def __repr__(self):
         return f"softcap({self.cap})"
@@ -285,6 +341,13 @@ class Softcap(Mask):
 
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
         return 1 - _tanh(S, _in_range(self.cap, S)) ** 2
+
+    def device_change(self, place: Place, H: int) -> DeviceChange:
+        cap = _of_fp32(self.cap)
+        return DeviceChange("capped", "capped_slope", (cap, 1 / cap))
+
+    def tells_heads_apart(self) -> bool:
+        return False
 
 
 def _checked_ids(ids):
@@ -387,10 +450,10 @@ def _broadcasts(shape, to):
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
-def like(X: np.ndarray, other: Same) -> Same:
-    """Return an array in the library of `other`: itself, or a tensor on the device of `other`."""
+def like(X: Array, other: Same) -> Same:
+    """Return an array or a tensor in the library of `other`, a tensor on its device."""
     if isinstance(other, np.ndarray | np.generic | int | float):  # not by _of_numpy: mypy would not see it
-        return X
+        return X if isinstance(X, np.ndarray) else X.cpu().numpy()
     import torch  # it is loaded, since `other` is a tensor
 
     return torch.as_tensor(X, device=other.device)
@@ -404,7 +467,12 @@ def _cast(X, other):
 def _in_range(cap, S):
     """Return a cap that the dtype of S can hold, and so its inverse, as the kernels take it."""
     wide = not hasattr(S, "dtype") or S.dtype.itemsize > 4
-    return cap if wide else min(max(cap, 2.0**-120), 2.0**120)
+    return cap if wide else _of_fp32(cap)
+
+
+def _of_fp32(cap):
+    """Return a cap of which fp32 has both it and its inverse."""
+    return min(max(cap, 2.0**-120), 2.0**120)
 
 
 def _tanh(S, cap):

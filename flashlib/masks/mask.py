@@ -1,60 +1,57 @@
-"""The base of all masks: what it answers, tile by tile, and how masks are combined."""
+"""The base of all masks: what it answers, and how masks are combined."""
 
-import copy
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Iterable
 
 import numpy as np
 
 from flashlib.inputs import check_counts
 from flashlib.masks import new_kinds
+from flashlib.masks.for_kernels import Band, BlockTable, DeviceChange, DeviceTest
+from flashlib.masks.place import Interval, Place, inside
+from flashlib.masks.runs import Runs
+from flashlib.masks.tiles import Tiles
 from flashlib.types import Same
-
-Interval = tuple[np.ndarray, np.ndarray]
-"""The first key that each row sees and the one after its last."""
-
-
-class Place(NamedTuple):
-    """Where a mask is applied: the sizes, and the batch and head, numbers or, in torch, tensors of them."""
-
-    N_q: int
-    N_k: int
-    b: Any = 0
-    h: Any = 0
-
-    @property
-    def past(self) -> int:
-        """The keys before the first query's own."""
-        return self.N_k - self.N_q
 
 
 class Mask:
     """The base class of masks. Used as it is, it hides nothing and leaves all scores as they are.
 
-    To define a new kind of mask, derive from this class and override `sees`; every algorithm that accepts any mask
-    then computes with it. Override `bounds` too if each row sees an interval of keys: tiles are then found without
-    asking for each score. To change scores, override `score` together with `slope`, its derivative; the kernels
-    change scores only as the masks of this package do, and refuse others. Override `check` to refuse sizes.
-    Defining a class raises TypeError if some algorithm would ignore what it overrides: `bounds` without `sees`,
-    `score` without `slope`, or a method of a kind that the kernels recognise, such as Window.
+    To define a new kind of mask, derive from this class and override methods, in this order:
+
+    sees              which scores are seen. Every algorithm that accepts any mask then computes with it
+    bounds            the interval of keys that each row sees, if it is one: no tile is asked for each score
+    check             to refuse sizes
+    score, slope      to change scores, and the derivative; kernels refuse that without `device_change`
+    device_test       how a kernel asks what is seen; without it torch asks, and kernels load a bit for each score
+    device_change     how a kernel changes scores
+    band, block_table, document_ids, candidates
+                      what is seen in a form of its own, for those who compute with it; None where it has no such
+                      form
+    closed_part, some_heads
+                      the mask of a part, or of some heads, as another mask of its kind
+
+    Defining a class raises TypeError if some algorithm would ignore what it overrides.
 
     batches, heads: how many sequences and heads the mask is made for; None for any. asks_batch, asks_head: whether
-    `sees` may depend on place.b and place.h; True for a new kind unless it says otherwise. functions: the parts
-    that may answer differently in the next call. of_call: whether the mask is for one call. biases: the tensors
-    that changes of scores read, in their order; biased: whether there are any.
+    `sees` may depend on place.b and place.h; asks_positions: whether `score` may depend on anything but S;
+    may_change: whether it may answer differently in the next call, so that kernels ask it anew; all are True for a
+    new kind unless it says otherwise. biases: the tensors that changes of scores read, in their order; biased:
+    whether there are any.
     """
 
     batches: int | None = None
     heads: int | None = None
     changes_scores = False
     asks_batch = asks_head = False
-    functions: tuple = ()
-    of_call = False
+    asks_positions = True
+    may_change = False
     biases: tuple = ()
     biased = False
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        if not new_kinds.of_course(cls):
+        if not new_kinds.in_package(cls):
             new_kinds.complete(cls, Mask)
 
     def __repr__(self):
@@ -66,25 +63,7 @@ class Mask:
     def __or__(self, other):
         return Either(check_mask(self), check_mask(other))
 
-    def anew(self) -> "Mask":
-        """Return the same mask as another object, for which nothing is kept yet; its functions are the same."""
-        if not self.functions:
-            return self
-        mask = copy.copy(self)
-        object.__setattr__(mask, "of_call", True)  # a dataclass may be frozen
-        if isinstance(mask, Both | Either):
-            mask.parts = tuple(part.anew() for part in mask.parts)
-        return mask
-
-    def looked_up(self) -> tuple | None:
-        """Return what the mask's answers depend on besides their arguments; None if that is not known."""
-        return None
-
-    def without_kernel(self) -> "Mask":
-        """Return the mask as a union asks it, without a kernel."""
-        return self
-
-    def on(self, N_q: int, N_k: int) -> "Tiles":
+    def on(self, N_q: int, N_k: int) -> Tiles:
         """Return the mask for one head of N_q queries and N_k keys.
 
         Raises ValueError if it does not fit them, TypeError or ValueError unless both are whole numbers from 0.
@@ -110,7 +89,7 @@ class Mask:
 
     def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
         """Return what `keys` does, for queries at the positions r alone, which rise."""
-        if type(self).sees is not Mask.sees:
+        if self.hides_scores():
             return None
         return np.zeros(len(r), int), np.full(len(r), place.N_k)
 
@@ -133,6 +112,56 @@ class Mask:
         """Return for each of the biases which entries scores read, an index, and the derivative by them."""
         return ()
 
+    def conjuncts(self) -> "tuple[Mask, ...]":
+        """Return the masks of which this is the intersection (&), one after the other; none for a plain Mask."""
+        return () if type(self) is Mask else (self,)
+
+    def hides_scores(self) -> bool:
+        """Return whether it may hide scores, as masks that only change them do not."""
+        return type(self).sees is not Mask.sees
+
+    def device_test(self, place: Place) -> DeviceTest | None:
+        """Return how kernels ask what `sees` says; None if they cannot."""
+        return None
+
+    def device_change(self, place: Place, H: int) -> DeviceChange:
+        """Return how kernels change scores of H heads; raise TypeError or ValueError if no kernel can."""
+        raise TypeError(
+            f"no kernel changes scores as {type(self).__name__} does: pass masks.score(f, slope, kernel=...), "
+            "with & if it hides some too"
+        )
+
+    def band(self) -> Band | None:
+        """Return what is seen as a Band."""
+        return None
+
+    def block_table(self) -> BlockTable | None:
+        """Return what is seen as a table of blocks."""
+        return None
+
+    def document_ids(self) -> np.ndarray | None:
+        """Return an id for each token, (N_k,) or (B, N_k), if a query sees the keys of its own id."""
+        return None
+
+    def candidates(self) -> np.ndarray | None:
+        """Return which of the last N_q keys, candidates, each query sees, if all queries see all keys before them.
+
+        (N_q, N_q), or (B, N_q, N_q), of bool.
+        """
+        return None
+
+    def closed_part(self, N_q: int, N_k: int, rows: Runs, keys: Runs) -> "Mask | None":
+        """Return the mask of a part, see `masks.placed`, if it is one of a known kind."""
+        return None
+
+    def some_heads(self, start: int, stop: int) -> "Mask | None":
+        """Return the mask of heads start to stop - 1, counted from 0, if it is one of a known kind."""
+        return None
+
+    def tells_heads_apart(self) -> bool:
+        """Return whether another head may see other scores, or change them in another way."""
+        return self.asks_head or self.heads not in (None, 1) or self.changes_scores
+
     @property
     def known_by(self) -> tuple | None:
         """What is the same for all masks with which kernels do the same, whatever is in their biases.
@@ -151,11 +180,17 @@ class Both(Mask):
         self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
         self.changes_scores = first.changes_scores or second.changes_scores
-        self.functions = first.functions + second.functions
+        self.may_change = first.may_change or second.may_change
         self.biases, self.biased = first.biases + second.biases, first.biased or second.biased
 
     def __repr__(self):
         return " & ".join(f"({part!r})" if isinstance(part, Either) else repr(part) for part in self.parts)
+
+    def conjuncts(self) -> tuple[Mask, ...]:
+        return tuple(one for part in self.parts for one in part.conjuncts())
+
+    def tells_heads_apart(self) -> bool:
+        return any(part.tells_heads_apart() for part in self.parts)
 
     def check(self, place: Place) -> None:
         for part in self.parts:
@@ -210,7 +245,7 @@ class Either(Mask):
         self.asks_batch = first.asks_batch or second.asks_batch
         self.asks_head = first.asks_head or second.asks_head
         self.batches, self.heads = (_common(name, first, second) for name in ("batches", "heads"))
-        self.functions = tuple(part.without_kernel() for part in first.functions + second.functions)
+        self.may_change = first.may_change or second.may_change
 
     def __repr__(self):
         return " | ".join(map(repr, self.parts))
@@ -227,104 +262,10 @@ class Either(Mask):
         return first.sees(place, r, c) | second.sees(place, r, c)
 
 
-class Repeated(Mask):
-    """A mask for B sequences, repeated for `times` batches of B, one after the other."""
-
-    asks_batch = True
-
-    def __init__(self, mask, B, times):
-        self.mask, self.B, self.batches, self.heads = mask, B, B * times, mask.heads
-        self.asks_head, self.functions = mask.asks_head, tuple(part.without_kernel() for part in mask.functions)
-
-    def __repr__(self):
-        return f"<{self.mask!r}, {self.batches // max(self.B, 1)} times>"
-
-    def check(self, place: Place) -> None:
-        self.mask.check(place)
-
-    def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
-        return self.mask.bounds(place._replace(b=place.b % self.B), r)
-
-    def sees(self, place: Place, r: Same, c: Same) -> Same:
-        return self.mask.sees(place._replace(b=place.b % self.B), r, c)
-
-
-def repeated(mask: Mask, B: int, times: int) -> Mask:
-    """Return a mask for B sequences as one for `times` batches of them, one after the other."""
-    if isinstance(mask, Both):
-        return Both(*(repeated(part, B, times) for part in mask.parts))
-    return Repeated(mask, B, times) if mask.asks_batch and not mask.changes_scores else mask
-
-
-class Tiles:
-    """A mask for one head, asked tile by tile: rows and cols are slices of queries and keys.
-
-    all: the rows and cols of all scores. keys: what each row sees, as `Mask.keys` gives it. gaps: whether a block
-    of rows may see no interval, as in a part of a mask, where a row may see none of the keys in the midst.
-    """
-
-    def __init__(self, mask, place):
-        mask.check(place)
-        self.mask, self.place = mask, place
-        self.all = slice(0, place.N_q), slice(0, place.N_k)
-        self.keys = mask.keys(place)
-        self.gaps = self.keys is not None and _gaps(*self.keys, place.N_k)
-
-    def hidden(self, rows: slice, cols: slice) -> bool:
-        """Return whether no score of a tile is seen."""
-        if self.keys is None or rows.start == rows.stop:
-            return not self.seen(rows, cols).any()
-        first, end = self.keys
-        if cols.start >= end[rows.stop - 1] or cols.stop <= first[rows.start]:
-            return True
-        return self.gaps and not (np.maximum(first[rows], cols.start) < np.minimum(end[rows], cols.stop)).any()
-
-    def cut(self, rows: slice, cols: slice) -> bool:
-        """Return whether some score of a tile is not seen."""
-        if self.keys is None or rows.start == rows.stop:
-            return not self.seen(rows, cols).all()
-        first, end = self.keys
-        return cols.start < first[rows.stop - 1] or cols.stop > end[rows.start]
-
-    def seen(self, rows: slice, cols: slice) -> np.ndarray:
-        """Return which scores of a tile are seen, (B_r, B_c) of bool."""
-        r, c = self._positions(rows, cols)
-        return np.broadcast_to(self.mask.sees(self.place, r, c), (r.size, c.size))
-
-    def scores(self, S_ij: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
-        """Return the scaled scores of a tile, (B_r, B_c), as the mask changes them, -inf where not seen."""
-        if self.mask.changes_scores:
-            changed = self.mask.score(S_ij, self.place, *self._positions(rows, cols))
-            S_ij = changed.astype(S_ij.dtype, copy=False)  # whole numbers and slopes would make it fp64
-        if self.cut(rows, cols):
-            S_ij = np.where(self.seen(rows, cols), S_ij, -np.inf)
-        return S_ij
-
-    def gradient(self, dS_ij: np.ndarray, S_ij: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
-        """Return the gradient by the scores before `scores`. dS_ij: the one after; S_ij: the scores before."""
-        if not self.mask.changes_scores:
-            return dS_ij
-        slope = self.mask.slope(S_ij, self.place, *self._positions(rows, cols))
-        return dS_ij if slope is None else (dS_ij * slope).astype(dS_ij.dtype, copy=False)
-
-    def add_bias_gradients(
-        self, sums: tuple[np.ndarray, ...], dS_ij: np.ndarray, S_ij: np.ndarray, rows: slice, cols: slice
-    ) -> None:
-        """Add to the gradients of the biases what a tile contributes. dS_ij: by the scores after `scores`."""
-        terms = self.mask.bias_terms(S_ij, self.place, *self._positions(rows, cols))
-        for dT, (index, weight) in zip(sums, terms, strict=True):
-            *at, terms_of = np.broadcast_arrays(*index, dS_ij * weight)
-            dT = dT.reshape((1,) * (len(index) - dT.ndim) + dT.shape)  # the same memory
-            np.add.at(dT, tuple(at), terms_of)  # an entry may be read by many scores of a tile
-
-    def _positions(self, rows, cols):
-        r, c = np.ogrid[rows, cols]
-        return r + self.place.past, c
-
-
-def _by_value(mask):
-    """Return a mask that equals all that are like it, None for one that equals only itself."""
-    return None if mask.functions or type(mask).__hash__ is object.__hash__ else mask
+def intersection(parts: Iterable[Mask]) -> Mask:
+    """Return what all of these masks see, with scores changed by one after the other; Mask() for none."""
+    parts = tuple(parts)
+    return functools.reduce(Both, parts) if parts else Mask()
 
 
 def check_mask(mask: Mask) -> Mask:
@@ -338,8 +279,13 @@ def check_mask(mask: Mask) -> Mask:
         raise TypeError(f"mask is {name} itself; call it: {call}")
     raise TypeError(
         f"mask is of type {type(mask).__name__}; pass one of flashlib.masks, e.g. window(128, 0), "
-        "blocks(table, B_r, B_c) or from_function(lambda r, c: ...)"
+        "blocks(table, B_r, B_c), dense(seen) or from_function(lambda r, c: ...)"
     )
+
+
+def _by_value(mask):
+    """Return a mask that equals all that are like it, None for one that equals only itself."""
+    return None if mask.may_change or type(mask).__hash__ is object.__hash__ else mask
 
 
 def _common(name, first, second):
@@ -354,15 +300,3 @@ def _common(name, first, second):
         what = "sequences" if name == "batches" else name
         raise ValueError(f"one mask is made for {a} {what} and the other for {b}; they must agree")
     return a
-
-
-def _gaps(first, end, N_k):
-    """Return whether a row begins beyond the end of the one before, or sees nothing in the midst of the keys."""
-    nothing = (first == end) & (0 < first) & (first < N_k)
-    return bool(nothing.any() or (first[1:] > end[:-1]).any())
-
-
-def inside(first: np.ndarray, end: np.ndarray, place: Place) -> Interval:
-    """Return the interval with its bounds among the keys; an empty one ends where it begins."""
-    first = np.minimum(np.maximum(first, 0), place.N_k)  # of few numbers np.clip takes thrice as long
-    return first, np.maximum(np.minimum(end, place.N_k), first)

@@ -2,29 +2,38 @@
 
 from typing import Any
 
-ANSWERS = "check", "keys", "bounds", "sees", "score", "slope", "bias_terms"
+OF_SEES = (  # what a mask says of the same scores as `sees`, in another form
+    "bounds", "device_test", "band", "block_table", "document_ids", "candidates",
+)  # fmt: skip
+OF_BOTH = "closed_part", "some_heads"
+ANSWERS = "check", "keys", "sees", *OF_SEES, "score", "slope", "bias_terms", "device_change", *OF_BOTH
+UNLESS_IT_SAYS = "asks_batch", "asks_head", "may_change"  # True for a new kind
 
 
-def of_course(cls: type) -> bool:
-    """Return whether a class belongs to this package, whose kernels know its kinds of masks by their types."""
+def in_package(cls: type) -> bool:
+    """Return whether a class belongs to this package, whose masks say of themselves all that is to be known."""
     return cls.__module__.partition(".")[0] == "flashlib"
 
 
 def complete(cls: type, base: Any) -> None:
     """Set what a new class of masks leaves open; raise TypeError for one that some algorithm would ignore.
 
-    base: Mask. A class is taken to depend on the batch and the head unless it says otherwise, and to answer
-    differently in each call.
+    base: Mask. A class is taken to depend on the batch and the head, and to answer differently in each call,
+    unless it says otherwise.
     """
-    defined = {name: _first_to_define(cls, name) for name in (*ANSWERS, "asks_batch", "asks_head")}
-    _check(cls, base, defined)
+    defined = {name: _first_to_define(cls, name) for name in (*ANSWERS, *UNLESS_IT_SAYS)}
+    if _check(cls, base, defined):
+        return
     order = cls.__mro__.index
-    if defined["bounds"] is not base and order(defined["sees"]) < order(defined["bounds"]):
-        _set(cls, bounds=base.bounds)  # the inherited ones belong to another `sees`
+    for answers, basis in ((OF_SEES + OF_BOTH, "sees"), (("device_change", *OF_BOTH), "score")):
+        for name in answers:
+            if defined[name] is not base and order(defined[basis]) < order(defined[name]):
+                setattr(cls, name, getattr(base, name))  # the inherited one belongs to another `sees` or `score`
     if defined["score"] is not base:
-        _set(cls, changes_scores=True)
-    _set(cls, **{name: True for name in ("asks_batch", "asks_head") if defined[name] is base})
-    _set(cls, functions=property(lambda mask: (mask,)))
+        cls.changes_scores = True  # type: ignore[attr-defined]
+    for name in UNLESS_IT_SAYS:
+        if defined[name] is base:
+            setattr(cls, name, True)
 
 
 def check_instance(mask: Any) -> None:
@@ -45,38 +54,38 @@ def check_instance(mask: Any) -> None:
 
 
 def _check(cls, base, defined):
-    """Raise TypeError for a class that some algorithm would take for the one that it derives from."""
+    """Return whether a class is a kind of this package as it is; raise TypeError for one that would be ignored."""
     name, kind = cls.__name__, next((c for c in cls.__mro__ if _is_kind(c, base)), None)
-    changed = [answer for answer in ANSWERS if not of_course(defined[answer])]
+    changed = [answer for answer in ANSWERS if not in_package(defined[answer])]
     if kind and changed:
         raise TypeError(
-            f"{name} derives from {kind.__name__} and overrides {', '.join(changed)}, and kernels know "
-            f"{kind.__name__} by its type: derive from flashlib.masks.Mask, or combine masks with & and |"
+            f"{name} derives from {kind.__name__} and overrides {', '.join(changed)}, and algorithms use what "
+            f"else {kind.__name__} says of itself: derive from flashlib.masks.Mask, or combine masks with & and |"
         )
+    if kind:
+        return True
     if "keys" in changed:
         raise TypeError(f"{name} overrides keys: override bounds, which keys calls")
-    if "bounds" in changed and defined["sees"] is base:
-        raise TypeError(
-            f"{name} overrides bounds and not sees: override sees(place, r, c) too, which says whether each score "
-            "is seen"
-        )
+    for answers, basis, what in (
+        (OF_SEES, "sees", "sees(place, r, c) too, which says whether each score is seen"),
+        (("device_change",), "score", "score and slope too, which all algorithms but the kernels use"),
+    ):
+        alone = [answer for answer in answers if answer in changed]
+        if alone and defined[basis] is base:
+            raise TypeError(f"{name} overrides {', '.join(alone)} and not {basis}: override {what}")
     if (defined["score"] is base) != (defined["slope"] is base):
         given, missing = ("slope", "score") if defined["score"] is base else ("score", "slope")
         raise TypeError(
             f"{name} overrides {given} and not {missing}: override both; slope is the derivative of score with "
             "respect to S, and None where it is 1"
         )
+    return False
 
 
 def _is_kind(cls, base):
-    return of_course(cls) and issubclass(cls, base) and cls is not base
+    return in_package(cls) and issubclass(cls, base) and cls is not base
 
 
 def _first_to_define(cls, name):
     """Return the class that an attribute is inherited from."""
     return next(c for c in cls.__mro__ if name in vars(c))
-
-
-def _set(cls, **attributes):
-    for name, value in attributes.items():
-        setattr(cls, name, value)

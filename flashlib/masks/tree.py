@@ -3,7 +3,8 @@
 import numpy as np
 
 from flashlib.masks.kinds import array, like, without_one
-from flashlib.masks.mask import Interval, Mask, Place
+from flashlib.masks.mask import Mask
+from flashlib.masks.place import Interval, Place
 from flashlib.types import Same
 
 
@@ -48,6 +49,9 @@ class Tree(Mask):
         own, node = (r - place.past).clip(0, last), (c - place.past).clip(0, last)
         at = (own, node) if self.batches is None else (place.b, own, node)
         return (c < place.past) | ancestors[at]
+
+    def candidates(self) -> np.ndarray | None:
+        return self.ancestors
 
 
 def _checked_parents(parents):

@@ -1,1 +1,1 @@
-"""The still pictures: a canvas in pixels, its inks, and what the chapters and widgets draw with them."""
+"""Still pictures: a canvas in pixels, its inks, and what the chapters and widgets draw with them."""

@@ -1,4 +1,4 @@
-"""A picture measured in pixels, drawn in a few milliseconds: what stands for a widget where nothing can play."""
+"""A picture measured in pixels, drawn in a few milliseconds; it replaces a widget where nothing can play."""
 
 import io
 import math
@@ -20,9 +20,9 @@ FACES = {  # fonts for words and for the symbols between them
     "italic": ("DejaVuSans-Oblique", "DejaVuSans-Oblique"),
 }
 SYMBOL = re.compile(r"\b(?:(d?[A-Za-z]|lse|delta)_([A-Za-z0-9]+)|([mlxdNQKVSPO])\b)")  # O_acc, S_ij, lse_i, m
-FINE = 4  # slanted lines are drawn so many times as large, then reduced
+FINE = 4  # slanted lines are drawn this many times larger, then reduced
 HATCH = 6  # pixels from line to line
-SPREAD = [round(255 * (alpha / 255) ** 0.45) for alpha in range(256)]  # else the 256 colours have no faint INK
+SPREAD = [round(255 * (alpha / 255) ** 0.45) for alpha in range(256)]  # or the 256 colours would lack a faint INK
 
 
 Points = Sequence[tuple[float, float]]
@@ -31,7 +31,7 @@ Points = Sequence[tuple[float, float]]
 class Picture:
     """A transparent picture of width x height pixels, counted from the top left corner.
 
-    It is drawn with the inks and fills of `inks`. A notebook shows it as a PNG, and `words` where it cannot.
+    It is drawn with the inks and fills of `inks`. A notebook shows it as a PNG, or `words` where it cannot.
     """
 
     def __init__(self, width, height, words="Picture"):
@@ -45,11 +45,11 @@ class Picture:
 
     @property
     def texts(self) -> list[str]:
-        """All that was written."""
+        """All text that was written."""
         return [text for _, _, text in self.written]
 
     def png(self) -> bytes:
-        """Return the picture as a PNG of 256 colours: small, and the same bytes every time."""
+        """Return the picture as a PNG of 256 colours, which is small and has the same bytes every time."""
         spread = self._image.copy()
         spread.putalpha(spread.getchannel("A").point(SPREAD))
         few = spread.quantize(256, Image.Quantize.FASTOCTREE)
@@ -65,7 +65,7 @@ class Picture:
     def text(
         self, x: float, y: float, text: str, size: float = 12, ink: str = INK, align: str = "l", face: str = ""
     ) -> None:
-        """Write a line of text, its middle at the height y and its left end, middle or right end ("lmr") at x.
+        """Write a line of text with its middle at height y, and its left end, middle or right end ("lmr") at x.
 
         face: "", "bold" or "italic". Symbols such as m and O_acc are typeset as in a formula.
         """
@@ -117,14 +117,14 @@ class Picture:
             mask = Image.new("L", (right - left, bottom - top))
             ImageDraw.Draw(mask).polygon([(x - left, y - top) for x, y in points], 255)
             lines = np.tile(_hatching(), (mask.height // HATCH + 2, mask.width // HATCH + 2))
-            lines = lines[top % HATCH :, left % HATCH :]  # so that neighbours are hatched as one
+            lines = lines[top % HATCH :, left % HATCH :]  # so that neighbours form one hatching
             lines = Image.fromarray(lines[: mask.height, : mask.width])
             self._image.paste(_rgba(INK), (left, top), ImageChops.multiply(mask, lines))
 
     def line(
         self, points: Points, ink: str = INK, thick: float = 1.0, dash: tuple[float, float] | None = None
     ) -> None:
-        """Draw a line through points; dash: how many pixels are drawn, and how many left out."""
+        """Draw a line through points; dash: how many pixels are drawn, and how many are skipped."""
         parts = _dashes(np.asarray(points, float), *dash) if dash else [points]
 
         def draw(pen, place):
@@ -134,12 +134,12 @@ class Picture:
         self._smooth(points, ink, thick, draw)
 
     def polygon(self, points: Points, ink: str = INK, fill: str | None = None) -> None:
-        """Draw a closed shape: its edge in the ink, its inside in the fill, or in the ink too."""
+        """Draw a closed shape: its edge in the ink, its inside in the fill or, by default, in the ink."""
         self._smooth(points, fill or ink, 1, lambda pen, place: pen.polygon(place(points), 255))
         self.line([*points, points[0]], ink, 1.4)
 
     def _smooth(self, points, ink, thick, draw):
-        """Draw with a pen on a fine grid, around the points, and put it into the picture with smooth edges."""
+        """Draw with a pen on a fine grid around the points, and copy it into the picture with smooth edges."""
         left, top, right, bottom = _around(points, thick + 1)
         mask = Image.new("L", (FINE * (right - left), FINE * (bottom - top)))
         draw(ImageDraw.Draw(mask), lambda part: [(FINE * (x - left), FINE * (y - top)) for x, y in part])
@@ -155,7 +155,7 @@ class Picture:
         peak: float,
         write: Callable[[float], str] | None = None,
     ) -> None:
-        """Draw the numbers of X in cells of width x height pixels; `peak` is the number of the strongest colour.
+        """Draw the numbers of X in cells of width x height pixels; `peak` gets the strongest colour.
 
         write: returns the text of a number; without it no number is written, and -inf is hatched. NaN is left out.
         """
@@ -185,7 +185,7 @@ def length(text: str, size: float = 12, face: str = "") -> float:
 
 
 def scale(X: np.ndarray, peak: float = 1.0) -> np.ndarray:
-    """Return the fills (..., 4) of numbers: orange at -peak, white at 0, blue at peak, none where not finite."""
+    """Return the fills (..., 4) of numbers: orange at -peak, white at 0, blue at peak, none if not finite."""
     t = np.clip(np.where(np.isfinite(X), X, 0) / (peak or 1), -1, 1)[..., None]
     ends = np.where(t < 0, _rgba(NEGATIVE), _rgba(POSITIVE))
     fills = np.round(np.abs(t) * ends + (1 - np.abs(t)) * _rgba(ZERO)).astype(np.uint8)
@@ -215,7 +215,7 @@ def _dashes(points, drawn, left_out):
 
 
 def _typeset(text, size, face):
-    """Yield the pieces of a text: (text, its font, by how many pixels it is lowered)."""
+    """Yield the pieces of a text: (text, font, pixels by which it is lowered)."""
     words, symbols = FACES[face]
     end = 0
     for found in SYMBOL.finditer(text):

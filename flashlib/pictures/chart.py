@@ -15,7 +15,7 @@ class Chart:
         self.picture, self.place, self.xlim, self.ylim = picture, place, xlim, ylim
 
     def at(self, x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pixels of numbers."""
+        """Return the pixel coordinates of numbers."""
         left, top, width, height = self.place
         across, up = (
             (np.asarray(values, float) - first) / ((last - first) or 1)

@@ -1,24 +1,24 @@
-"""The inks that all pictures use, and plots that can be read in light and dark notebooks.
+"""The inks of all pictures, and plots that can be read in light and dark notebooks.
 
-A picture has no ground of its own, so each ink is a middle one, with a contrast of at least 4 on white and on the
-#111111 of dark notebooks. A fill brings its own ground, on which `ON_FILL` writes. A colour means what it means in
-the widgets, see widgets/shared/palette.css; hatching means masked, and nothing else.
+A picture has a transparent background, so each ink is a mid-tone with a contrast of at least 4 on white and on the
+#111111 of dark notebooks. A fill brings its own background, on which `ON_FILL` writes. Colours mean the same as in
+the widgets, see widgets/shared/palette.css; hatching always means masked.
 """
 
-INK = "#75797f"  # text, axes, lines; twice as thick: what is at work or was picked
-READ, WRITTEN = "#1b8a6b", "#9d60c6"  # bytes from HBM, and to it
-WRONG = "#d9453f"  # never alone: a sign or a word says it too
+INK = "#75797f"  # text, axes, lines; twice as thick: at work, or selected
+READ, WRITTEN = "#1b8a6b", "#9d60c6"  # bytes from HBM and to HBM
+WRONG = "#d9453f"  # never alone: a sign or a word says so too
 BLUE, ORANGE, PINK, OLIVE = "#2a7cd0", "#b9662a", "#c8507f", "#7d8420"
 SERIES = {BLUE: "-", ORANGE: "--", INK: "-.", PINK: ":", OLIVE: (0, (5, 1, 1, 1))}  # of curves
-SOFT = 0.05  # the share of INK in the ground of a panel
+SOFT = 0.05  # the share of INK in the background of a panel
 
 NEGATIVE, ZERO, POSITIVE = "#ea9a57", "#ffffff", "#76aee8"  # fills: values, on a diverging scale
-HIGHLIGHT = "#fff0b3"  # a fill: what is at work or was picked
+HIGHLIGHT = "#fff0b3"  # a fill: at work, or selected
 ON_FILL = "#1d2126"
 
 
 def use() -> None:
-    """Draw the plots of this notebook with these inks, on no ground. The colour map of values is "values"."""
+    """Draw this notebook's plots with these inks on a transparent background, with the colour map "values"."""
     import matplotlib.pyplot as plt
     from IPython import get_ipython
     from matplotlib.colors import LinearSegmentedColormap
@@ -39,7 +39,7 @@ def use() -> None:
     )
     if "values" not in plt.matplotlib.colormaps:  # the cell may run twice
         plt.matplotlib.colormaps.register(LinearSegmentedColormap.from_list("values", [NEGATIVE, ZERO, POSITIVE]))
-    if get_ipython():  # a figure whose own ground is transparent would be shown on a light one in a dark notebook
+    if get_ipython():  # or a transparent figure would get a light background in a dark notebook
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("png", facecolor="none")

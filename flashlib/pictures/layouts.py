@@ -1,6 +1,6 @@
-"""Pictures of layouts: which thread holds which number of a tile, and where a tile's numbers lie in shared memory.
+"""Pictures of layouts: which thread holds which number of a tile, and where a tile's numbers are in shared memory.
 
-They are read off what the compiler itself says of a layout, its `format_tensor_view`.
+They come from the compiler's own description of a layout, its `format_tensor_view`.
 """
 
 import re
@@ -19,7 +19,7 @@ CELL, HIGH, GAP, TOP = 34, 19, 40, 56  # pixels
 
 
 def holders(layout: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return who holds each number of a tile: an array of that shape of lists of (thread, register)."""
+    """Return who holds each number of a tile: an array of its shape, of lists of (thread, register)."""
     found = np.empty(tuple(shape), dtype=object)
     numbers = [part for part in re.split(r"[\[\],\n]", layout.format_tensor_view(list(shape))) if part.strip()]
     for at, text in zip(np.ndindex(*shape), numbers, strict=True):
@@ -28,13 +28,13 @@ def holders(layout: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def places(layout: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return where each number of a tile (rows, columns) lies in shared memory, counted in numbers."""
+    """Return where each number of a tile (rows, columns) is in shared memory, counted in numbers."""
     lies = LIES.findall(layout.format_tensor_view(list(shape)))
     return np.array([int(row) * shape[1] + int(column) for row, column in lies]).reshape(tuple(shape))
 
 
 def same(one: Any, other: Any, shape: Sequence[int]) -> bool:
-    """Return whether a tile is held by the same threads in the same registers in two layouts."""
+    """Return whether two layouts hold a tile in the same registers of the same threads."""
     pairs = zip(holders(one, shape).flat, holders(other, shape).flat, strict=True)
     return all(sorted(a) == sorted(b) for a, b in pairs)
 
@@ -42,7 +42,7 @@ def same(one: Any, other: Any, shape: Sequence[int]) -> bool:
 def draw_holders(
     tiles: dict[str, tuple[Any, Sequence[int]]], rows: int = 18, threads: Sequence[int] = (0, 1, 2, 3)
 ) -> Picture:
-    """Draw layouts side by side, a number for each thread that holds an element; some threads have a fill.
+    """Draw layouts side by side, with the number of the thread that holds each element; some threads have a fill.
 
     tiles: {title: (layout, shape)}, of one or two axes; one with one axis is drawn as a column. rows: how many of
     the first rows are drawn.
@@ -65,7 +65,7 @@ def draw_holders(
 
 
 def draw_places(layout: Any, shape: tuple[int, int], title: str, group: int = 8) -> Picture:
-    """Draw where groups of neighbours of a tile lie in shared memory; a fill for each group of columns."""
+    """Draw where groups of neighbours in a tile are in shared memory, with a fill for each group of columns."""
     at = places(layout, shape)[:, ::group] // group
     per_row = shape[1] // group
     wide = 58

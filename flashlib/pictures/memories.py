@@ -1,4 +1,4 @@
-"""The memories of a GPU as a picture: HBM, SRAM and the registers, each as large as it is."""
+"""The memories of a GPU as a picture: HBM, SRAM and the registers, each drawn in proportion to its size."""
 
 import textwrap
 from math import sqrt
@@ -17,10 +17,10 @@ DRAWN = [name for name, gpu in GPUS.items() if gpu.maker == "NVIDIA"]  # AMD's r
 
 
 def draw_memories(gpu: str = "H200", at: str | None = None) -> Picture:
-    """Return a picture of the memories of a GPU of `DRAWN`; at: the one to highlight, of `LEVELS`, or None; "HBM"
-    is the large memory, also if it is GDDR6.
+    """Return a picture of the memories of a GPU of `DRAWN`; at: the one of `LEVELS` to highlight, or None.
 
-    Areas are bytes, at two scales: HBM beside all SRAM and registers of the chip; those of one multiprocessor.
+    "HBM" is the large memory, even if it is GDDR6. Areas show bytes, at two scales: HBM beside all SRAM and
+    registers of the chip, and those of one multiprocessor.
     """
     if gpu not in DRAWN:
         raise ValueError(f"gpu is {gpu!r}; accepted are {', '.join(DRAWN)}")
@@ -58,7 +58,7 @@ def _draw_large(picture, gpu, at):
 
 
 def _draw_chip(picture, gpu, at):
-    """Draw SRAM and the registers of the chip, as small as they are beside HBM, and those of one, enlarged."""
+    """Draw SRAM and the registers of the chip, to the scale of HBM, and those of one multiprocessor, enlarged."""
     picture.text(368, 20, f"The chip: {gpu.sms} multiprocessors", 14, face="bold")
     ends = []
     for left, name, size in ((368, "SRAM", gpu.sram), (614, "registers", gpu.registers)):

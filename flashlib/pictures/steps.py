@@ -1,4 +1,4 @@
-"""What a picture of recorded Steps needs: which step to show, and the tiles that the steps cut S into."""
+"""Helpers for pictures of recorded Steps: which step to show, and the tiles into which the steps cut S."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ Tile = tuple[slice, slice, int | None]
 
 
 def telling_step(steps: Sequence[Step]) -> int:
-    """Return the index of a telling step: some maximum grew, and it is about two thirds through."""
+    """Return the index of an instructive step: some maximum grew, and about two thirds are done."""
     grew = [k for k, step in enumerate(steps) if grown(step).any()]
     wanted = 2 * len(steps) // 3
     return min(grew, key=lambda k: abs(k - wanted), default=wanted)
 
 
 def grown(step: Step) -> np.ndarray:
-    """Return which rows had a maximum already and saw it grow."""
+    """Return which rows already had a maximum that grew."""
     return (step.m_old > -np.inf) & (step.m > step.m_old)
 
 
@@ -39,6 +39,6 @@ def _middles(blocks):
 
 
 def _blocks(N, seen):
-    """Return the slices that cut N like the blocks seen, (index, slice); a single one if none was seen."""
+    """Return the slices that cut N like the blocks in the steps, (index, slice); a single one without steps."""
     B = max((block.start // index if index else block.stop for index, block in seen), default=max(N, 1))
     return [slice(start, min(start + B, N)) for start in range(0, N, B)]

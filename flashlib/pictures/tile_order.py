@@ -1,4 +1,4 @@
-"""Pictures of the order in which an algorithm computes the tiles of S, read from its Steps."""
+"""Pictures of the order in which an algorithm computes the tiles of S, taken from its Steps."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from flashlib.pictures.inks import INK, ON_FILL
 from flashlib.pictures.steps import tiles_of
 from flashlib.types import BackwardStep, Step
 
-SIDE, GAP, TOP = 230, 56, 62  # pixels: of a matrix, before it, above it
+SIDE, GAP, TOP = 230, 56, 62  # pixels: a matrix, the space before it and above it
 FIRST, LAST = 255, 190  # how light the tiles are
 
 
@@ -39,7 +39,7 @@ def tile_order(
     """Draw the tiles of S, numbered as the steps computed them, in `place`: (x, y, width, height) at most.
 
     steps: with rows, cols and S_ij, as `tiled.steps` gives them. A tile without a step is hatched: skipped. One
-    that the mask cuts has a hatched corner: some of its scores are -inf. Returns x, y and the size of a score.
+    that the mask cuts has a hatched corner, as some of its scores are -inf. Returns x, y and the size of a score.
     """
     steps = list(steps)
     x, y, width, height = place

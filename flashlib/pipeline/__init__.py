@@ -1,8 +1,8 @@
-"""A model of the warps of a Hopper kernel, for any computer: who waits for whom, and how long it takes.
+"""A model of the warps of a Hopper kernel that runs on any computer: who waits for whom, and how long it takes.
 
-Hopper's kernels say which warp does what. A producer asks the copy unit for tiles; groups of warps multiply them
-and compute the softmax; barriers in shared memory say when a tile is there and when its slot is free. Here the
-roles are Python generators that yield what they do, see `commands`.
+In a Hopper kernel each warp has a role. A producer requests tiles from the copy unit; groups of warps multiply
+them and compute the softmax; barriers in shared memory signal when a tile has arrived and when its slot is free.
+Here the roles are Python generators that yield what they do, see `commands`.
 
     commands        what a role yields; Barrier, Slot, Program
     multiprocessor  what these do to barriers, slots and units, and what must never happen

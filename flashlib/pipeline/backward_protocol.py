@@ -1,8 +1,8 @@
-"""The roles of our Hopper backward, as `kernels.hopper.backward` has them, without the numbers in the tiles.
+"""The roles of our Hopper backward, `kernels.hopper.backward`, without the numbers in the tiles.
 
-Who arrives at each barrier, who waits there and for which phase stands in the table at the top of that file. A
-test runs both and compares what they say, command by command.
-Source: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), appendix B.1, for the roles.
+The table at the top of that file says who arrives at each barrier, who waits there and for which phase. A test
+runs both and compares their commands one by one. Source: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and
+others, 2024), appendix B.1, for the roles.
 """
 
 import functools
@@ -19,11 +19,11 @@ BARRIERS = (
     "kv_full", "k_done", *(f"{name}[{s}]" for name in RINGS for s in range(2)),
     *(f"{name}[{at}]" for name in ("dq_full", "dq_empty", "landed") for at in range(2)),
 )  # fmt: skip
-OF_BOTH = {"k_done", "empty[0]", "empty[1]", "ds_full[0]", "ds_full[1]"}  # a phase takes an arrival of each
+OF_BOTH = {"k_done", "empty[0]", "empty[1]", "ds_full[0]", "ds_full[1]"}  # a phase takes one arrival from each
 
 
 class Sizes(NamedTuple):
-    """d: head dimension, 64 or 128. half: rows that a product has, and columns of what it computes of dQ."""
+    """d: head dimension, 64 or 128. half: the rows of a product, and the columns that it computes of dQ."""
 
     d: int = 128
     half: int = 64
@@ -31,7 +31,7 @@ class Sizes(NamedTuple):
 
     @property
     def halves(self) -> int:
-        """How many times `half` a tile of Q and dO has rows: dQ has two halves of its numbers."""
+        """The number of halves in the rows of a tile of Q and dO; dQ has its numbers in two halves."""
         return 2 if self.d == self.half else 1
 
     @property
@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """FLOP of a product of one half of the rows, of one consumer's keys."""
+        """The FLOPs of a product of one half of the rows with one consumer's keys."""
         return 2 * KEYS * self.half * self.d
 
 
@@ -50,8 +50,8 @@ SIZES = Sizes()
 class Shared(NamedTuple):
     """Slots and barriers of a program.
 
-    kv: K of both consumers, then V; qo: two of Q, then two of dO; rows: of lse, then of delta; ds: two of each
-    consumer's dS, by halves; dq: each consumer's half of dQ; landing: sums of half a tile that others added.
+    kv: K of both consumers, then V; qo: two of Q, then two of dO; rows: of lse, then of delta; ds: two for each
+    consumer's dS, in halves; dq: each consumer's half of dQ; landing: sums of half a tile added by others.
     """
 
     kv: list
@@ -78,7 +78,7 @@ def shared(sizes: Sizes) -> Shared:
 
 
 def producer(n: int, memory: Shared) -> Iterator[c.Command]:
-    """Bring K and V once, and n tiles of rows whenever a slot is free."""
+    """Load K and V once, and n tiles of rows whenever a slot is free."""
     kv, qo, rows, barriers = memory.kv, memory.qo, memory.rows, memory.barriers
     full = barriers["kv_full"]
     yield c.Expect(full, sum(slot.n_bytes for slot in kv))
@@ -101,7 +101,7 @@ def consumer(n: int, memory: Shared, me: int, sizes: Sizes) -> Iterator[c.Comman
     """Sum dK and dV of the consumer's keys over n tiles, and compute its half of each dQ."""
     kv, barriers = memory.kv, memory.barriers
     yield c.Wait(barriers["kv_full"], 0)
-    if sizes.halves == 2:  # K and V go into registers
+    if sizes.halves == 2:  # K and V are loaded into registers
         yield c.Read(f"K{me}", kv[me])
         yield c.Read(f"V{me}", kv[CONSUMERS + me])
     for g in range(n):
@@ -115,7 +115,7 @@ def consumer(n: int, memory: Shared, me: int, sizes: Sizes) -> Iterator[c.Comman
 
 
 def reducer(n: int, memory: Shared) -> Iterator[c.Command]:
-    """Have the copy unit add each half of n dQ to the sums in HBM."""
+    """Let the copy unit add each half of n tiles of dQ to the sums in HBM."""
     for g in range(n):
         for at in range(CONSUMERS):
             yield c.Wait(memory.barriers[f"dq_full[{at}]"], g % 2)
@@ -125,7 +125,7 @@ def reducer(n: int, memory: Shared) -> Iterator[c.Command]:
 
 
 def finisher(halves: int, memory: Shared) -> Iterator[c.Command]:
-    """Write so many halves of tiles of another unit's dQ; the next one's sums are on the way meanwhile."""
+    """Write this many half tiles of another unit's dQ, while the sums of the next one are being loaded."""
     yield from _bring(memory, 0)
     for half in range(halves):
         if half + 1 < halves:
@@ -169,7 +169,7 @@ def _step(memory, me, g, sizes):
 
 
 def _step_of_halves(memory, me, g, sizes):
-    """Take a tile of 128 rows at d = 64: products of one half of them run under the softmax of the other."""
+    """Process a tile of 128 rows at d = 64: products of one half of them run during the softmax of the other."""
     s, there, barriers = g % 2, g // 2 % 2, memory.barriers
     q, do = (memory.qo[s], f"Q{g}"), (memory.qo[2 + s], f"dO{g}")
 
@@ -208,7 +208,7 @@ def _step_of_halves(memory, me, g, sizes):
 
 
 def _of_half(half, name):
-    """Return the name of a tile or a product of one half of the rows: the second is computed later."""
+    """Return the name of a tile or product for one half of the rows; the second half is computed later."""
     return f"later {name}" if half else name
 
 
@@ -238,8 +238,8 @@ def _store(tile, slot, needs):
 def program(n: int, sizes: Sizes = SIZES, finished: int = 0) -> c.Program:
     """Return a producer, two consumers, a reducer and a finisher.
 
-    n: how many tiles of rows see the program's keys; finished: how many halves of tiles of dQ it makes of
-    others' sums.
+    n: how many tiles of rows see the program's keys; finished: how many half tiles of dQ it makes from the sums of
+    others.
     """
     check_counts(at_least=1, n=n)
     check_counts(at_least=0, finished=finished)

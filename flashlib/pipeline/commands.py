@@ -1,9 +1,9 @@
-"""What the warps of a program say: the commands that a role yields, and the barriers and slots that they name.
+"""What the warps of a program do: the commands that a role yields, and the barriers and slots that they use.
 
-A role is a generator: a producer warp, or a group of four warps that computes. It yields one command after the
-other, in the order in which its instructions stand in a kernel. In Gluon, Triton's lower level, `mbarrier.wait` is
-Wait, `mbarrier.arrive` Arrive, `mbarrier.expect` Expect, `tma.async_copy_global_to_shared` Copy, `warpgroup_mma`
-Product and `warpgroup_mma_wait` Finish.
+A role is a generator: a producer warp, or a group of four warps that computes. It yields one command after
+another, in the order of its instructions in a kernel. In Gluon, Triton's lower level, `mbarrier.wait` is Wait,
+`mbarrier.arrive` Arrive, `mbarrier.expect` Expect, `tma.async_copy_global_to_shared` Copy, `warpgroup_mma` Product
+and `warpgroup_mma_wait` Finish.
 """
 
 import math
@@ -15,10 +15,10 @@ from flashlib.inputs import check_counts
 
 
 class Barrier:
-    """A number in shared memory that counts arrivals, and bytes of copies: `mbarrier` in PTX.
+    """A counter in shared memory of arrivals and of copied bytes: `mbarrier` in PTX.
 
-    A phase completes when `count` roles have arrived and all bytes that were expected have come; the next begins
-    at once. Phases are numbered 0, 1, 2, ...; a role waits for one by its parity, 0 or 1.
+    A phase completes when `count` roles have arrived and all expected bytes have come; the next phase begins
+    immediately. Phases are numbered 0, 1, 2, ...; a role waits for one by its parity, 0 or 1.
     """
 
     __slots__ = ("name", "count")
@@ -32,7 +32,7 @@ class Barrier:
 
 
 class Slot:
-    """Room for a tile in shared memory, in bytes."""
+    """Space for a tile in shared memory, in bytes."""
 
     __slots__ = ("name", "n_bytes")
 
@@ -50,12 +50,12 @@ def barriers(name: str, n: int, count: int = 1) -> list[Barrier]:
 
 
 def ring(name: str, n: int, n_bytes: int) -> list[Slot]:
-    """Return n slots of n_bytes each, which are used in turns."""
+    """Return n slots of n_bytes each, which are used in turn."""
     return [Slot(f"{name}[{s}]", n_bytes) for s in range(n)]
 
 
 class Ring(NamedTuple):
-    """Slots that are used in turns, and for each a barrier of those who wait until it is full, and empty."""
+    """Slots that are used in turn, each with a barrier for those who wait until it is full, and one for empty."""
 
     slots: list
     full: list
@@ -63,15 +63,15 @@ class Ring(NamedTuple):
 
     @classmethod
     def of(cls, name: str, n: int, n_bytes: int, readers: int = 1) -> "Ring":
-        """Return a ring of n slots of n_bytes, each of which is empty again when so many readers have arrived."""
+        """Return a ring of n slots of n_bytes, each empty again once this many readers have arrived."""
         return cls(ring(name, n, n_bytes), barriers(f"{name}_full", n), barriers(f"{name}_empty", n, readers))
 
 
 class Wait(NamedTuple):
-    """Go on once the phase of this parity has completed. A fresh barrier counts as having completed parity 1.
+    """Continue once the phase of this parity has completed. A fresh barrier counts as having completed parity 1.
 
-    Source: PTX ISA, mbarrier.test_wait: with .parity, 0 and 1 stand for the phases of even and odd number; it
-    waits for the current phase or the one just before it, and no others can be told apart.
+    Source: PTX ISA, mbarrier.test_wait: with .parity, 0 and 1 mean phases of even and odd number; it waits for the
+    current phase or the one just before it, as no others can be distinguished.
     """
 
     barrier: Barrier
@@ -79,7 +79,7 @@ class Wait(NamedTuple):
 
 
 class Arrive(NamedTuple):
-    """One of the arrivals that a phase takes."""
+    """One of the arrivals that complete a phase."""
 
     barrier: Barrier
 
@@ -92,7 +92,7 @@ class Expect(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Ask the copy unit (TMA) for a tile, and go on; once it is in the slot, its bytes count on the barrier."""
+    """Request a tile from the copy unit (TMA), and go on; once it is there, its bytes count at the barrier."""
 
     tile: str
     slot: Slot
@@ -102,8 +102,8 @@ class Copy(NamedTuple):
 class Product(NamedTuple):
     """Begin a product of tiles (wgmma); the tensor cores read the slots until it is done.
 
-    reads: pairs of a slot and the tile that must be in it. needs: products whose results it takes from registers.
-    turn: a number; nobody may issue a product of a lower turn after it; None: any order.
+    reads: pairs of a slot and the tile that must be in it. needs: products whose results it reads from registers.
+    turn: a number; nobody may issue a product of a lower turn after it; None for any order.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Product(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """Wait until at most `pending` of this role's products are not done: the oldest are done first."""
+    """Wait until at most `pending` of this role's products are unfinished; the oldest finish first."""
 
     pending: int = 0
 
@@ -129,7 +129,7 @@ class Compute(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Put a tile from registers into a slot, by the threads of the role. needs: as in Compute."""
+    """Write a tile from registers to a slot, with the threads of the role. needs: as in Compute."""
 
     tile: str
     slot: Slot
@@ -137,7 +137,7 @@ class Write(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Take a tile out of a slot into registers, by the threads of the role, which are through when it ends."""
+    """Read a tile from a slot into registers, with the threads of the role, which are done when it ends."""
 
     tile: str
     slot: Slot
@@ -148,14 +148,14 @@ class Fence(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Ask the copy unit to write a tile out of a slot into global memory."""
+    """Request that the copy unit write a tile from a slot to global memory."""
 
     tile: str
     slot: Slot
 
 
 class FinishStores(NamedTuple):
-    """Wait until at most `pending` of this role's stores still read their slots."""
+    """Wait until at most `pending` of this role's stores are still reading their slots."""
 
     pending: int = 0
 
@@ -165,7 +165,7 @@ Command = Wait | Arrive | Expect | Copy | Product | Finish | Compute | Write | R
 
 
 class Program(NamedTuple):
-    """What runs on one multiprocessor. roles: a function that returns a fresh generator, by name.
+    """What runs on one multiprocessor. roles: by name, a function that returns a fresh generator.
 
     barriers, slots: all that the roles use, in the order in which they are shown.
     """
@@ -181,9 +181,9 @@ UNITS = ("copy unit", "tensor cores", "exp", "fma")
 def expanded(program: Program, most: int = 100_000) -> dict[str, list]:
     """Return the commands of each role; what a role yields does not depend on when it runs.
 
-    Raises TypeError for what is not a program or not a command, and ValueError for a barrier or slot that the
-    program does not list, two things of one name, a phase other than 0 and 1, amounts that are not numbers of at
-    least 0, a product that is needed and was never begun, or a role that yields nothing or more than `most`.
+    Raises TypeError for something other than a program or a command, and ValueError for a barrier or slot that the
+    program does not list, two things with one name, a phase other than 0 and 1, amounts that are not numbers of at
+    least 0, a needed product that was never begun, or a role that yields nothing or more than `most`.
     """
     if not isinstance(program, Program) or not isinstance(program.roles, dict) or not program.roles:
         raise TypeError(f"the program is {program!r}; pass a Program, whose roles are a dict of functions by name")
@@ -215,7 +215,7 @@ def _commands(role, make, program, most):
 
 
 def check(role: str, command: object, known: set[int], begun: set[str]) -> None:
-    """Raise TypeError or ValueError unless it is a command about what is known.
+    """Raise TypeError or ValueError unless it is a command about known objects.
 
     known: ids of barriers and slots. begun: names of the role's products so far.
     """

@@ -1,13 +1,14 @@
-"""Timelines that were recorded on a GPU: from the marks of a kernel's roles to a Timeline like the model's.
+"""Timelines recorded on a GPU: from the marks of a kernel's roles to a Timeline like the model's.
 
-A mark is a clock, and what a role had just done; see `kernels.hopper.instrumented`. A kernel's roles say what
-the protocol's roles say, so each mark is found there, and has the names of tiles, products and barriers from it.
+A mark is a clock, and what a role had just done; see `kernels.hopper.instrumented`. A kernel's roles issue the
+same commands as the protocol's roles, so each mark belongs to one of those, and gets its names of tiles, products
+and barriers from it.
 
-Roles were recorded as they are: a span goes from the mark before to its own. The marks know less of units: when
-a product was issued, and when its role saw that it was done. Between the two it stands on the tensor cores'
-lane where it would at their peak speed, in the order of issue. So the use of that lane is counted at peak speed,
-in the time that the kernel took. A tile comes into its slot, at the latest, when the first role that waited for it
-goes on. No mark says what the copy unit and barriers did when.
+Roles are shown as recorded: a span lasts from the previous mark to its own. The marks say less about units: when a
+product was issued, and when its role saw that it was done. Between the two it is placed on the tensor cores' lane
+where it would be at their peak speed, in the order of issue. So the use of that lane is computed at peak speed, in
+the time that the kernel took. A tile has arrived in its slot, at the latest, when the first role that waited for
+it goes on. No mark records when the copy unit and barriers did something.
 """
 
 import functools
@@ -29,14 +30,14 @@ MODELS: dict[str, Callable[..., c.Program]] = {
     "forward": functools.partial(protocol.program, K_first=True),
 }
 UNMARKED = c.Arrive, c.Expect, c.Compute, c.Write, c.Read, c.Fence
-WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit that has most to do
+WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit with most work
 
 
 class Mark(NamedTuple):
     """What a role had just done.
 
-    time: in clocks, of when it was done. kind: of the command, or "Begin" or "Work". what: as in
-    `kernels.hopper.instrumented.Point`. command: of the model, None for "Begin" and "Work".
+    time: when it was done, in clocks. kind: that of the command, or "Begin" or "Work". what: as in
+    `kernels.hopper.instrumented.Point`. command: the model's, None for "Begin" and "Work".
     """
 
     time: int
@@ -46,15 +47,15 @@ class Mark(NamedTuple):
 
 
 def program(row: Record, number: int) -> c.Program:
-    """Return the model of a recorded program: row `number` of a row's "programs" in the record."""
+    """Return the model of a recorded program: entry `number` of "programs" in a row of the record."""
     rows = row["B_r"] // row["consumers"]
     sizes = protocol.Sizes(rows=rows, d=row["d"], B_c=row["B_c"])
-    several = {"consumers": row["consumers"]} if row["consumers"] > 1 else {}  # if there is one, the rung says so
+    several = {"consumers": row["consumers"]} if row["consumers"] > 1 else {}  # if there is one, the rung has it
     return MODELS[row["rung"]](row["programs"][number]["blocks"], sizes, stages=row["stages"], **several)
 
 
 def marks(row: Record, number: int) -> dict[str, list[Mark]]:
-    """Return the marks of a recorded program by role, with the commands of the model that they belong to."""
+    """Return the marks of a recorded program by role, with the model's commands that they belong to."""
     said = c.expanded(program(row, number))
     written = row["programs"][number]["marks"]
     if written.keys() != said.keys():
@@ -66,7 +67,7 @@ def marks(row: Record, number: int) -> dict[str, list[Mark]]:
 
 
 def _found(role, marks, said):
-    """Return a role's marks with their commands; raise ValueError if they are not what the role says."""
+    """Return a role's marks with their commands; raise ValueError if they do not match the role's commands."""
     found, left = [], iter(said)
     for mark in marks:
         if mark.kind in ("Begin", "Work"):
@@ -89,7 +90,7 @@ def _found(role, marks, said):
 
 
 def _what(command):
-    """Return what a mark says of a command: a ring, or whether a product is S or PV."""
+    """Return what a mark records about a command: a ring, or whether a product is S or PV."""
     if isinstance(command, c.Product):
         return command.name.rstrip("0123456789")
     if isinstance(command, c.Wait | c.Copy):
@@ -99,9 +100,9 @@ def _what(command):
 
 
 def _silent(command):
-    """Return whether a kernel may leave a command out, or have no mark for it.
+    """Return whether a kernel may skip a command, or have no mark for it.
 
-    With one row block Q comes once; in `store_output` a mark comes only after the store.
+    With one row block Q is loaded once; in `store_output` there is a mark only after the store.
     """
     return isinstance(command, c.FinishStores) or _what(command) == "q_empty"
 
@@ -119,8 +120,8 @@ def timeline(row: Record, number: int = 0, machine: Machine = MACHINE) -> Timeli
 
 
 def _of_role(role, marks):
-    """Return what a role did from one mark to the next. After the request for a copy there is nothing to show."""
-    found, tile, before = [], "", marks[0].time  # tile: the number of the last S
+    """Return what a role did from one mark to the next. After requesting a copy there is nothing to show."""
+    found, tile, before = [], "", marks[0].time  # tile: the index of the last S
     for mark in marks:
         command = mark.command
         if mark.kind == "Wait":
@@ -142,7 +143,7 @@ def _of_role(role, marks):
 
 
 def _products(role, marks):
-    """Return a role's products: when issued, when seen to be done, the role and the command."""
+    """Return a role's products: when each was issued, when it was seen to be done, the role and the command."""
     found, open_ = [], []
     for mark in marks:
         if mark.kind == "Product":
@@ -155,10 +156,10 @@ def _products(role, marks):
 
 
 def _on_cores(products, machine):
-    """Return the products on the tensor cores at peak speed: from issue, or from the end of the one before.
+    """Return the products on the tensor cores at peak speed: from issue, or from the end of the previous one.
 
-    A mark follows the issue, which can take as long as the product. So one that was seen to be done sooner began
-    before its mark, if the one before it leaves room.
+    A mark follows the issue, which can take as long as the product. So a product that was seen to be done sooner
+    began before its mark, if the previous one leaves room.
     """
     found, free = [], 0
     for issued, done, role, command in sorted(products, key=lambda product: product[0]):
@@ -170,8 +171,8 @@ def _on_cores(products, machine):
 
 
 def _of_slots(found, on_cores, clocks):
-    """Return when tiles came into slots, how long they were there, and when they were read."""
-    seen, spans, copies = {}, [], {}  # seen: when the nth phase of a barrier was seen, by each who waited
+    """Return when tiles arrived in slots, how long they stayed, and when they were read."""
+    seen, spans, copies = {}, [], {}  # seen: when each waiting role saw the nth phase of a barrier
     for marks in found.values():
         counts = {}
         for mark in marks:
@@ -195,5 +196,5 @@ def _of_slots(found, on_cores, clocks):
 
 
 def order(timeline: Timeline) -> list[tuple]:
-    """Return who began which product, in order."""
+    """Return which role began which product, in order."""
     return [(span.role, span.name) for span in timeline.lane("tensor cores")]

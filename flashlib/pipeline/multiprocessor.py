@@ -1,8 +1,8 @@
 """The state of a multiprocessor while roles run on it: barriers, slots, copies and products in flight.
 
 `may` says whether a command can be executed now, `do` executes it, `ready` lists what the units could complete,
-and `complete` does. Who calls them in which order is a schedule: `schedules` tries many, `timeline` takes the one
-that the speeds of the units give. What a kernel must never do raises Fault.
+and `complete` completes it. The order of these calls is a schedule: `schedules` tries many, `timeline` uses the
+one that results from the speeds of the units. What a kernel must never do raises Fault.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ KINDS = {
 
 
 class Fault(Exception):
-    """Something that a kernel must never do. kind: a Kind; role: who did it; said: a sentence; slot: or None."""
+    """A kernel did what it must never do. kind: a Kind; role: who did it; said: a sentence; slot: or None."""
 
     def __init__(self, kind, role, said, slot=None):
         super().__init__(said)
@@ -53,7 +53,7 @@ class Fault(Exception):
 
 
 class Flight(NamedTuple):
-    """What a unit works on. number: in order of issue."""
+    """What a unit is working on. number: in order of issue."""
 
     role: str
     command: object
@@ -84,7 +84,7 @@ class State:
         return twin
 
     def key(self) -> tuple:
-        """Return what tells states apart, beside how far each role is."""
+        """Return a key that distinguishes states, in addition to how far each role is."""
         flights = [
             tuple([(f.role, f.command) for f in group]) if group else ()
             for group in (self.copies, self.products, self.stores)
@@ -104,7 +104,7 @@ class State:
         return True
 
     def target(self, role: str, wait: c.Wait) -> int:
-        """Return the number of the phase that a Wait means: after the role's last one, -1 before all."""
+        """Return the number of the phase that a Wait means: after the role's last one; -1 before all phases."""
         k = self.seen.get((role, wait.barrier), -2) + 1
         return k if k % 2 == wait.phase else k + 1
 
@@ -124,11 +124,11 @@ class State:
     # What is executed ----------------------------------------------------------------------------------------
 
     def do(self, role: str, command: c.Command, now: Mapping[str, c.Command | None] = NOBODY) -> "Flight | None":
-        """Execute a command; return its Flight if a unit goes on with it. now: {role: what it is at, or None}."""
+        """Execute a command; return its Flight if a unit goes on with it. now: {role: its command, or None}."""
         return DO[type(command)](self, role, command, now)
 
     def complete(self, flight: Flight, now: Mapping[str, c.Command | None] = NOBODY) -> None:
-        """Let a unit complete what it works on."""
+        """Let a unit complete its work."""
         command = flight.command
         if isinstance(command, c.Copy):
             self.copies = _without(self.copies, flight)
@@ -140,12 +140,12 @@ class State:
             self.stores = _without(self.stores, flight)
 
     def end(self, role: str) -> None:
-        """Take note that a role has yielded its last command."""
+        """Record that a role has yielded its last command."""
         for name in (*self.waited[role][0], *self.waited[role][1]):
             raise Fault(Kind.LEFT_BEHIND, role, f"{role} ends, and never waited until {name} is done")
 
     def end_all(self) -> None:
-        """Take note that all roles have ended: shared memory is given to another program."""
+        """Record that all roles have ended: shared memory goes to another program."""
         for flight in self.copies:
             said = f"all roles end while the copy of {flight.command.tile} into {flight.command.slot} is under way"
             raise Fault(Kind.LEFT_BEHIND, flight.role, said)

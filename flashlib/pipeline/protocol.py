@@ -1,8 +1,8 @@
-"""The roles of our Hopper kernels, as `kernels.hopper.forward` has them, without the numbers in the tiles.
+"""The roles of our Hopper kernel, `kernels.hopper.forward`, without the numbers in the tiles.
 
-Who arrives at each barrier, who waits there and for which phase stands in the table at the top of that file. A
-test runs both and compares what they say, command by command.
-Source: FlashAttention-3 (Shah and others, 2024), Algorithms 1 and 2, and section 3.1 for turns (ping-pong).
+The table at the top of that file says who arrives at each barrier, who waits there and for which phase. A test
+runs both and compares their commands one by one. Source: FlashAttention-3 (Shah and others, 2024), Algorithms 1
+and 2, and section 3.1 for turns (ping-pong).
 """
 
 import functools
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from flashlib.inputs import check_counts
 from flashlib.pipeline import commands as c
 
-ROWS = 64  # of Q that a group of four warps multiplies at once: wgmma's m
+ROWS = 64  # rows of Q that a group of four warps multiplies at once: wgmma's m
 OPERATIONS = (("scale, max", "fma", 2), ("exp", "exp", 1), ("sum, round", "fma", 1.5))  # for each score
 
 
 class Sizes(NamedTuple):
-    """rows: of Q, of each consumer. d: head dimension. B_c: keys in a tile. element: bytes of a number."""
+    """rows: of Q, for each consumer. d: head dimension. B_c: keys in a tile. element: bytes of a number."""
 
     rows: int = ROWS
     d: int = 128
@@ -34,7 +34,7 @@ class Sizes(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """FLOP of each of the two products of a tile."""
+        """The FLOPs of each of the two products of a tile."""
         return 2 * self.rows * self.B_c * self.d
 
 
@@ -42,7 +42,7 @@ SIZES, SIZES_ALIKE = Sizes(), Sizes(rows=2 * ROWS)
 
 
 class Shared(NamedTuple):
-    """Slots and barriers of a program; `q`, `o` and `turn` have one for each consumer."""
+    """Slots and barriers of a program; `q`, `o` and `turn` have one per consumer."""
 
     q: list
     q_full: list
@@ -70,7 +70,7 @@ class Shared(NamedTuple):
 
 
 def shared(sizes: Sizes, *, consumers: int = 2, stages: int = 2, in_place: bool = False) -> Shared:
-    """Return the shared memory of a program: rings of `stages` tiles of K and V. in_place: O goes where Q is."""
+    """Return the shared memory of a program: rings of `stages` tiles of K and V. in_place: O replaces Q."""
     check_counts(at_least=1, consumers=consumers, stages=stages)
     q = c.Ring.of("q", consumers, sizes.q_bytes)
     k = c.Ring.of("k", stages, sizes.kv_bytes, consumers)
@@ -80,9 +80,9 @@ def shared(sizes: Sizes, *, consumers: int = 2, stages: int = 2, in_place: bool 
 
 
 def producer(blocks: Sequence[int], memory: Shared, *, K_first: bool = False) -> Iterator[c.Command]:
-    """Bring Q, and K and V tile by tile, whenever a slot is free. blocks: tiles of keys of each row block.
+    """Load Q, and K and V tile by tile, whenever a slot is free.
 
-    K_first: the first K of a block comes before its Q.
+    blocks: the number of key tiles for each row block. K_first: the first K of a block is loaded before its Q.
     """
     stages, g = len(memory.k), 0
     for t, n in enumerate(blocks):
@@ -115,8 +115,8 @@ def consumer(
 ) -> Iterator[c.Command]:
     """Compute the consumer's rows of each row block.
 
-    turns: consumers issue their products one after the other (ping-pong). overlap: a turn's S is issued before P V
-    of the tile before, and the softmax of S runs under that P V; else after both.
+    turns: consumers issue their products one after another (ping-pong). overlap: a turn's S is issued before P V
+    of the previous tile, and the softmax of S runs during that P V; otherwise after both.
     """
     g = u = 0
     for t, n in enumerate(blocks):
@@ -139,7 +139,7 @@ def consumer(
         yield c.Arrive(_at(memory.v_empty, last))
         yield from _store(memory, me, t, last)
         if memory.o is memory.q:
-            yield c.FinishStores()  # O lies where Q lay
+            yield c.FinishStores()  # O is stored where Q was
         if n == 1 or memory.o is memory.q:  # no turn has freed Q's slot
             yield c.Arrive(memory.q_empty[me])
         g += n
@@ -174,14 +174,14 @@ def _in_order(memory, me, t, g, last, sizes, turns):
 
 
 def _release(memory, me, g, last):
-    """S of tile g is done: K's slot is free, and after the block's last S also Q's, unless O goes there."""
+    """Once S of tile g is done, K's slot is free, and after the block's last S also Q's, unless O goes there."""
     yield c.Arrive(_at(memory.k_empty, g))
     if g == last and memory.o is not memory.q:
         yield c.Arrive(memory.q_empty[me])
 
 
 def alike(blocks: Sequence[int], memory: Shared, sizes: Sizes) -> Iterator[c.Command]:
-    """Do all of it in one role: ask for the tiles, multiply, compute the softmax. All warps are alike."""
+    """Do everything in one role: request the tiles, multiply, compute the softmax. All warps do the same."""
     stages, g = len(memory.k), 0
     for t, n in enumerate(blocks):
         yield from _fetch(f"Q{t}.0", memory.q[0], memory.q_full[0])
@@ -225,7 +225,7 @@ def _scores(memory, me, t, g, sizes):
 
 
 def softmax(g: int, sizes: Sizes) -> Iterator[c.Compute]:
-    """Turn S of a tile into P. With 16 exponentials a clock that takes longer than it seems."""
+    """Turn S of a tile into P, which takes longer than it seems with 16 exponentials per clock."""
     for name, unit, each in OPERATIONS:
         yield c.Compute(f"{name} {g}", unit, each * sizes.rows * sizes.B_c, (f"S{g}",))
 
@@ -243,14 +243,14 @@ def _output(memory, g, sizes):
 
 
 def _store(memory, me, t, last):
-    yield c.FinishStores()  # the copy unit has read the last O
+    yield c.FinishStores()  # the copy unit has read the previous O
     yield c.Write(f"O{t}.{me}", memory.o[me], (f"PV{last}",))
     yield c.Fence()
     yield c.Store(f"O{t}.{me}", memory.o[me])
 
 
 def check_blocks(blocks: Sequence[int]) -> None:
-    """Raise TypeError or ValueError unless each row block sees a whole number of tiles, at least one."""
+    """Raise TypeError or ValueError unless each row block sees an integer number of tiles, at least one."""
     if not isinstance(blocks, list | tuple) or not blocks:
         raise TypeError(f"blocks is {blocks!r}; pass a list of how many tiles of keys each row block sees")
     for t, n in enumerate(blocks):
@@ -270,8 +270,8 @@ def program(
 ) -> c.Program:
     """Return a producer and its consumers. blocks: how many tiles of keys each row block sees, in order.
 
-    turns, overlap: as in `consumer`. in_place: O is stored from Q's slot, as at d = 256, where there is no room.
-    K_first: as in `producer`; the finished kernel does so, the rungs do not.
+    turns, overlap: as in `consumer`. in_place: O is stored from Q's slot, as at d = 256, where there is no space
+    for both. K_first: as in `producer`; the finished kernel does so, the rungs do not.
     """
     check_blocks(blocks)
     if overlap and stages < 2:
@@ -288,7 +288,7 @@ def program(
 
 
 def program_alike(blocks: Sequence[int], sizes: Sizes = SIZES_ALIKE, *, stages: int = 2) -> c.Program:
-    """Return a program whose warps all do the same."""
+    """Return a program in which all warps do the same."""
     check_blocks(blocks)
     memory = shared(sizes, consumers=1, stages=stages)
     return c.Program({"warps": functools.partial(alike, blocks, memory, sizes)}, memory.full, memory.slots)

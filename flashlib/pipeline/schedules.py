@@ -1,10 +1,10 @@
 """The orders in which things may happen: all of them for a small program, many at random for a larger one.
 
-A schedule is a list of who goes next: a role executes a command, or a unit completes what it works on. Nothing
-says how long a copy takes or which warp the hardware picks, so a program is right only if it is under each
-schedule. What a role yields does not depend on the schedule. So a state is how far each role is, and what `State`
-holds. All states are visited in the order of their distance from the start: the first fault has the shortest
-schedule.
+A schedule is a list of who goes next: a role executes a command, or a unit completes its work. As nobody knows how
+long a copy takes or which warp the hardware picks, a program is correct only if it is correct under every
+schedule. What a role yields does not depend on the schedule. So a state consists of how far each role is, and of a
+`State`. All states are visited in the order of their distance from the start, so the first fault found has the
+shortest schedule.
 """
 
 import gc
@@ -31,10 +31,11 @@ class Action(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was found. fault: a Fault or None; actions: the schedule that leads to it, the last one included.
+    """The result of a search.
 
-    states: how many different ones were seen, if each schedule was tried (`all`); else 0. schedules: how many
-    were tried at random.
+    fault: a Fault or None; actions: the schedule that leads to it, including the last action. states: how many
+    different states were visited, if every schedule was tried (`all`); else 0. schedules: how many were tried at
+    random.
     """
 
     fault: Fault | None
@@ -52,9 +53,9 @@ class Report(NamedTuple):
 
 
 class Walk:
-    """A program on its way: the state, and how many of its commands each role has executed.
+    """A program in progress: the state, and how many of its commands each role has executed.
 
-    now: {role: the command that it is at, or None}.
+    now: {role: its current command, or None}.
     """
 
     def __init__(self, program, lists=None):
@@ -73,7 +74,7 @@ class Walk:
         return (*self.at.values(), *self.state.key())
 
     def choices(self) -> list[Action]:
-        """Return all that could happen next, but only one action that nobody else can notice."""
+        """Return all actions that could happen next; of those that no other role can notice, only one."""
         found, may = [], self.state.may
         for role, command in self.now.items():
             if command is not None and (type(command) not in WAITS or may(role, command)):
@@ -85,7 +86,7 @@ class Walk:
         return found
 
     def take(self, action: Action) -> None:
-        """Let it happen; raise Fault if it must not."""
+        """Perform an action; raise Fault if it must not happen."""
         role, command, flight = action
         if flight:
             self.state.complete(flight, self.now)
@@ -101,14 +102,14 @@ class Walk:
             self.state.end_all()
 
     def stop(self) -> None:
-        """Raise Fault if nothing can happen, and a role is not at its end."""
+        """Raise Fault if nothing can happen although a role has not ended."""
         stuck = {role: command for role, command in self.now.items() if command is not None}
         if stuck:
             raise deadlock(self.state, stuck, {role: self.lists[role][self.at[role] :] for role in stuck})
 
 
 def deadlock(state: State, stuck: dict[str, c.Command], to_come: dict[str, list] | None = None) -> Fault:
-    """Return the Fault that says who waits for whom. stuck: each role's command; to_come: all it has left."""
+    """Return a Fault that says who waits for whom. stuck: each role's current command; to_come: those left."""
     said = "; ".join(_why(state, role, command, to_come) for role, command in stuck.items())
     return Fault(Kind.DEADLOCK, next(iter(stuck)), said)
 
@@ -137,7 +138,7 @@ def _at(command, barrier, kinds):
 def check(program: c.Program, *, schedules: int = 1000, states: int = 20_000, seed: int = 0) -> Report:
     """Look for a schedule under which a program does what a kernel must never do.
 
-    Every schedule is tried if there are at most `states` states; else so many random schedules are. Raises what
+    Every schedule is tried if there are at most `states` states; otherwise that many random schedules. Raises what
     `expanded` raises, and whatever a role raises.
     """
     check_counts(schedules=schedules, states=states, seed=seed)
@@ -155,7 +156,7 @@ class _TooMany(Exception):
 
 @contextmanager
 def _no_garbage():
-    """Look for no garbage meanwhile: states are many, all stay, and Python would look at them again and again."""
+    """Disable garbage collection: all of the many states are kept, and Python would scan them again and again."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -216,16 +217,17 @@ def _who(action):
 class Chance:
     """Picks who goes next in one schedule: the one with the highest priority.
 
-    Roles and what is in flight have random priorities, and now and then the one who goes gets another. So
-    some copies come very late and some roles run far ahead, which a fair choice each time would almost never do.
-    Source: Burckhardt and others, A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs (2010).
+    Roles and work in flight have random priorities, which now and then change for the one that goes. So some
+    copies come very late and some roles run far ahead, which would almost never happen with a fair choice each
+    time. Source: Burckhardt and others, A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs
+    (2010).
     """
 
     def __init__(self, numbers, change=0.1):
         self.numbers, self.change, self.priorities = numbers, change, {}
 
     def pick(self, choices: list[Action], who: Callable[[Action], object]) -> Action:
-        """Return one of the choices. who: a function that returns whose choice it is."""
+        """Return one of the choices. who: a function that returns whom a choice belongs to."""
         highest, chosen = -1.0, choices[0]
         for choice in choices:
             priority = self.priorities.setdefault(who(choice), self.numbers.random())
@@ -250,9 +252,9 @@ def played(walk: Walk, pick: Callable[[list[Action]], Action]) -> tuple[list[Act
 
 
 def _shorter(program, lists, actions, fault):
-    """Return a schedule to the same kind of fault without what it does not take, and its Fault.
+    """Return a schedule that leads to the same kind of fault, without unnecessary actions, and its Fault.
 
-    That Fault may be about another tile than the first one. A deadlock takes all of its schedule.
+    That Fault may be about a different tile than the first one. A deadlock needs its whole schedule.
     """
     if fault.kind in (Kind.DEADLOCK, Kind.LEFT_BEHIND):
         return actions, fault
@@ -270,7 +272,7 @@ def _shorter(program, lists, actions, fault):
 
 
 def _replayed(program, lists, wanted):
-    """Return the actions of a schedule that could happen, up to the first Fault, and that or None."""
+    """Return the possible actions of a schedule, up to the first Fault, and that Fault or None."""
     walk, done = Walk(program, lists), []
     try:
         for action in wanted:
@@ -284,5 +286,5 @@ def _replayed(program, lists, wanted):
 
 
 def _same(one, other):
-    """Return whether two actions are one; flights are numbered anew in each schedule."""
+    """Return whether two actions are the same; flights are numbered anew in each schedule."""
     return one[:2] == other[:2] and (one.flight is None) == (other.flight is None)

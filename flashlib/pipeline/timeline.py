@@ -1,8 +1,8 @@
-"""How long a program takes on one multiprocessor: the schedule that the speeds of its units give, in clocks.
+"""How long a program takes on one multiprocessor: the schedule that follows from its units' speeds, in clocks.
 
 Each unit does one thing at a time, in the order of requests. Arithmetic slows down while another role multiplies
-or computes, and stands still while the role's own products are under way: that was measured, and why it is so was
-not. No number was chosen to fit a kernel's timeline. Left out: what a program does before its first copy,
+or computes, and stops while the role's own products are in flight. This was measured; the reason is not known. No
+number was chosen to fit a kernel's timeline. The model leaves out what a program does before its first copy, bank
 conflicts in shared memory, and tiles that come from HBM.
 """
 
@@ -19,13 +19,13 @@ H200 = GPUS["H200"]
 
 
 class Machine(NamedTuple):
-    """A multiprocessor's units: amounts a clock, and latencies in clocks.
+    """A multiprocessor's units: amounts per clock, and latencies in clocks.
 
-    tensor: FLOP of tensor cores, bf16. exp: results of the special function units. fma: fp32 multiply-adds.
-    copy: bytes from the L2 cache. sram: bytes that threads write into shared memory.
-    arrival: clocks until a role sees what happened to a barrier. arrives: until the bytes of a copy begin to come.
-    finish: until a role sees that its products are done. beside, under: the part of its speed that arithmetic
-    keeps while the tensor cores work for another role, and while they work for its own.
+    tensor: FLOPs of the tensor cores, bf16. exp: results of the special function units. fma: fp32 multiply-adds.
+    copy: bytes from the L2 cache. sram: bytes that threads write to shared memory. arrival: clocks until a role
+    sees a change of a barrier. arrives: until the bytes of a copy begin to come. finish: until a role sees that
+    its products are done. beside, under: the fraction of its speed that arithmetic keeps while the tensor cores
+    work for another role, and for its own role.
     """
 
     tensor: float = 4096
@@ -62,10 +62,10 @@ WAITS = {c.Finish: "its products", c.FinishStores: "its stores"}  # waits that a
 
 
 class Span(NamedTuple):
-    """Something that takes from start to end, in clocks, on a lane: a unit, a role or a slot.
+    """Something that lasts from start to end, in clocks, on a lane: a unit, a role or a slot.
 
     kind: "copy", "product", "store", "exp", "fma", "write"; of a role also "wait"; of a slot "fill", "hold" and
-    "read". role: who asked for it. name: of the tile, product or barrier.
+    "read". role: who requested it. name: of the tile, product or barrier.
     """
 
     lane: str
@@ -87,7 +87,7 @@ class Phase(NamedTuple):
 class Timeline(NamedTuple):
     """What happened when.
 
-    clocks: in all. work: of each unit of arithmetic, the clocks that all it does takes at full speed.
+    clocks: the total. work: for each unit of arithmetic, the clocks that all of its work would take at full speed.
     """
 
     spans: list
@@ -100,7 +100,7 @@ class Timeline(NamedTuple):
         return sorted((span for span in self.spans if span.lane == name), key=lambda span: span.start)
 
     def use(self, lane: str = "tensor cores") -> float:
-        """Return the part of the time that a lane was busy, without waits; arithmetic counts as at full speed."""
+        """Return the fraction of the time that a lane was busy, without waits; arithmetic counts at full speed."""
         busy = self.work.get(lane, sum(s.end - s.start for s in self.lane(lane) if s.kind != "wait"))
         return busy / self.clocks if self.clocks else 0.0
 
@@ -116,7 +116,7 @@ def run(program: c.Program, machine: Machine = MACHINE) -> Timeline:
 
 
 class _Work:
-    """What a unit of arithmetic works on. left: clocks that it takes at full speed, counted `since` a time."""
+    """What a unit of arithmetic is working on. left: remaining clocks at full speed, counted `since` a time."""
 
     def __init__(self, role, command, start, left):
         self.role, self.command, self.start, self.left = role, command, start, left
@@ -130,8 +130,8 @@ class _Run:
         self.products, self.queues, self.work = [], {"exp": [], "fma": []}, {}
         self.full = {"exp": 0.0, "fma": 0.0}  # clocks at full speed
         self.spans, self.phases = [], []
-        self.since, self.blocked = {}, set()  # when a role began to wait; who does
-        self.holds, self.coming = {}, []  # since when a slot holds its tile; what will happen
+        self.since, self.blocked = {}, set()  # when a role began to wait, for those that wait
+        self.holds, self.coming = {}, []  # since when a slot holds its tile; future events
         self.order = itertools.count()
 
     def timeline(self):
@@ -166,7 +166,7 @@ class _Run:
                 return
 
     def _do(self, role, command):
-        """Execute one command and return whether the role itself is busy with it: it goes on after."""
+        """Execute one command, and return whether the role itself is busy with it and goes on afterwards."""
         state, before = self.walk.state, self._completed()
         self.walk.take(Action(role, command, None))
         self._note_phases(before)
@@ -202,7 +202,7 @@ class _Run:
         return True
 
     def _next(self, unit):
-        """Begin what a role has asked a unit of arithmetic for, if the unit is free."""
+        """Begin what a role has requested from a unit of arithmetic, if the unit is free."""
         if unit in self.work or not self.queues[unit]:
             return
         role, command, asked = self.queues[unit].pop(0)
@@ -214,12 +214,12 @@ class _Run:
         self._pace()
 
     def _pace(self, _=None):
-        """A unit begins or ends something: arithmetic goes on at another speed."""
+        """A unit begins or ends something, so arithmetic continues at a different speed."""
         for unit in self.work:
             self._plan(unit)
 
     def _plan(self, unit):
-        """Say when what a unit works on will end, at the speed of now."""
+        """Schedule the end of what a unit is working on, at its current speed."""
         work = self.work[unit]
         work.left -= (self.now - work.since) * work.speed
         work.since, work.speed = self.now, self._speed(work.role)
@@ -237,7 +237,7 @@ class _Run:
     def _end(self, what):
         unit, plan = what
         if unit not in self.work or self.work[unit].plan != plan:
-            return  # its speed has changed since
+            return  # its speed has changed since then
         work = self.work.pop(unit)
         for lane in (unit, work.role):
             self._span(lane, unit, work.command.name, work.start, self.now, work.role)
@@ -246,7 +246,7 @@ class _Run:
         self._go(work.role)
 
     def _move(self, state, role, command):
-        """A copy or a store by the copy unit."""
+        """Perform a copy or a store with the copy unit."""
         kind = "copy" if isinstance(command, c.Copy) else "store"
         start, end = self._on("copy unit", command.slot.n_bytes / self.machine.copy)
         self._span("copy unit", kind, command.tile, start, end, role)
@@ -264,7 +264,7 @@ class _Run:
         return start, start + takes
 
     def _hold(self, slot, tile, role):
-        """A slot gets a tile, or None while one is on its way."""
+        """Put a tile into a slot, or None while one is in flight."""
         if slot in self.holds:
             since, held, by = self.holds.pop(slot)
             self._span(slot, "hold", held, since, self.now, by)

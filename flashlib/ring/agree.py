@@ -1,7 +1,7 @@
-"""Ranks compare what they were given, before any work: sizes, dtypes, a mask, a layout.
+"""Ranks compare their arguments before any work: sizes, dtypes, a mask, a layout.
 
-A ring whose ranks disagree waits for ever, or is wrong without a word. Here all raise the same ValueError. Each
-sends a digest, two whole numbers; only if these differ, the words too.
+A ring whose ranks disagree waits forever or is silently wrong. Here all ranks raise the same ValueError. Each
+sends a digest, two whole numbers, and only if the digests differ, the arguments in words.
 """
 
 import hashlib
@@ -20,46 +20,60 @@ from flashlib.masks import Mask
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
-WORDS = 4096  # bytes in which a rank says what it was given
-LENGTHS = 80, 40, 20, 5  # characters of one value; the first with which all of them fit
+WORDS = 4096  # bytes for the arguments of a rank in words
+LENGTHS = 80, 40, 20, 5  # characters of one value: the first length with which all values fit is taken
 
 
-class Said(NamedTuple):
-    """What a rank was given. call: the function. values: [(name, in words, digest)]."""
+class RankArguments(NamedTuple):
+    """The arguments of a rank. call: the function's name. values: [(name, in words, digest)]."""
 
     call: str
     values: list
 
 
 def check(call: str, group: "ProcessGroup | None" = None, *, always: bool | None = None, **values: object) -> None:
-    """Raise the same ValueError on every rank of a group unless all were given the same.
+    """Raise the same ValueError on every rank of a group unless all have the same values.
 
-    call: the function's name. values: of any names; None, numbers, text, dtypes, tuples, arrays, tensors or masks.
-    always: at each call; else only for values that this rank has not compared in this group before, as comparing
-    takes time. The default is at each call on gloo, where tensors travel, and only for new ones on other backends,
-    where words travel through the group's store and no GPU is held up. Where values are new to one rank and not to
-    others, it waits for them until the timeout, and raises RuntimeError.
+    call: the function's name. values: by name; None, numbers, text, dtypes, tuples, arrays, tensors or masks.
+    always: whether to compare at each call, or only values that this rank has not yet compared in this group, as
+    comparing takes time. By default gloo, which exchanges tensors, compares at each call; other backends compare
+    only new values, in words and through the group's store, which does not hold up a GPU. If values are new to one
+    rank and not to others, it waits for them until the timeout, and raises RuntimeError.
     """
     import torch.distributed as dist
 
     on_gloo = "gloo" in dist.get_backend_config(group)
-    said = Said(call, [(name, *_told(value)) for name, value in values.items()])
-    digest = hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
-    known = _known.setdefault(group or dist.group.WORLD, set())
-    if digest in known and not (on_gloo if always is None else always):
+    mine = RankArguments(call, [(name, *_in_words(value)) for name, value in values.items()])
+    digest = hashlib.blake2b(json.dumps(mine).encode(), digest_size=16).digest()
+    group = group or dist.group.WORLD
+    comparisons = _comparisons_of(group)
+    if digest in comparisons.equal and not (on_gloo if always is None else always):
         return
-    everyone = (_by_tensors if on_gloo else _by_store)(said, digest, group or dist.group.WORLD)
+    everyone = (_by_tensors if on_gloo else _by_store)(mine, digest, group)
     if everyone:
         raise ValueError(disagreement(everyone))
-    known.add(digest)
+    comparisons.equal.add(digest)
 
 
-_known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: digests that were equal}
-_rounds: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: exchanges through its store so far}
+class _Comparisons:
+    """What the ranks of one group have compared. equal: digests that were; rounds: exchanges through its store."""
+
+    def __init__(self) -> None:
+        self.equal: set[bytes] = set()
+        self.rounds = 0
+
+
+_comparisons: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: its _Comparisons}
+
+
+def _comparisons_of(group):
+    if group not in _comparisons:
+        _comparisons[group] = _Comparisons()
+    return _comparisons[group]
 
 
 def numbers_of_all(group: "ProcessGroup", *numbers: int) -> list[tuple[int, ...]]:
-    """Return the whole numbers of each rank of a group, which all give as many; see `check` for how."""
+    """Return the numbers of each rank of a group. All give equally many; they travel as in `check`."""
     import torch.distributed as dist
 
     mine = np.array(numbers, np.int64)
@@ -71,41 +85,42 @@ def numbers_of_all(group: "ProcessGroup", *numbers: int) -> list[tuple[int, ...]
     return [tuple(map(int, row)) for row in rows]
 
 
-def _by_tensors(said, digest, group):
-    """Return {rank: what it says}, or None if all say the same."""
+def _by_tensors(mine, digest, group):
+    """Return {rank: its RankArguments}, or None if all are equal."""
     import torch.distributed as dist
 
     rows = _gathered(np.frombuffer(digest, np.int64), group)
     if all((row == rows[0]).all() for row in rows):
         return None
-    everyone = [_from_bytes(row.tobytes()) for row in _gathered(_to_bytes(said), group)]
+    everyone = [_from_bytes(row.tobytes()) for row in _gathered(_to_bytes(mine), group)]
     return dict(zip(dist.get_process_group_ranks(group), everyone, strict=True))
 
 
-def _by_store(said, digest, group):
-    """Return {rank: what it says}, or None if all say the same; raise RuntimeError if others do not come."""
+def _by_store(mine, digest, group):
+    """Return {rank: its RankArguments}, or None if all are equal; raise RuntimeError if others do not come."""
     try:
-        found = _from_store(digest + _to_bytes(said).tobytes(), group)
-    except RuntimeError as error:  # a store of files raises no kind of its own
-        words = ", ".join(f"{name} = {words}" for name, words, _ in said.values)
+        found = _from_store(digest + _to_bytes(mine).tobytes(), group)
+    except RuntimeError as error:  # a FileStore raises nothing more specific
+        words = ", ".join(f"{name} = {words}" for name, words, _ in mine.values)
         raise RuntimeError(
-            f"rank {_me()} calls {said.call} with {words}, which is new to it, and not all ranks came to compare "
+            f"rank {_me()} calls {mine.call} with {words}, which is new to it, and not all ranks came to compare "
             "it: is it the same on every rank?"
         ) from error
-    if len({one[: len(digest)] for one in found.values()}) == 1:
+    if len({data[: len(digest)] for data in found.values()}) == 1:
         return None
-    return {rank: _from_bytes(one[len(digest) :]) for rank, one in found.items()}
+    return {rank: _from_bytes(data[len(digest) :]) for rank, data in found.items()}
 
 
 def _from_store(mine, group):
-    """Return {rank: its bytes}, by way of the group's store; raise RuntimeError if others do not come."""
+    """Return {rank: its bytes}, exchanged through the group's store; raise RuntimeError if others do not come."""
     import torch.distributed as dist
 
     store, ranks = group.get_group_store(), dist.get_process_group_ranks(group)
-    _rounds[group] = number = _rounds.get(group, 0) + 1
+    _comparisons_of(group).rounds += 1
+    number = _comparisons_of(group).rounds
     store.set(f"agree {number} {_me()}", mine)
     found = {rank: store.get(f"agree {number} {rank}") for rank in ranks}
-    store.delete_key(f"agree {number - 1} {_me()}")  # who came to this round has read all of the one before
+    store.delete_key(f"agree {number - 1} {_me()}")  # whoever came to this round has read all of the previous one
     return found
 
 
@@ -116,7 +131,7 @@ def _me():
 
 
 def _gathered(mine, group):
-    """Return the array of each rank, all of one size."""
+    """Return the array of each rank; all have one size."""
     import torch
     import torch.distributed as dist
 
@@ -126,50 +141,50 @@ def _gathered(mine, group):
     return [part.numpy() for part in parts]
 
 
-def _to_bytes(said):
-    """Return what a rank says as WORDS bytes."""
+def _to_bytes(arguments):
+    """Return RankArguments as WORDS bytes."""
     for length in LENGTHS:
-        values = [(name[:length], words[:length], digest) for name, words, digest in said.values]
-        text = json.dumps([said.call[:length], values]).encode()
+        values = [(name[:length], words[:length], digest) for name, words, digest in arguments.values]
+        text = json.dumps([arguments.call[:length], values]).encode()
         if len(text) <= WORDS:
             break
     else:
-        text = json.dumps([said.call[: LENGTHS[-1]], []]).encode()
+        text = json.dumps([arguments.call[: LENGTHS[-1]], []]).encode()
     return np.frombuffer(text.ljust(WORDS), np.uint8)
 
 
 def _from_bytes(row):
     call, values = json.loads(row)
-    return Said(call, values)
+    return RankArguments(call, values)
 
 
-def disagreement(said: dict[int, Said]) -> str:
-    """Return in one sentence who says what. said: {rank: what it was given}."""
-    calls = {rank: one.call for rank, one in said.items()}
+def disagreement(everyone: dict[int, RankArguments]) -> str:
+    """Return one sentence that says which ranks differ in what. everyone: {rank: its RankArguments}."""
+    calls = {rank: arguments.call for rank, arguments in everyone.items()}
     if len({*calls.values()}) > 1:
-        return f"the ranks call different functions: {_who_says(calls)}; let every rank call the same"
-    of = {rank: {name: (words, digest) for name, words, digest in one.values} for rank, one in said.items()}
-    names = dict.fromkeys(name for one in of.values() for name in one)
+        return f"the ranks call different functions: {_by_rank(calls)}; let every rank call the same"
+    of = {r: {name: (words, digest) for name, words, digest in own.values} for r, own in everyone.items()}
+    names = dict.fromkeys(name for own in of.values() for name in own)
     found = []
     for name in names:
-        given = {rank: one.get(name, ("not given", "")) for rank, one in of.items()}
-        if len({*given.values()}) > 1:
-            found.append(f"{name} {_difference(given)}")
-    call, differences = next(iter(calls.values())), reduce(lambda all, one: f"{all}, and {one}", found)
+        values = {rank: own.get(name, ("not given", "")) for rank, own in of.items()}
+        if len({*values.values()}) > 1:
+            found.append(f"{name} {_difference(values)}")
+    call, differences = next(iter(calls.values())), reduce(lambda all, new: f"{all}, and {new}", found)
     return f"the ranks of {call} disagree: {differences}; give every rank the same"
 
 
-def _difference(given):
-    """Return in words how values differ. given: {rank: (words, digest)}; of equal words the digests tell."""
-    words = {rank: of for rank, (of, _) in given.items()}
-    if len({*words.values()}) == len({*given.values()}):
-        return f"is {_who_says(words)}"
-    digests = {rank: f"{of} with the digest {digest}" for rank, (of, digest) in given.items()}
-    return f"is {_who_says(digests)}"
+def _difference(values):
+    """Return in words how values = {rank: (words, digest)} differ; the digest is added if the words are equal."""
+    words = {rank: of for rank, (of, _) in values.items()}
+    if len({*words.values()}) == len({*values.values()}):
+        return f"is {_by_rank(words)}"
+    digests = {rank: f"{of} with the digest {digest}" for rank, (of, digest) in values.items()}
+    return f"is {_by_rank(digests)}"
 
 
-def _who_says(words):
-    """Return in words which ranks have what: the most frequent first."""
+def _by_rank(words):
+    """Return in words which ranks have which value, the most frequent value first."""
     by: dict = {}
     for rank, of in sorted(words.items()):
         by.setdefault(of, []).append(rank)
@@ -189,13 +204,13 @@ def _words(value):
     return str(value).removeprefix("torch.")
 
 
-def _told(value):
-    """Return a value in words, and its digest. Those of a mask are kept with it: it may have a number a token."""
+def _in_words(value):
+    """Return a value in words, and its digest. A mask's are kept: it may hold a number for each token."""
     if not isinstance(value, Mask):
         return _words(value), _digest(value)
-    if value not in _of_masks:
-        _of_masks[value] = _words(value), _digest(value)
-    return _of_masks[value]
+    if value not in _masks_in_words:
+        _masks_in_words[value] = _words(value), _digest(value)
+    return _masks_in_words[value]
 
 
 def _digest(value):
@@ -206,11 +221,11 @@ def _digest(value):
     return found.hexdigest()
 
 
-_of_masks: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_masks_in_words: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {mask: (words, digest)}
 
 
 def _parts(value) -> Iterator[bytes]:
-    """Yield the bytes of which a value is made: numbers of an array, code of a function and what it uses."""
+    """Yield the bytes that make up a value: the numbers of an array; the code of a function and what it uses."""
     if isinstance(value, np.ndarray) or hasattr(value, "detach"):
         yield from (str(value.dtype).encode(), str(tuple(value.shape)).encode(), _numbers(value))
     elif isinstance(value, tuple | list | frozenset | set):
@@ -230,7 +245,7 @@ def _parts(value) -> Iterator[bytes]:
     elif isinstance(value, types.CodeType):
         yield value.co_code
         yield from _parts((value.co_consts, value.co_names))
-    elif hasattr(value, "fn") and isinstance(value.fn, types.FunctionType):  # a kernel of Triton
+    elif hasattr(value, "fn") and isinstance(value.fn, types.FunctionType):  # a Triton kernel
         yield from _parts(value.fn)
     else:
         yield _plain(value)

@@ -1,9 +1,10 @@
-"""What a rank says: the commands that its generator yields, and the buffers that they name.
+"""The commands that a rank's generator yields, and the buffers that they name.
 
 A rank computes in plain Python and yields what others notice: that it sends, receives, waits, and how long it
-computed. Copies run beside what the rank does next, as copy engines do beside kernels. So a buffer of which a copy
-is under way is not the rank's own until it has waited for it. A copy begins when both sides have asked for it:
-nobody stores a message in between (as in NCCL), and the n-th Receive from a rank takes its n-th Send to this one.
+computed. Copies run while the rank does what comes next, as copy engines run beside kernels. So a rank must not
+touch a buffer that is being copied until it has waited for the copy. A copy begins when both sides have asked for
+it: nothing stores a message in between (as in NCCL), and the n-th Receive from a rank takes its n-th Send to this
+one.
 """
 
 from enum import StrEnum
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Kind(StrEnum):
-    """What ranks must never do, in a few words; KINDS says what each means."""
+class FaultKind(StrEnum):
+    """The kinds of faults, in a few words; KINDS says what each means."""
 
     DEADLOCK = "deadlock"
     UNTAKEN = "message not taken"
@@ -29,18 +30,18 @@ class Kind(StrEnum):
 
 
 KINDS = {
-    Kind.DEADLOCK: "nobody can go on",
-    Kind.UNTAKEN: "a rank sends what the other never receives",
-    Kind.NEVER_SENT: "a rank receives what the other never sends",
-    Kind.OVERWRITTEN: "a buffer is filled while it is still read",
-    Kind.READ_TOO_EARLY: "a buffer is read while it is being filled",
-    Kind.EMPTY: "a buffer is read that was never filled",
-    Kind.LEFT_BEHIND: "a rank ends, and never waited for a copy of its own",
+    FaultKind.DEADLOCK: "nobody can go on",
+    FaultKind.UNTAKEN: "a rank sends what the other never receives",
+    FaultKind.NEVER_SENT: "a rank receives what the other never sends",
+    FaultKind.OVERWRITTEN: "a buffer is filled while it is still read",
+    FaultKind.READ_TOO_EARLY: "a buffer is read while it is being filled",
+    FaultKind.EMPTY: "a buffer is read that was never filled",
+    FaultKind.LEFT_BEHIND: "a rank ends, and never waited for a copy of its own",
 }
 
 
-class Fault(Exception):
-    """Something that ranks must never do. kind: a Kind; rank: whose, None for all of them; said: a sentence.
+class RingFault(Exception):
+    """A fault of ranks. kind: a FaultKind; rank: whose fault it is, None for a deadlock; said: a sentence.
 
     waits: in a deadlock, pairs of a rank and the one that it waits for.
     """
@@ -61,9 +62,9 @@ class Block(NamedTuple):
 
 
 class Buffer:
-    """Room for arrays in a rank's memory, empty or filled with copies of `arrays`, which are a Block.
+    """Room for arrays in a rank's memory, empty or filled with copies of `arrays`, which form a Block.
 
-    n_bytes: the most that it ever held.
+    n_bytes: the most that it has ever held.
     """
 
     def __init__(self, rank, name, arrays=(), block=None):
@@ -77,36 +78,37 @@ class Buffer:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What is in the buffer: not to be changed; `put` other arrays in their place."""
+        """The arrays in the buffer, which must not be changed; `put` replaces them."""
         if self.receiving:
             said = f"rank {self.rank} reads {self} while it is being received: wait for it first"
-            raise Fault(Kind.READ_TOO_EARLY, self.rank, said)
+            raise RingFault(FaultKind.READ_TOO_EARLY, self.rank, said)
         if not self._arrays:
-            raise Fault(Kind.EMPTY, self.rank, f"rank {self.rank} reads {self}, in which there is nothing")
+            said = f"rank {self.rank} reads {self}, in which there is nothing"
+            raise RingFault(FaultKind.EMPTY, self.rank, said)
         return self._arrays
 
     def put(self, arrays: tuple[np.ndarray, ...], block: Block | None = None) -> None:
-        """Fill the buffer by the rank itself, with copies of arrays."""
+        """Fill the buffer with copies of arrays, as the rank itself does."""
         what = block or "arrays"
         if self.sending:
             said = f"rank {self.rank} puts {what} into {self} while it is being sent: wait for it first"
-            raise Fault(Kind.OVERWRITTEN, self.rank, said)
+            raise RingFault(FaultKind.OVERWRITTEN, self.rank, said)
         if self.receiving:
             said = f"rank {self.rank} puts {what} into {self} while it is being received: wait for it first"
-            raise Fault(Kind.OVERWRITTEN, self.rank, said)
+            raise RingFault(FaultKind.OVERWRITTEN, self.rank, said)
         self.fill(arrays, block)
 
     def fill(self, arrays: tuple[np.ndarray, ...], block: Block | None) -> None:
-        """Fill the buffer, as a copy does when it is done. What was in it is overwritten, with NaN."""
+        """Fill the buffer, as a copy does when it is done. Its old arrays are overwritten with NaN."""
         arrays = tuple(X.copy() for X in arrays)
         self.spoil()
         for X in arrays:
-            X.flags.writeable = False  # what is sent must not change
+            X.flags.writeable = False  # a block must not change while it is sent
         self._arrays, self.block = arrays, block
         self.n_bytes = max(self.n_bytes, sum(X.nbytes for X in arrays))
 
     def spoil(self) -> None:
-        """Overwrite what is in the buffer, so that whoever still reads it computes NaN."""
+        """Overwrite the arrays in the buffer, so that whoever still reads them computes NaN."""
         for X in self._arrays:
             X.flags.writeable = True
             X[...] = np.nan
@@ -134,9 +136,9 @@ class Wait(NamedTuple):
 
 
 class Compute(NamedTuple):
-    """Say what was computed since the last command. source: whose keys; tiles: how many, of S.
+    """Report what was computed since the last command. source: whose keys; tiles: how many tiles of S.
 
-    state: what the rank knows of its rows afterwards, for the record: a softmax.State, or gradients.
+    state: what the rank then knows about its rows, for the record: a softmax.State, or gradients.
     """
 
     source: int

@@ -1,11 +1,11 @@
-"""Closed forms of what ranks compute, send and hold, for every way of moving: nothing is run.
+"""Closed forms of what ranks compute, send and hold with each way of moving data; nothing is run.
 
-Bytes are those of tensors in `dtype`; what hops leave for each other, such as dK and dV on their way, is fp32,
-fp64 for float64. A rank sends nothing to itself. The simulation counts the same bytes, in a test.
+Tensors are in `dtype`; what one hop passes to the next, such as dK and dV on their way, is fp32, or fp64 for
+float64. A rank sends nothing to itself. A test compares these bytes with those that the simulation counts.
 
     ring        K and V go round, no further than they are needed
-    all_gather  K and V of all ranks to all ranks, needed or not
-    both        groups of `heads` ranks exchange heads for rows, and one rank of each forms a ring
+    all_gather  K and V of all ranks go to all ranks, needed or not
+    both        groups of `heads` ranks exchange heads for rows, and one rank of each group forms a ring
     ulysses     a single group
 
 Source: Liu and others, Ring Attention (2023), for what hides a copy; Jacobs and others, DeepSpeed Ulysses (2023).
@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from flashlib import cost, masks
 from flashlib.inputs import check_block_sizes, check_counts
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring import hops
-from flashlib.ring.heads import check_group, kv_heads, own_heads, pieces
+from flashlib.ring.head_groups import check_group, kv_heads, own_heads, pieces
 from flashlib.types import DType
 
 
@@ -38,11 +38,10 @@ class Problem(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What each rank does, a number of each. tiles: of S, of all its heads. sent, received: bytes.
+    """What each rank does, a number for each rank. tiles: of S, over all its heads. sent, received: bytes.
 
-    buffers: bytes of what others sent and of what is sent, own K and V included. memory: bytes that a rank holds:
-    buffers, what it is given, what it returns, and what is summed in fp32. steps: how many copies a rank sends at
-    most, one after the other.
+    buffers: bytes of what a rank receives and sends, its own K and V included. memory: bytes that a rank holds:
+    buffers, inputs, results, and sums in fp32. steps: how many copies a rank sends at most, one after the other.
     """
 
     tiles: tuple[int, ...]
@@ -54,7 +53,7 @@ class Cost(NamedTuple):
 
     @property
     def balance(self) -> float:
-        """The mean of the ranks' tiles over the most of one: 1 if all have the same, 1 / P if one has all."""
+        """The mean number of tiles over the largest: 1 if all ranks have equally many, 1 / P if one has all."""
         return sum(self.tiles) / (len(self.tiles) * max(self.tiles)) if any(self.tiles) else 1.0
 
 
@@ -64,32 +63,30 @@ def ring(problem: Problem, ranks: int, layout: str = "zigzag", *, backward: bool
 
 
 def ulysses(problem: Problem, ranks: int, layout: str = "contiguous", *, backward: bool = False) -> Cost:
-    """Return the Cost of Ulysses: `heads.forward` or, with `backward`, `heads.backward`, in one group."""
+    """Return the Cost of Ulysses: `ulysses.forward` or, with `backward`, `ulysses.backward`, in one group."""
     return both(problem, ranks, layout, heads=ranks, backward=backward)
 
 
-def all_gather(problem: Problem, ranks: int, layout: str = "zigzag", *, backward: bool = False) -> Cost:
-    """Return the Cost of `programs.all_gather` or, with `backward`, `programs.all_gather_backward`."""
+def all_gather(problem: Problem, ranks: int, layout: str = "zigzag") -> Cost:
+    """Return the Cost of `programs.all_gather`."""
     items, plan = _planned(problem, ranks, layout)
     P, keys = plan.P, list(map(count, plan.keys))
     own = [problem.H_k * n * items.key for n in keys]
-    grads = [problem.H_k * n * items.key_grad * backward for n in keys]
-    buffers = [sum(own) + sum(grads) + (P - 2) * grads[r] for r in range(P)]
     return Cost(
         tuple(problem.H * n for n in _tiles(problem, plan)),
-        tuple((P - 1) * own[r] + sum(grads) - grads[r] for r in range(P)),
-        tuple(sum(own) - own[r] + (P - 1) * grads[r] for r in range(P)),
-        tuple(buffers),
-        tuple(_of_rows(items, problem.H, problem.H_k, plan, r, backward) + buffers[r] for r in range(P)),
-        (P - 1) * (1 + backward),
+        tuple((P - 1) * own[r] for r in range(P)),
+        tuple(sum(own) - own[r] for r in range(P)),
+        (sum(own),) * P,
+        tuple(_of_rows(items, problem.H, problem.H_k, plan, r, backward=False) + sum(own) for r in range(P)),
+        P - 1,
     )
 
 
 def both(problem: Problem, ranks: int, layout: str = "zigzag", *, heads: int, backward: bool = False) -> Cost:
-    """Return the Cost of groups of `heads` ranks, and a ring of groups: of `heads.forward` or `heads.backward`.
+    """Return the Cost of `ulysses.forward`, or `ulysses.backward`, in groups of `heads` ranks that form a ring.
 
-    Raises TypeError or ValueError, as for every way, for sizes that are no whole numbers, another dtype or layout,
-    a mask that does not fit, or heads that do not divide ranks.
+    Raises TypeError or ValueError, as for every way, for sizes that are not whole numbers, an unknown dtype or
+    layout, a mask that does not fit, or heads that do not divide ranks.
     """
     size = check_group(ranks, heads)
     items, plan = _planned(problem, ranks // size, layout)
@@ -115,10 +112,11 @@ def tokens_to_hide(
 ) -> float:  # fmt: skip
     """Return how many tokens a rank must hold so that a hop's copy takes no longer than its products.
 
-    flops: per second, of a rank; bandwidth: bytes per second between two. share: of a hop's scores that are
-    computed, 1 / 2 under a causal mask with zigzag. d cancels, if d_v is d: n tokens are 4 n^2 d FLOPs for each
-    head of Q (10 n^2 d backward), and 2 n d numbers to copy for each head of K and V (and of dK and dV).
-    Source: Liu and others, Ring Attention (2023), who ask it of blocks.
+    flops: of a rank, per second; bandwidth: bytes per second between two ranks. share: the fraction of a hop's
+    scores that is computed, 1 / 2 under a causal mask with zigzag. If d_v is d, d cancels: n tokens take 4 n^2 d
+    FLOPs for each head of Q (10 n^2 d backward), and 2 n d numbers to copy for each head of K and V (and as many
+    for dK and dV).
+    Source: Liu and others, Ring Attention (2023), who derive it for blocks.
     """
     check_counts(at_least=1, H=H, H_k=H_k)
     for name, value in (("flops", flops), ("bandwidth", bandwidth), ("share", share)):
@@ -130,7 +128,7 @@ def tokens_to_hide(
 
 
 class _Items(NamedTuple):
-    """Bytes of one row of one head. query, output, key: in the dtype; key_grad: of dK and dV on their way."""
+    """Bytes of a row of a head. query, output, key (K and V): in the dtype; key_grad: dK and dV on their way."""
 
     query: int
     output: int
@@ -142,7 +140,7 @@ class _Items(NamedTuple):
 
 
 def _planned(problem, P, layout):
-    """Return the bytes of rows, and the Plan; raise TypeError or ValueError for what is wrong."""
+    """Return the _Items and the Plan; raise TypeError or ValueError for a Problem that makes no sense."""
     check_counts(N_q=problem.N_q, N_k=problem.N_k)
     d_v = problem.d if problem.d_v is None else problem.d_v
     check_counts(at_least=1, d=problem.d, d_v=d_v, H=problem.H, H_k=problem.H_k)
@@ -165,13 +163,13 @@ def _tiles(problem, plan):
 def _tiles_of(problem, hop):
     rows, keys = (part.stop - part.start for part in hop[:2])
     blocks = {"B_r": problem.B_r, "B_c": problem.B_c}
-    plain, causal = type(hop.mask) is masks.Mask, hop.mask == masks.causal()
-    mask = None if plain or causal else hop.mask  # without one it is a closed form, however many rows
+    plain, causal = not hop.mask.conjuncts(), hop.mask == masks.causal()
+    mask = None if plain or causal else hop.mask  # without one it is a closed form, for any number of rows
     return int(cost.tiles_per_row_block(rows, keys, causal=causal, mask=mask, **blocks).sum())
 
 
 def _round(items, plan, r, kv, backward):
-    """Return the bytes that rank r of a ring sends, receives, and has in buffers, and how many copies it sends."""
+    """Return the bytes that rank r of a ring sends, receives and buffers, and how many copies it sends."""
     sent = received = copies = 0
     room = [0, 0, 0, 0]  # of kv[0], kv[1], dkv in, dkv out
     for hop in range(plan.P):
@@ -190,10 +188,10 @@ def _round(items, plan, r, kv, backward):
 
 
 def _of_rows(items, heads, kv, plan, r, backward, is_inner=False):
-    """Return the bytes that rank r of a ring holds beside buffers. is_inner: of a group, which rounds afterwards.
+    """Return the bytes that rank r of a ring holds besides buffers. is_inner: in a group, which rounds later.
 
-    Forward: Q, O and lse, what is known of its rows, and what a hop adds. Backward: Q, O, dO, lse and delta, dQ
-    summed, what a hop adds to it, to dK and dV, and the gradients at last. In a group delta is given, and not O.
+    Forward: Q, O and lse, the State of its rows, and that of a hop. Backward: Q, O, dO, lse and delta, the sum of
+    dQ, what a hop adds to it and to dK and dV, and finally the gradients. In a group, delta is given instead of O.
     """
     n_q, n_k = heads * count(plan.rows[r]), kv * count(plan.keys[r])
     if not backward:
@@ -206,7 +204,7 @@ def _of_rows(items, heads, kv, plan, r, backward, is_inner=False):
 
 
 def _exchange(problem, items, plan, size, at, backward):
-    """Return, for each member of a group, the bytes that it sends, receives, and holds as rows of all heads."""
+    """Return, for each member of a group, the bytes that it sends, receives, and holds for rows of all heads."""
     n_q, n_k = ([count(piece) for piece in pieces(held[at], size)] for held in (plan.rows, plan.keys))
     own = [own_heads(problem.H, size, m) for m in range(size)]
     H = [(len(heads), len(kv_heads(heads, problem.H, problem.H_k))) for heads in own]
@@ -230,7 +228,7 @@ def _exchange(problem, items, plan, size, at, backward):
 
 
 def _of_all_heads(problem, items, n_q, n_k, backward):
-    """Return the bytes of a member's own rows, of all heads, beside buffers."""
+    """Return the bytes of a member's own rows, for all heads, besides buffers."""
     n_q, n_k = problem.H * n_q, problem.H_k * n_k
     if not backward:
         return n_q * (items.query + items.output + items.number) + n_k * items.key

@@ -5,13 +5,12 @@ rows that see a key, and the keys that are seen, are computed: under a causal ma
 of an earlier rank's keys, or half of the rows with all of a later one's, and no mask at all.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.masks import Both, Mask, Place, Placed, Window, check_mask, placed
-from flashlib.masks.parts import Runs, count
+from flashlib.masks import Mask, Place, Placed, check_mask, placed
+from flashlib.masks.runs import Runs, count
 from flashlib.ring import layouts
 
 ASKED = 256  # rows at a time, where no interval says what they see
@@ -96,8 +95,10 @@ def _crop(mask, N_q, N_k, rows, keys):
     a, b = (slice(at.min(), at.max() + 1) for at in np.nonzero(kinds != HIDDEN))
     if (kinds[a, b] == WHOLE).all():
         return _span(rows, a), _span(keys, b)
-    if len(rows) == len(keys) == 1 and isinstance(part := placed(mask, N_q, N_k, rows, keys), Window):
-        return _crop_of_window(part, count(rows), count(keys))
+    if len(rows) == len(keys) == 1:
+        band = placed(mask, N_q, N_k, rows, keys).band()
+        if band is not None and not band.prefix:
+            return _crop_of_band(band, count(rows), count(keys))
     return _crop_of_rows(mask, N_q, N_k, rows, keys)
 
 
@@ -107,7 +108,7 @@ HIDDEN, WHOLE, CUT = range(3)
 def _kind(mask, N_q, N_k, rows, keys):
     """Return what is known of one run of rows with one of keys, from its first and last row."""
     n_q, n_k, kind = len(rows), len(keys), WHOLE
-    for one in _parts(mask):
+    for one in mask.conjuncts():
         for b in range(one.batches or 1):
             part, place = Placed(one, N_q, N_k, (rows,), (keys,)), Place(n_q, n_k, b)
             bounds = part.bounds(place, np.array([place.past, n_k - 1]))
@@ -124,10 +125,10 @@ def _span(runs, some):
     return slice(int(ends[some.start]), int(ends[some.stop]))
 
 
-def _crop_of_window(window, n_q, n_k):
-    """Return the crop of a window of n_q queries and n_k keys, whose bounds may be negative, in closed form."""
+def _crop_of_band(band, n_q, n_k):
+    """Return the crop of a band without a prefix, of n_q queries and n_k keys, in closed form."""
     past = n_k - n_q
-    left, right = (N if n is None else n for n, N in ((window.left, n_q + n_k), (window.right, n_q + n_k)))
+    left, right = (n_q + n_k if n is None else n for n in (band.left, band.right))
     low, high = max(past, -right), min(n_k - 1, n_k - 1 + left)  # positions of the first and last row that sees
     if low > high or left + right < 0:
         return None
@@ -140,7 +141,7 @@ def _crop_of_rows(mask, N_q, N_k, rows, keys):
     for b in range(mask.batches or 1):
         place = Place(count(rows), count(keys), b)
         first, end = np.zeros(place.N_q, int), np.full(place.N_q, place.N_k)
-        for one in _parts(mask):
+        for one in mask.conjuncts():
             bounds = Placed(one, N_q, N_k, rows, keys).keys(place)
             if bounds is not None:
                 first, end = np.maximum(first, bounds[0]), np.minimum(end, bounds[1])
@@ -153,17 +154,9 @@ def _crop_of_rows(mask, N_q, N_k, rows, keys):
     return slice(int(at[:, 0].min()), int(at[:, 1].max())), slice(int(at[:, 2].min()), int(at[:, 3].max()))
 
 
-def _parts(mask) -> Iterator[Mask]:
-    if isinstance(mask, Both):
-        for part in mask.parts:
-            yield from _parts(part)
-    else:
-        yield mask
-
-
 def _sees_any(part, n_q, n_k):
     """Return whether some score is seen, where no interval says so."""
-    if all(one.bounds(Place(n_q, n_k), np.array([n_k - n_q])) is not None for one in _parts(part)):
+    if all(one.bounds(Place(n_q, n_k), np.array([n_k - n_q])) is not None for one in part.conjuncts()):
         return True
     tiles = part.on(n_q, n_k)
     blocks = (slice(start, min(start + ASKED, n_q)) for start in range(0, n_q, ASKED))

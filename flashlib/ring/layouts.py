@@ -5,11 +5,11 @@
     zigzag      of 2 P pieces the r-th from the front and the r-th from the back: [0 1 6 7] [2 3 4 5]
 
 Under a causal mask the last rank of a contiguous layout has nearly all the work of a hop, and the first has none
-after its own; the others give every rank about the same. N need not be a multiple of anything: pieces differ by
-one token, and ranks by two at most. Rows of Q and keys are cut each by their own number.
+after hop 0; the other layouts give every rank about the same. N need not be a multiple of anything: pieces differ
+by one token, and ranks by two at most. Rows of Q and keys are cut separately, each by their own number.
 
-Source: Brandon and others, Striped Attention (2023); zigzag as in zhuzilin's ring-flash-attention (2024), and as
-the pieces of Llama 3's context parallelism: Llama Team, The Llama 3 Herd of Models (2024), section 3.3.2.
+Source: Brandon and others, Striped Attention (2023); zigzag as in zhuzilin's ring-flash-attention (2024) and in
+Llama 3's context parallelism: Llama Team, The Llama 3 Herd of Models (2024), section 3.3.2.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from flashlib.inputs import check_counts
-from flashlib.masks import parts as items
+from flashlib.masks import runs as items
 
 
 def runs(N: int, P: int, r: int, layout: str) -> items.Runs:
-    """Return the tokens of rank r, of N on P ranks, as ranges that rise; none is empty.
+    """Return which of N tokens rank r of P holds, as ascending ranges, none of them empty.
 
     layout: "contiguous", "striped" or "zigzag". Raises TypeError or ValueError for anything else.
     """
@@ -33,20 +33,20 @@ def runs(N: int, P: int, r: int, layout: str) -> items.Runs:
 
 
 def positions(N: int, P: int, r: int, layout: str) -> np.ndarray:
-    """Return the positions of the tokens of rank r, whole numbers in the order in which it holds them."""
+    """Return the positions of the tokens of rank r, in the order in which it holds them."""
     return items.positions(runs(N, P, r, layout))
 
 
 def split(X: np.ndarray, P: int, layout: str, axis: int = 0) -> list[np.ndarray]:
-    """Return what each of P ranks holds of X, whose axis is the sequence, as copies."""
+    """Return what each of P ranks holds of X, as copies. axis: that of the sequence."""
     check_cut(P, layout)
     return [np.take(X, positions(X.shape[axis], P, r, layout), axis) for r in range(P)]
 
 
 def join(parts: Sequence[np.ndarray], layout: str, axis: int = 0) -> np.ndarray:
-    """Return the sequence of which `split` made the parts, one of each rank in order.
+    """Return the sequence that `split` cut into these parts, one for each rank in order.
 
-    Raises ValueError if no sequence has such parts.
+    Raises ValueError if `split` cannot have made such parts.
     """
     P, N = len(parts), sum(X.shape[axis] for X in parts)
     check_cut(P, layout)
@@ -60,7 +60,7 @@ def join(parts: Sequence[np.ndarray], layout: str, axis: int = 0) -> np.ndarray:
 
 
 def check_cut(P: int, layout: str) -> None:
-    """Raise TypeError or ValueError unless a sequence can be cut over so many ranks in this way."""
+    """Raise TypeError or ValueError for an invalid number of ranks or an unknown layout."""
     check_counts(at_least=1, ranks=P)
     if not isinstance(layout, str) or layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}; accepted are {', '.join(map(repr, LAYOUTS))}")
@@ -82,7 +82,7 @@ LAYOUTS: dict[str, Callable] = {"contiguous": _contiguous, "striped": _striped, 
 
 
 def _joined(pieces):
-    """Return the pieces without empty ones; two that touch are one."""
+    """Return the pieces that are not empty, two that touch joined into one."""
     found: list[range] = []
     for piece in pieces:
         if found and piece and found[-1].stop == piece.start and found[-1].step == piece.step == 1:

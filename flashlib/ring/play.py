@@ -1,7 +1,7 @@
-"""Ranks played in one process: who goes next is a choice, and nothing that they compute may depend on it.
+"""Ranks run in one process, in any order: nothing that they compute may depend on it.
 
-`Play` has the generators of all ranks, and the copies between them. At each moment there are choices: a rank that
-can go on, or a copy that can be done. `timed` picks by the time that tiles and copies take, `shuffled` at random.
+`RingPlay` holds the generators of all ranks, and the copies between them. At each moment there are choices: a rank
+that can go on, or a copy that can be done. `timed` chooses by the times of tiles and copies, `shuffled` at random.
 """
 
 import random
@@ -13,14 +13,14 @@ import numpy as np
 
 from flashlib.language.phrases import and_list
 from flashlib.ring import commands as c
-from flashlib.ring.commands import Block, Fault, Kind
+from flashlib.ring.commands import Block, FaultKind, RingFault
 
 Ranks = Sequence[Generator]
-MOST = 100_000  # commands of a rank
+MOST = 100_000  # commands that a rank may yield
 
 
 class Times(NamedTuple):
-    """How long things take, in any unit: a tile of S, a byte between two ranks, and each copy besides."""
+    """How long things take, in any unit: a tile of S, a byte between two ranks, and the start of each copy."""
 
     tile: float = 1.0
     byte: float = 0.001
@@ -34,9 +34,9 @@ class Event(NamedTuple):
     """Something that happened to a rank, from start to stop.
 
     kind: "send" or "receive" (it asked for a copy), "copy" (the copy itself; rank: the sender), "wait", "compute"
-    or "end". other: the rank at the other end. block: what is copied, or computed with. hop: how many ranks from
-    its own the block is then. n_bytes: of a copy. tiles, state: of Compute, a State of (H, n) rows or dQ. copies:
-    how many a Wait waited for.
+    or "end". other: the rank at the other end. block: what is copied, or computed with. hop: how many ranks away
+    from home the block then is. n_bytes: of a copy. tiles, state: of a Compute; state is a State of (H, n) rows,
+    or dQ. copies: how many a Wait waited for.
     """
 
     kind: str
@@ -53,28 +53,28 @@ class Event(NamedTuple):
     copies: int = 0
 
 
-class Asked:
-    """One side of a copy, as a rank asked for it. arrays, block: what a sender had. stop: when it was done."""
+class CopyRequest:
+    """One side of a copy, as a rank asked for it. arrays, block: what a sender sends. stop: when it is done."""
 
     def __init__(self, rank, buffer, at, arrays=(), block=None):
         self.rank, self.buffer, self.at, self.arrays, self.block = rank, buffer, at, arrays, block
         self.stop: float | None = None
 
 
-class Copy(NamedTuple):
+class RankCopy(NamedTuple):
     """A copy that both sides have asked for."""
 
-    out: Asked
-    into: Asked
+    out: CopyRequest
+    into: CopyRequest
     start: float
     stop: float
     n_bytes: int
 
 
-class Play:
-    """Ranks on their way. events: what happened; told: the commands of each rank; results: what each returned.
+class RingPlay:
+    """Ranks being run. events: what happened; commands: those of each rank; results: what each returned.
 
-    finite: whether all inputs are: then a NaN in what a rank computed is what it read of a buffer being filled.
+    finite: whether all inputs are; then a NaN in a result was read from a buffer that was being filled.
     """
 
     def __init__(self, ranks: Ranks, times: Times = TIMES, *, finite: bool = False):
@@ -82,12 +82,12 @@ class Play:
         P = len(self.ranks)
         self.now: list[c.Command | None] = [None] * P
         self.results: list[Any] = [None] * P
-        self.told: list[list[c.Command]] = [[] for _ in range(P)]
+        self.commands: list[list[c.Command]] = [[] for _ in range(P)]
         self.clock, self.out_free, self.in_free = [0.0] * P, [0.0] * P, [0.0] * P
-        self.open: list[list[Asked]] = [[] for _ in range(P)]  # of each rank, until it has waited
-        self.sends: dict[tuple, deque] = {}  # (from, to): asked for by the sender alone
+        self.open: list[list[CopyRequest]] = [[] for _ in range(P)]  # of each rank, until it has waited for them
+        self.sends: dict[tuple, deque] = {}  # {(from, to): those that only the sender has asked for}
         self.receives: dict[tuple, deque] = {}
-        self.copies: list[Copy] = []
+        self.copies: list[RankCopy] = []
         self.events: list[Event] = []
 
     @property
@@ -95,15 +95,16 @@ class Play:
         return len(self.ranks)
 
     def begin(self) -> None:
-        """Let every rank run to its first command."""
+        """Run every rank to its first command."""
         for r in range(self.P):
             self._advance(r)
 
     # What could happen ---------------------------------------------------------------------------------------
 
-    def choices(self) -> list[int | Copy]:
-        """Return the ranks that can go on, and the copies that can be done: of two ranks the oldest first."""
-        found: list[int | Copy] = [r for r, now in enumerate(self.now) if now is not None and self._may(r, now)]
+    def choices(self) -> list[int | RankCopy]:
+        """Return the ranks that can go on, and the copies that can be done: between two ranks only the oldest."""
+        ready = [r for r, now in enumerate(self.now) if now is not None and self._may(r, now)]
+        found: list[int | RankCopy] = [*ready]
         pairs = set()
         for copy in self.copies:
             pair = copy.out.rank, copy.into.rank
@@ -111,9 +112,9 @@ class Play:
             pairs.add(pair)
         return found
 
-    def time_of(self, choice: int | Copy) -> float:
+    def time_of(self, choice: int | RankCopy) -> float:
         """Return when a choice would happen."""
-        if isinstance(choice, Copy):
+        if isinstance(choice, RankCopy):
             return choice.stop
         now = self.now[choice]
         return self._until(choice, now) if isinstance(now, c.Wait) else self.clock[choice]
@@ -122,7 +123,7 @@ class Play:
         return not isinstance(command, c.Wait) or all(one.stop is not None for one in self._of(r, command))
 
     def _of(self, r, wait):
-        """Return the copies that a Wait is for."""
+        """Return the copies that a Wait waits for."""
         return [one for one in self.open[r] if wait.buffer in (None, one.buffer)]
 
     def _until(self, r, wait):
@@ -130,9 +131,9 @@ class Play:
 
     # What happens --------------------------------------------------------------------------------------------
 
-    def take(self, choice: int | Copy) -> None:
-        """Let a rank go on to its next command, or a copy be done; raise Fault for what must never be."""
-        if isinstance(choice, Copy):
+    def take(self, choice: int | RankCopy) -> None:
+        """Run a rank to its next command, or finish a copy; raise RingFault for a fault."""
+        if isinstance(choice, RankCopy):
             self._done(choice)
             return
         command = self.now[choice]
@@ -140,7 +141,7 @@ class Play:
         self._advance(choice)
 
     def _advance(self, r):
-        """Let a rank's own Python run to its next command."""
+        """Run a rank's own Python to its next command."""
         try:
             command = next(self.ranks[r])
         except StopIteration as stop:
@@ -151,21 +152,21 @@ class Play:
             if "read-only" not in str(error):
                 raise
             said = f"rank {r} changes arrays of a buffer in their place: put others into it, once it is not sent"
-            raise Fault(Kind.OVERWRITTEN, r, said) from error
+            raise RingFault(FaultKind.OVERWRITTEN, r, said) from error
         c.check(command, r, self.P)
-        if len(self.told[r]) >= MOST:
+        if len(self.commands[r]) >= MOST:
             raise ValueError(f"rank {r} yields more than {MOST} commands; does its loop end?")
         self.now[r] = command
-        self.told[r].append(command)
+        self.commands[r].append(command)
 
     def _send(self, r, command):
         buffer, to = command.buffer, int(command.to)
         try:
             arrays = buffer.arrays
-        except Fault as fault:
-            raise Fault(fault.kind, r, f"rank {r} sends to {to}: {fault.said}") from None
+        except RingFault as fault:
+            raise RingFault(fault.kind, r, f"rank {r} sends to {to}: {fault.said}") from None
         buffer.sending += 1
-        self._ask(r, "send", to, Asked(r, buffer, self.clock[r], arrays, buffer.block))
+        self._ask(r, "send", to, CopyRequest(r, buffer, self.clock[r], arrays, buffer.block))
 
     def _receive(self, r, command):
         buffer, source = command.buffer, int(command.source)
@@ -174,18 +175,18 @@ class Play:
                 f"rank {r} receives from {source} into {buffer}, from which it still sends {buffer.block}: "
                 "wait for it first"
             )
-            raise Fault(Kind.OVERWRITTEN, r, said)
+            raise RingFault(FaultKind.OVERWRITTEN, r, said)
         if buffer.receiving:
             said = (
                 f"rank {r} receives from {source} into {buffer}, into which it still receives: wait for it first"
             )
-            raise Fault(Kind.OVERWRITTEN, r, said)
+            raise RingFault(FaultKind.OVERWRITTEN, r, said)
         buffer.receiving = 1
         buffer.spoil()
-        self._ask(r, "receive", source, Asked(r, buffer, self.clock[r]))
+        self._ask(r, "receive", source, CopyRequest(r, buffer, self.clock[r]))
 
     def _ask(self, r, kind, other, asked):
-        """Take note of one side of a copy; begin it if the other side has asked too."""
+        """Record one side of a copy; begin the copy if the other side has asked too."""
         self.open[r].append(asked)
         self.events.append(Event(kind, r, asked.at, asked.at, other, asked.buffer.name, asked.block))
         pair = (r, other) if kind == "send" else (other, r)
@@ -199,7 +200,7 @@ class Play:
         start = max(out.at, into.at, self.out_free[sender], self.in_free[receiver])
         stop = start + self.times.copy + n_bytes * self.times.byte
         self.out_free[sender] = self.in_free[receiver] = stop
-        self.copies.append(Copy(out, into, start, stop, n_bytes))
+        self.copies.append(RankCopy(out, into, start, stop, n_bytes))
 
     def _done(self, copy):
         self.copies.remove(copy)
@@ -228,7 +229,7 @@ class Play:
         receiving = [one.buffer for one in self.open[r] if not one.arrays]
         if self.finite and receiving and _has_nan(command.state):
             said = f"rank {r} computes with arrays of {receiving[0]} while another block is received into it"
-            raise Fault(Kind.OVERWRITTEN, r, said)
+            raise RingFault(FaultKind.OVERWRITTEN, r, said)
         block, hop = Block("KV", source), (r - source) % self.P
         done = {"block": block, "hop": hop, "tiles": int(command.tiles), "state": command.state}
         self.events.append(Event("compute", r, start, self.clock[r], **done))
@@ -236,42 +237,44 @@ class Play:
     # The end -------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Take note that nothing can happen any more; raise Fault unless all is as it should be."""
+        """Raise a RingFault if anything is left undone now that nothing more can happen."""
         stuck = [r for r, now in enumerate(self.now) if now is not None]
         for r in stuck:
             for one, kind, other in self._waits_for(r):
                 if self.now[other] is None:
-                    raise Fault(*_alone(r, one, kind, other))
+                    raise RingFault(*_alone(r, one, kind, other))
         if stuck:
             said = "; ".join(f"rank {r} waits {_for(self._waits_for(r))}" for r in stuck)
             waits = [(r, other) for r in stuck for _, _, other in self._waits_for(r)]
-            raise Fault(Kind.DEADLOCK, None, f"nobody can go on: {said}", waits)
+            raise RingFault(FaultKind.DEADLOCK, None, f"nobody can go on: {said}", waits)
         for r in range(self.P):
             for one, kind, other in self._unmatched(r):
-                raise Fault(*_alone(r, one, kind, other))
+                raise RingFault(*_alone(r, one, kind, other))
             for one in self.open[r]:
                 said = f"rank {r} ends, and never waited for what it receives into {one.buffer}"
                 if one.arrays:
                     said = f"rank {r} ends, and never waited for the copy of {one.block} from {one.buffer}"
-                raise Fault(Kind.LEFT_BEHIND, r, said)
+                raise RingFault(FaultKind.LEFT_BEHIND, r, said)
 
     def _unmatched(self, r):
-        """Return what a rank has asked for and the other side has not: (Asked, "send" or "receive", the other)."""
+        """Return (CopyRequest, "send" or "receive", other rank) where only this rank has asked for the copy."""
         found = [(one, "send", to) for (own, to), asked in self.sends.items() if own == r for one in asked]
         return found + [
             (one, "receive", of) for (of, own), asked in self.receives.items() if own == r for one in asked
         ]
 
     def _waits_for(self, r):
-        """Return those of `_unmatched` that a rank waits for."""
+        """Return the entries of `_unmatched` that a rank waits for."""
         waited = self._of(r, self.now[r])
         return [asked for asked in self._unmatched(r) if asked[0] in waited]
 
 
 def _alone(r, one, kind, other):
     if kind == "send":
-        return Kind.UNTAKEN, r, f"rank {r} sends {one.block or 'a block'} to rank {other}, which never receives it"
-    return Kind.NEVER_SENT, r, f"rank {r} receives from rank {other} into {one.buffer}, and nothing is sent to it"
+        said = f"rank {r} sends {one.block or 'a block'} to rank {other}, which never receives it"
+        return FaultKind.UNTAKEN, r, said
+    said = f"rank {r} receives from rank {other} into {one.buffer}, and nothing is sent to it"
+    return FaultKind.NEVER_SENT, r, said
 
 
 def _for(unmatched):
@@ -286,20 +289,20 @@ def _has_nan(state):
     return any(np.isnan(X).any() for X in arrays if X.dtype.kind == "f")
 
 
-DO = {c.Send: Play._send, c.Receive: Play._receive, c.Wait: Play._wait, c.Compute: Play._compute}
+DO = {c.Send: RingPlay._send, c.Receive: RingPlay._receive, c.Wait: RingPlay._wait, c.Compute: RingPlay._compute}
 
 
-def timed(play: Play) -> Play:
-    """Play ranks to their end, in the order in which things happen if they take so long; raise Fault."""
+def timed(play: RingPlay) -> RingPlay:
+    """Run ranks to their end, in the order that their Times give; raise RingFault."""
 
-    def when(choice):  # of two ranks at the same time, the one that has said less: they go on side by side
-        return play.time_of(choice), 0 if isinstance(choice, Copy) else len(play.told[choice])
+    def when(choice):  # at equal times, the rank with fewer commands first: so ranks advance side by side
+        return play.time_of(choice), 0 if isinstance(choice, RankCopy) else len(play.commands[choice])
 
     return _to_the_end(play, lambda choices: min(choices, key=when))
 
 
-def shuffled(play: Play, seed: int) -> Play:
-    """Play ranks to their end, in an order at random; raise Fault. Some orders let one rank or copy lag behind."""
+def shuffled(play: RingPlay, seed: int) -> RingPlay:
+    """Run ranks to their end in a random order; raise RingFault. Some orders let a rank or copy lag behind."""
     numbers = random.Random(seed)
     late = numbers.random() < 0.5
 
@@ -311,7 +314,7 @@ def shuffled(play: Play, seed: int) -> Play:
     return _to_the_end(play, pick)
 
 
-def _to_the_end(play: Play, pick: Callable) -> Play:
+def _to_the_end(play: RingPlay, pick: Callable) -> RingPlay:
     play.begin()
     while choices := play.choices():
         play.take(pick(choices))

@@ -1,11 +1,10 @@
-"""The programs of a rank, a generator each: what it sends, receives and computes, in which order.
+"""What a rank sends, receives and computes, and in which order: each program is a generator.
 
-ring        K and V go round, a rank at a time; the next copy is under way while the tiles of this hop are computed
+ring        K and V go round, one rank at a time; the next copy runs while the tiles of this hop are computed
 all_gather  every rank sends its K and V to all others, then computes
 
-A rank's rows merge hop by hop, the own keys first, then those of the rank before, and so on. So both give the same
-bits. In the backward pass the gradients of K and V go round behind K and V, each rank adds its share, and the last
-one sends them home.
+Both merge a rank's own keys first, then those of the previous rank, and so on, so both give the same bits. In the
+backward pass dK and dV go round behind K and V; each rank adds its share, and the last one sends them home.
 
 Source: Liu and others, Ring Attention with Blockwise Transformers (2023); all-gather as in Llama Team, The Llama 3
 Herd of Models (2024), section 3.3.2.
@@ -24,7 +23,7 @@ Backward = Generator[Command, None, Grads]
 
 
 def ring(me: Rank) -> Forward:
-    """A rank of a ring: two buffers beside its own K and V, one that is read and one that is filled."""
+    """A rank of a ring, with two buffers besides its own K and V: one is read while the other is filled."""
     here, spare, state = me.own, [me.buffer("kv[0]"), me.buffer("kv[1]")], me.nothing()
     for hop in range(me.P):
         coming = spare[hop % 2]
@@ -43,7 +42,7 @@ def ring(me: Rank) -> Forward:
 
 
 def ring_backward(me: Rank) -> Backward:
-    """A rank of a ring, backward: dK and dV follow K and V, one copy behind, and come home from the last rank."""
+    """A rank of a ring, backward: dK and dV follow K and V one copy behind, and the last rank sends them home."""
     here, spare, delta = me.own, [me.buffer("kv[0]"), me.buffer("kv[1]")], me.delta()
     into, out, home = me.buffer("dkv in"), me.buffer("dkv out"), me.buffer("dkv home")
     dQ, own = np.zeros(me.Q.shape, me.lse.dtype), None
@@ -67,14 +66,14 @@ def ring_backward(me: Rank) -> Backward:
         yield Wait(here)
         yield Wait(coming)
         here = coming
-    if me.lasts == me.P - 1 > 0:  # from the rank before, after all else that it sends
+    if me.lasts == me.P - 1 > 0:  # from the previous rank, after all else that it sends
         yield Receive(me.previous, home)
     yield Wait()
     return _grads(me, dQ, own or home.arrays)
 
 
 def _pass_on(me, hop, share, into, out):
-    """Add this rank's share to dK and dV that came along, and send them on, or home; return what stays."""
+    """Add this rank's share to the dK and dV that arrived, and send them on or home; return what stays here."""
     source = me.source(hop)
     if hop:
         yield Wait(into)
@@ -88,7 +87,7 @@ def _pass_on(me, hop, share, into, out):
 
 
 def all_gather(me: Rank) -> Forward:
-    """A rank that first gets all K and V: no copy under any tile, and memory for all of them."""
+    """A rank that first gets all K and V: no copy overlaps with tiles, and all of them take memory."""
     held, state = (yield from _gathered(me)), me.nothing()
     for hop in range(me.P):
         source = me.source(hop)
@@ -99,31 +98,8 @@ def all_gather(me: Rank) -> Forward:
     return me.finish(state)
 
 
-def all_gather_backward(me: Rank) -> Backward:
-    """A rank that gets all K and V again, and sends each rank the share of its gradients: a reduce-scatter."""
-    held, delta = (yield from _gathered(me)), me.delta()
-    dQ, shares = np.zeros(me.Q.shape, me.lse.dtype), []
-    for hop in range(me.P):
-        source = me.source(hop)
-        K, V = held[source].arrays
-        new, n_tiles = me.gradients(source, K, V, delta)
-        dQ = dQ + new.dQ
-        if n_tiles:
-            yield Compute(source, n_tiles, dQ)
-        if hop:
-            shares.append(me.buffer(f"dkv in[{(me.r + hop) % me.P}]"))
-            yield Send(source, me.buffer(f"dkv out[{source}]", new[1:], Block("dKV", source)))
-            yield Receive((me.r + hop) % me.P, shares[-1])
-        else:
-            own = new[1:]
-    yield Wait()
-    for share in shares:  # in the order in which a ring adds them
-        own = tuple(a + b for a, b in zip(own, share.arrays, strict=True))
-    return _grads(me, dQ, own)
-
-
 def _gathered(me):
-    """Send K and V to all other ranks and receive theirs; return a buffer for each rank."""
+    """Send K and V to all other ranks and receive theirs; return {rank: the buffer with its K and V}."""
     held = {me.r: me.own}
     for hop in range(1, me.P):
         source = me.source(hop)
@@ -135,5 +111,5 @@ def _gathered(me):
 
 
 def _grads(me, dQ, dKV):
-    """Return the gradients in the dtype of the rank: rounded once, at the end."""
+    """Return the gradients in the rank's dtype, rounded once, at the end."""
     return Grads(*(X.astype(me.dtype) for X in (dQ, *dKV)))

@@ -1,4 +1,4 @@
-"""What a rank knows: its number, its part of Q, K and V, and what it computes with the keys of the others."""
+"""A rank: its number, its part of Q, K and V, and what it computes with the keys of other ranks."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ from flashlib.types import Attention, Grads
 
 
 class Rank:
-    """One of P ranks, numbered r. Q, K, V: (H, n, d), its own rows and keys; O, lse, dO: in the backward pass.
+    """One of P ranks, numbered r. Q, K, V: (H, n, d), its own rows and keys; O, lse, dO: for the backward pass.
 
-    kv_heads: the head of K and V of each head of Q. buffers: all that it made, `own` the first, with K and V.
-    dtype: of what it returns. given_delta: see `delta`.
+    kv_heads: the head of K and V that each head of Q reads. buffers: all that it has made; the first, `own`, holds
+    K and V. dtype: of its results. given_delta: see `delta`.
     """
 
     given_delta: np.ndarray | None = None
@@ -40,33 +40,33 @@ class Rank:
 
     @property
     def next(self) -> int:
-        """The rank after this one, round the ring."""
+        """The next rank of the ring."""
         return (self.r + 1) % self.P
 
     @property
     def previous(self) -> int:
-        """The rank before this one, round the ring."""
+        """The previous rank of the ring."""
         return (self.r - 1) % self.P
 
     @property
     def lasts(self) -> int:
-        """How many hops the keys of this rank are needed for, beyond its own."""
+        """The last hop at which this rank's keys are used."""
         return self.plan.last[self.r]
 
     def source(self, hop: int) -> int:
-        """Return whose keys are here after so many hops."""
+        """Return whose keys are here at this hop."""
         return (self.r - hop) % self.P
 
     def comes(self, hop: int) -> bool:
-        """Return whether keys come here with this hop: they travel no further than they are needed."""
+        """Return whether keys arrive for this hop: they travel no further than they are needed."""
         return 0 < hop <= self.plan.last[self.source(hop)]
 
     def goes(self, hop: int) -> bool:
-        """Return whether the keys that are here in this hop are needed at the next rank, or beyond."""
+        """Return whether the keys that are here at this hop are needed by the next rank or a later one."""
         return hop < self.plan.last[self.source(hop)]
 
     def sees(self, source: int) -> bool:
-        """Return whether rows of this rank see keys of rank `source`; a hop that sees nothing is skipped."""
+        """Return whether this rank's rows see keys of rank `source`; otherwise the hop is skipped."""
         return self.plan.hops[self.r][source] is not None
 
     def buffer(self, name: str, arrays: tuple = (), block: Block | None = None) -> Buffer:
@@ -79,7 +79,7 @@ class Rank:
         return tiles.nothing(self.Q, self.V.shape[-1])
 
     def partial(self, source: int, K: np.ndarray, V: np.ndarray) -> tuple[State, int]:
-        """Return the State of this rank's rows by the keys of `source` alone, and how many tiles it took."""
+        """Return the State of this rank's rows over the keys of `source` alone, and the number of tiles."""
         hop = self.plan.hops[self.r][source]
         if hop is None:
             return self.nothing(), 0
@@ -87,7 +87,7 @@ class Rank:
         return tiles.partial(hop, self.Q, K, V, self.kv_heads, **options)
 
     def merged(self, state: State, other: State) -> State:
-        """Return the State of two sets of keys: chapter 03's monoid."""
+        """Return the State over both sets of keys: chapter 03's monoid."""
         return merge(state, other)
 
     def finish(self, state: State) -> Attention:
@@ -95,13 +95,13 @@ class Rank:
         return tiles.finish(state, self.dtype)
 
     def delta(self) -> np.ndarray:
-        """Return the row sums of dO * O, (H, n): once, for all hops. What was given is taken instead."""
+        """Return the row sums of dO * O, (H, n), the same for all hops, or `given_delta` if it is set."""
         if self.given_delta is not None:
             return self.given_delta
         return (self.dO.astype(self.lse.dtype) * self.O.astype(self.lse.dtype)).sum(axis=-1)
 
     def gradients(self, source: int, K: np.ndarray, V: np.ndarray, delta: np.ndarray) -> tuple[Grads, int]:
-        """Return what the keys of `source` add to dQ here, and this rank's rows to their dK and dV; tiles."""
+        """Return what this rank's rows and the keys of `source` add to dQ, dK and dV, and the number of tiles."""
         hop = self.plan.hops[self.r][source]
         if hop is None:
             return Grads(*(np.zeros(X.shape, self.lse.dtype) for X in (self.Q, K, V))), 0

@@ -1,4 +1,4 @@
-"""A ring run in one process: ranks made from whole tensors, played, and their parts joined again."""
+"""A ring in one process: whole tensors are cut over ranks, the ranks run, and their results are joined."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,28 +13,28 @@ from flashlib.inputs import (
     check_shapes,
     resolve_scale,
 )
-from flashlib.masks import parts as items
-from flashlib.ring import heads as in_groups
-from flashlib.ring import layouts, programs
-from flashlib.ring.commands import Fault
-from flashlib.ring.heads import Member, check_group, runs
+from flashlib.masks import runs as items
+from flashlib.ring import layouts, programs, ulysses
+from flashlib.ring.commands import RingFault
+from flashlib.ring.head_groups import check_group, runs
 from flashlib.ring.hops import Plan, plan
-from flashlib.ring.play import TIMES, Event, Play, Times, shuffled, timed
+from flashlib.ring.play import TIMES, Event, RingPlay, Times, shuffled, timed
 from flashlib.ring.rank import Rank
-from flashlib.ring.schedules import Report, tried
+from flashlib.ring.schedules import RingReport, check_orders
+from flashlib.ring.ulysses import Member
 from flashlib.types import Attention, Grads
 
 
-class Run(NamedTuple):
-    """What was played. result: of the whole, None after a fault; fault: what went wrong.
+class RingRun(NamedTuple):
+    """A run of all ranks. result: of the whole sequence, None after a fault; fault: what went wrong, or None.
 
-    events: in the order in which they end, or in that of a seed. ranks: the Ranks, with their buffers; plan: who
-    holds what and sees whom.
+    events: in the order in which they end, or that of the seed. ranks: the Ranks, with their buffers; plan: who
+    holds what and sees whose keys.
     """
 
     events: list[Event]
     result: Attention | Grads | None
-    fault: Fault | None
+    fault: RingFault | None
     ranks: list[Rank]
     plan: Plan
 
@@ -70,8 +70,8 @@ def attention(
 ) -> Attention:
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, computed by `ranks` ranks of a ring.
 
-    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64, N_q and N_k of any size. O:
-    (N_q, d_v), the dtype of Q; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as is what hops leave for each other.
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64, N_q and N_k of any size.
+    O: (N_q, d_v), the dtype of Q; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as all that hops pass on.
     layout: "contiguous", "striped" or "zigzag", see `layouts`. causal, mask, scale, B_r, B_c: as in `tiled.steps`.
     Raises TypeError or ValueError, before any work, for arguments other than these.
     Source: Liu and others, Ring Attention with Blockwise Transformers for Near-Infinite Context (2023).
@@ -98,8 +98,8 @@ def backward(
 ) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V, computed by `ranks` ranks of a ring.
 
-    O, lse: what `attention` returned, of all rows. dK and dV travel behind K and V, in fp32 (fp64), and come home.
-    The other arguments and what is raised: see `attention`.
+    O, lse: what `attention` returned for all rows. dK and dV follow K and V, in fp32 (fp64), and come home. For
+    the other arguments and for errors, see `attention`.
     """
     options = {"causal": causal, "mask": mask, "scale": scale, "B_r": B_r, "B_c": B_c}
     after = O, lse, dO
@@ -123,26 +123,26 @@ def events(
     times: Times = TIMES,
     heads: int = 1,
     seed: int | None = None,
-) -> Run:
-    """Return the Run of a ring: every event, and the result or the Fault that ended it.
+) -> RingRun:
+    """Return the RingRun of a ring: every event, and the result or the RingFault that ended it.
 
     Q, K, V: of one head, (N, d), or of several: (H, N_q, d), (H_k, N_k, d), (H_k, N_k, d_v), H a multiple of H_k.
     after: (O, lse, dO) for the backward pass. program: what each rank does, a function of a Rank that returns a
-    generator of commands, whose last value is the rank's Attention or Grads; None: `programs.ring` or, with
-    `after`, `programs.ring_backward`. heads: how many ranks share the heads of a group, a divisor of ranks, see
-    `heads`; with `ranks` of them it is Ulysses. times: how long a tile and a copy take. seed: of an order at
-    random; None: the order that the times give. The other arguments and what is raised: see `attention`.
+    generator of commands, whose last value is the rank's Attention or Grads; by default `programs.ring` or, with
+    `after`, `programs.ring_backward`. heads: how many ranks form a group that shares heads, a divisor of ranks,
+    see `head_groups`; if it equals ranks, this is Ulysses. times: how long a tile and a copy take. seed: of a
+    random order; None for the order that the times give. For the other arguments and for errors, see `attention`.
     """
     make = _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads)
     made, found, generators = make()
-    play = Play(generators, times, finite=all(np.isfinite(X).all() for X in (Q, K, V)))
+    play = RingPlay(generators, times, finite=all(np.isfinite(X).all() for X in (Q, K, V)))
     try:
         timed(play) if seed is None else shuffled(play, seed)
-    except Fault as fault:
-        return Run(_in_order(play, seed), None, fault, made, found)
+    except RingFault as fault:
+        return RingRun(_in_order(play, seed), None, fault, made, found)
     result = _joined(play.results, found.N_q, found.N_k, layout, heads)
     result = type(result)(*(X[0] for X in result)) if Q.ndim == 2 else result
-    return Run(_in_order(play, seed), result, None, made, found)
+    return RingRun(_in_order(play, seed), result, None, made, found)
 
 
 def check(
@@ -162,17 +162,17 @@ def check(
     heads: int = 1,
     most: int = 20_000,
     orders: int = 20,
-) -> Report:
-    """Return whether ranks are right in every order of events: what `schedules.tried` reports.
+) -> RingReport:
+    """Return whether ranks are right in every order of events: what `schedules.check_orders` reports.
 
-    most: states, beyond which only `orders` orders at random are tried. The other arguments: see `events`.
+    most: the number of states beyond which only `orders` random orders are tried. Other arguments: see `events`.
     """
     make = _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads)
-    return tried(lambda: make()[2], most=most, orders=orders)
+    return check_orders(lambda: make()[2], most=most, orders=orders)
 
 
 def _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads):
-    """Check all arguments, and return what makes fresh Ranks, their Plan, and their generators."""
+    """Check all arguments, and return a function that makes fresh Ranks, their Plan, and their generators."""
     layouts.check_cut(ranks, layout)
     _check(Q, K, V, causal, mask, B_r, B_c, after)
     resolve_scale(scale, Q.shape[-1])
@@ -194,12 +194,12 @@ def _in_order(play, seed):
 
 def _program(is_backward, heads):
     if heads > 1:
-        return in_groups.backward if is_backward else in_groups.forward
+        return ulysses.backward if is_backward else ulysses.forward
     return programs.ring_backward if is_backward else programs.ring
 
 
 def _ranks(Q, K, V, ranks, found, scale, B_r, B_c, after, size):
-    """Return the Ranks, or Members, of arrays (H, N, d) and their Plan."""
+    """Return the Ranks, or Members, that share arrays (H, N, d)."""
     cut = [_cut(X, ranks, found.layout, size) for X in (Q, K, V, *(after or ()))]
     options = {"scale": resolve_scale(scale, Q.shape[-1]), "B_r": B_r, "B_c": B_c}
     group, made = len(Q) // max(len(K), 1), []
@@ -221,7 +221,7 @@ def _check(Q, K, V, causal, mask, B_r, B_c, after):
         check_shapes(Q[None], K[None], V[None], axes="(1, H, N, d)", grouped=True, values=True)
     else:
         check_shapes(Q, K, V, axes="(N, d)", values=True)
-    masks.combined(mask, causal).on(Q.shape[-2], K.shape[-2])  # raises if it does not fit a head of these sizes
+    masks.combined(mask, causal).on(Q.shape[-2], K.shape[-2])  # raises if the mask does not fit these sizes
     if after is not None:
         O, lse, dO = after
         check_floating(Q=Q, O=O, dO=dO)

@@ -1,8 +1,8 @@
-"""Whether ranks are right in every order of what may happen: all of them for small programs, some at random too.
+"""Checks that ranks are right in every order of events: all orders of small programs, and some random ones.
 
 What a rank may touch depends only on what it has waited for itself, and messages between two ranks keep their
-order. So one choice never takes away another: if some order goes wrong, each does, and in the same way. `tried`
-does not rely on it.
+order. So no choice rules out another: if one order goes wrong, all do, in the same way. `check_orders` does not
+rely on that.
 """
 
 from collections import deque
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from flashlib.inputs import check_counts
 from flashlib.ring import commands as c
-from flashlib.ring.commands import Fault, Kind
-from flashlib.ring.play import Play, Ranks, shuffled, timed
+from flashlib.ring.commands import FaultKind, RingFault
+from flashlib.ring.play import Ranks, RingPlay, shuffled, timed
 
 
-class Report(NamedTuple):
-    """What `tried` found. fault: a Fault or None; states: of all orders, else 0; orders: how many were played."""
+class RingReport(NamedTuple):
+    """What `check_orders` found. fault: or None. states: those of all orders, or 0; orders: how many were run."""
 
-    fault: Fault | None
+    fault: RingFault | None
     states: int
     orders: int
 
@@ -28,31 +28,31 @@ class Report(NamedTuple):
         return f"right in every order, {self.states} states" if self.states else f"right in {self.orders} orders"
 
 
-def tried(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, seed: int = 0) -> Report:
-    """Return whether ranks end in every order of what may happen, all states if there are `most` at most.
+def check_orders(make: Callable[[], Ranks], *, most: int = 20_000, orders: int = 20, seed: int = 0) -> RingReport:
+    """Return whether ranks end without a fault in every order of events; every state is tried if at most `most`.
 
-    make: a function that returns fresh generators, one for each rank. `orders` orders at random are played too,
-    and what the ranks yield must be the same in each.
+    make: returns fresh generators, one for each rank. `orders` random orders are run too, and the ranks must yield
+    the same commands in each.
     """
     check_counts(most=most, orders=orders)
-    told = None
+    commands = None
     for n in range(orders + 1):
         try:
-            play = timed(Play(make())) if n == 0 else shuffled(Play(make()), seed + n)
-        except Fault as fault:
-            return Report(fault, 0, n + 1)
-        said = [[_outline(command) for command in commands] for commands in play.told]
-        if told is not None and said != told:
-            r = next(r for r in range(play.P) if said[r] != told[r])
+            play = timed(RingPlay(make())) if n == 0 else shuffled(RingPlay(make()), seed + n)
+        except RingFault as fault:
+            return RingReport(fault, 0, n + 1)
+        yielded = [[_outline(command) for command in own] for own in play.commands]
+        if commands is not None and yielded != commands:
+            r = next(r for r in range(play.P) if yielded[r] != commands[r])
             raise ValueError(
                 f"rank {r} yields other commands in another order: it must not depend on who is first"
             )
-        told = said
-    return _in_every_order(told, most, orders + 1)
+        commands = yielded
+    return _in_every_order(commands, most, orders + 1)
 
 
 def _outline(command):
-    """Return a command without its numbers: (kind, the other rank, the buffer's name)."""
+    """Return a command without its data: (kind, the other rank, the buffer's name)."""
     if isinstance(command, c.Compute):
         return "compute", int(command.source), ""
     name = "" if command.buffer is None else command.buffer.name
@@ -60,31 +60,31 @@ def _outline(command):
     return type(command).__name__.lower(), int(other), name
 
 
-def _in_every_order(told, most, orders):
-    """Return the Report of all states: how far each rank is, and how many copies of each pair are done."""
-    sides = [_sides(r, commands) for r, commands in enumerate(told)]
+def _in_every_order(commands, most, orders):
+    """Return the RingReport of all states: how far each rank is, and how many copies of each pair are done."""
+    sides = [_sides(r, own) for r, own in enumerate(commands)]
     pairs = sorted({pair for own in sides for pair, _ in own if pair})
-    first = (0,) * len(told), (0,) * len(pairs)
+    first = (0,) * len(commands), (0,) * len(pairs)
     seen, todo = {first}, deque([first])
     while todo:
         after = _after(*todo.popleft(), sides, pairs)
         if after is None:
-            return Report(Fault(Kind.DEADLOCK, None, "nobody can go on in some order"), 0, orders)
+            return RingReport(RingFault(FaultKind.DEADLOCK, None, "nobody can go on in some order"), 0, orders)
         new = [state for state in after if state not in seen]
         seen.update(new)
         todo.extend(new)
         if len(seen) > most:
-            return Report(None, 0, orders)
-    return Report(None, len(seen), orders)
+            return RingReport(None, 0, orders)
+    return RingReport(None, len(seen), orders)
 
 
 def _sides(r, commands):
-    """Return, for each command, the pair of ranks of the copy that it asks for and what it waits for.
+    """Return, for each command, the pair of ranks whose copy it asks for, or None, and the copies it waits for.
 
-    That is a list of (pair, number of the copy in the order of the pair).
+    The latter is a list of (pair, number of the copy among those of the pair).
     """
     counts: dict[tuple, int] = {}
-    asked: list[tuple] = []  # (pair, number, buffer), until waited for
+    asked: list[tuple] = []  # (pair, number, buffer) of copies not yet waited for
     found = []
     for kind, other, name in commands:
         pair, needs = None, []
@@ -100,7 +100,7 @@ def _sides(r, commands):
 
 
 def _after(at, done, sides, pairs):
-    """Return the states that may follow; None if nobody can go on, and some rank has not ended."""
+    """Return the states that may follow; None if nobody can go on and some rank has not ended."""
     copies = dict(zip(pairs, done, strict=True))
     found = []
     for r, own in enumerate(sides):

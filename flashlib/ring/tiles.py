@@ -1,7 +1,7 @@
-"""What a rank computes in a hop: the tiles of FlashAttention, for its rows and another's keys. NumPy, a head each.
+"""What a rank computes in a hop: FlashAttention's tiles for its rows and another rank's keys, in NumPy, by head.
 
-Arrays are (H, n, d), of the heads and the rows that a rank holds. `kv_heads[h]` is the head of K and V that head h
-of Q takes. All arithmetic is in fp32, in fp64 for fp64 inputs, and so is all that hops leave for each other.
+Arrays are (H, n, d), for the heads and rows that a rank holds. Head h of Q reads head `kv_heads[h]` of K and V.
+All arithmetic is in fp32, or fp64 for fp64 inputs, and so is all that one hop passes to the next.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ def nothing(Q: np.ndarray, d_v: int) -> State:
 
 def finish(state: State, dtype: np.dtype) -> Attention:
     """Return O, in this dtype, and lse of rows that have seen all their keys."""
-    divisor = np.where(state.l == 0, 1, state.l)  # a row that saw no key: O = 0, lse = -inf
+    divisor = np.where(state.l == 0, 1, state.l)  # a row that sees no key: O = 0, lse = -inf
     return Attention((state.O_acc / divisor[..., None]).astype(dtype), state.m + np.log(divisor))
 
 
 def partial(
     hop: Hop, Q: np.ndarray, K: np.ndarray, V: np.ndarray, kv_heads: Sequence[int], **options: float
 ) -> tuple[State, int]:
-    """Return the State of all rows of a rank by the keys of one hop alone, and how many tiles that took.
+    """Return the State of all rows of a rank over the keys of one hop alone, and the number of tiles computed.
 
     options: B_r, B_c and scale, as `tiled.steps` takes them.
     """
@@ -37,7 +37,7 @@ def partial(
     dtype = state.m.dtype
     for h, kv in enumerate(kv_heads):
         q, k, v = (X.astype(dtype) for X in (Q[h, hop.rows], K[kv, hop.keys], V[kv, hop.keys]))
-        m, l, O_acc = (X[h, hop.rows] for X in state)  # views: what is written there is in the state
+        m, l, O_acc = (X[h, hop.rows] for X in state)  # views: writing to them changes the state
         for step in tiled.steps(q, k, v, mask=hop.mask, **options):  # type: ignore[arg-type]
             m[step.rows], l[step.rows], O_acc[step.rows] = step.m, step.l, step.O_acc
             n_tiles += 1
@@ -48,9 +48,9 @@ def gradients(
     hop: Hop, Q: np.ndarray, K: np.ndarray, V: np.ndarray, lse: np.ndarray, dO: np.ndarray, delta: np.ndarray,
     kv_heads: Sequence[int], *, B_r: int, B_c: int, scale: float,
 ) -> tuple[Grads, int]:  # fmt: skip
-    """Return what one hop adds to dQ of a rank's rows and to dK and dV of the keys, and how many tiles that took.
+    """Return what one hop adds to dQ of a rank's rows and to dK and dV of the keys, and the number of tiles.
 
-    lse, delta: (H, n), of the whole rows, over all hops: P of a tile is right at once, and nothing is rescaled.
+    lse, delta: (H, n), of whole rows, over all hops: so P of a tile is final, and nothing is rescaled.
     Source: FlashAttention-2, Algorithm 2.
     """
     grads = Grads(*(np.zeros(X.shape, lse.dtype) for X in (Q, K, V)))
@@ -64,7 +64,7 @@ def gradients(
 
 
 def _add_tiles(mask, own, theirs, sums, B_r, B_c, scale):
-    """Add the gradients of each tile that is computed to dQ, dK and dV; return how many there are."""
+    """Add the gradients of each tile to dQ, dK and dV; return the number of tiles computed."""
     (Q, lse, dO, delta), (K, V), (dQ, dK, dV) = own, theirs, sums
     asked, n_tiles, shift = mask.on(len(Q), len(K)), 0, np.where(lse == -np.inf, 0, lse)
     for rows in tiled.blocks(len(Q), B_r):

@@ -8,7 +8,8 @@ it without asking again. A folder NAME has
 - numbers.py, or files named after what they hold: what is computed, without a word of how it looks;
 - words.py: the sentences that the page shows;
 - figure.py: the picture for viewers where nothing can play;
-- NAME.js, NAME.css and a .js for each part of the page, joined with shared/.
+- NAME.js, NAME.css and a .js for each part of the page, joined with shared/; a look that another widget has too
+  is a rule of shared/alike.css.
 
 FlashPlayer and ComparePlayers play the same recorded steps and share a folder; BackwardPlayer takes its places
 from there. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:

@@ -1,4 +1,4 @@
-"""Benchmarks are tested without a GPU, where a made-up clock gives the times."""
+"""Benchmarks are tested without a GPU, with times from a made-up clock."""
 
 from importlib.util import find_spec
 

@@ -5,7 +5,7 @@ import torch
 
 from flashlib import kernels
 from flashlib.bench import __main__ as bench
-from flashlib.bench.common import harness, peers, problem
+from flashlib.bench.common import harness, peers, problem, sizes
 
 HERE = ("ours", "ours_fused", "eager")  # the others need a GPU
 
@@ -43,7 +43,7 @@ def test_a_wrong_gradient_is_not_timed(measure):
         measure(True, ours=lambda Q, K, V, causal: right(Q, K, V * 1.1, causal))
 
 
-def test_of_the_forward_pass_O_is_verified(measure):
+def test_O_is_verified_in_the_forward_pass(measure):
     flops = 2 * 4 * 80 * 80 * 16
     assert measure(False, gradients=False)["tflops"]["ours"] == round(flops / 1e-3 / 1e9, 1)
     with pytest.raises(AssertionError, match="O of ours at .* is wrong"):
@@ -51,7 +51,7 @@ def test_of_the_forward_pass_O_is_verified(measure):
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_heads_that_share_K_are_verified_by_what_all_of_them_add(measure, wrong):
+def test_heads_that_share_K_are_verified_by_their_sum(measure, wrong):
     """The gradient of the last head of K and V is a sum over the query heads that read it."""
     right = peers.BACKWARD_PEERS["ours"]
 
@@ -66,7 +66,7 @@ def test_heads_that_share_K_are_verified_by_what_all_of_them_add(measure, wrong)
         assert measure(False, H_q=4)["tflops"]["ours"] > 0
 
 
-def test_a_peer_that_cannot_is_none_and_says_why(measure, capsys):
+def test_a_peer_that_cannot_run_is_none_and_says_why(measure, capsys):
     def fail(Q, K, V, causal):
         raise RuntimeError("No available kernel. Aborting execution.\nsecond line")
 
@@ -77,12 +77,12 @@ def test_a_peer_that_cannot_is_none_and_says_why(measure, capsys):
         measure(False, ours=fail)
 
 
-def test_the_table_of_the_readme_has_its_twelve_rows_and_other_sizes_are_beside_it():
-    assert len(bench.SIZES) == 12 and {size.d for size in bench.SIZES} == {64, 128}
-    for size in bench.SIZES + bench.MORE:
-        assert size.B * size.N == bench.TOKENS and size.H_q % size.H_k == 0
-    for size in bench.SIZES:
-        assert size.H_q == size.H_k == bench.WIDTH // size.d
-    by_d = {(size.d, size.H_q // size.H_k, size.causal): size.H_q * size.d for size in bench.MORE}
+def test_the_readmes_table_has_twelve_rows_and_further_sizes_follow():
+    assert len(sizes.SIZES) == 12 and {size.d for size in sizes.SIZES} == {64, 128}
+    for size in sizes.SIZES + sizes.MORE:
+        assert size.B * size.N == sizes.TOKENS and size.H_q % size.H_k == 0
+    for size in sizes.SIZES:
+        assert size.H_q == size.H_k == sizes.WIDTH // size.d
+    by_d = {(size.d, size.H_q // size.H_k, size.causal): size.H_q * size.d for size in sizes.MORE}
     assert set(by_d) == {(d, g, c) for d, g in ((80, 1), (96, 1), (256, 1), (128, 4)) for c in (False, True)}
-    assert all(abs(width - bench.WIDTH) < d for (d, group, _), width in by_d.items() if group == 1)
+    assert all(abs(width - sizes.WIDTH) < d for (d, group, _), width in by_d.items() if group == 1)

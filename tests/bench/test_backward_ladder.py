@@ -1,4 +1,4 @@
-"""The climb of the backward pass verifies the gradients of every rung; in the interpreter, by a made-up clock."""
+"""The climb of the backward pass verifies every rung's gradients; in the interpreter, with a made-up clock."""
 
 import json
 
@@ -77,7 +77,7 @@ def test_each_gradient_is_verified(wrong, problem, clock):
         ladder.climb(problem(False), [right._replace(run=run)], "ladder")
 
 
-def test_what_is_made_before_the_timing_may_fail_too(problem, clock, capsys):
+def test_preparing_a_rung_may_fail_too(problem, clock, capsys):
     def fail(problem, **options):
         raise RuntimeError("No available kernel. Aborting execution.")
 

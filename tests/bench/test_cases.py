@@ -1,4 +1,4 @@
-"""Every variant is one variant: our mask, FlexAttention's functions and the numbers for SDPA agree."""
+"""All forms of a variant agree: our mask, FlexAttention's functions and SDPA's additive mask."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_the_three_forms_of_a_variant_are_one(case, small):
         )
 
 
-def test_documents_and_blocks_are_about_as_large_as_said():
+def test_documents_and_blocks_have_about_the_stated_sizes():
     each = cases.lengths(10**6)
     of_mean = 1000 * (np.e - 1) ** 0.5 / len(each) ** 0.5  # its standard deviation, if sigma is 1
     assert each.sum() == 10**6 and abs(each[:-1].mean() - 1000) < 5 * of_mean

@@ -1,4 +1,4 @@
-"""What is measured of a multiprocessor is what a row says; by made-up clocks."""
+"""Rows say what was measured of a multiprocessor; with made-up clocks."""
 
 import contextlib
 import itertools
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from flashlib.bench import clocks, units
+from flashlib.bench import clocks, hopper_units
 from flashlib.bench.common import records
 
 RECORD = json.loads((records.DATA / "h200_clocks.json").read_text(encoding="utf-8"))
@@ -17,7 +17,7 @@ SMS = 7
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The calls of `units`, each of which gives another number."""
+    """The calls of `hopper_units`, each of which returns a different number."""
     calls, numbers = [], itertools.count()
 
     def one(name):
@@ -37,9 +37,9 @@ def measured(monkeypatch):
         return call
 
     for name in ("group", "stream", "turn"):
-        monkeypatch.setattr(units, name, one(name))
-    monkeypatch.setattr(units, "output", parts("output", "asked", "read"))
-    monkeypatch.setattr(units, "beginning", parts("beginning", "asked", "seen"))
+        monkeypatch.setattr(hopper_units, name, one(name))
+    monkeypatch.setattr(hopper_units, "output", parts("output", "asked", "read"))
+    monkeypatch.setattr(hopper_units, "beginning", parts("beginning", "asked", "seen"))
     here = SimpleNamespace(multi_processor_count=SMS)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: here)
@@ -81,13 +81,13 @@ def test_a_row_names_what_was_called_and_the_rows_are_those_of_the_record(measur
     assert found == [{key: row[key] for key in kept if key in row} for row in RECORD["rows"]]
 
 
-def test_of_the_runs_after_the_first_the_median_counts():
+def test_the_median_of_the_runs_after_the_first_counts():
     times = iter([1000.0, 5.0, 1.04, 3.0, 9.0, 2.0])
     row = clocks.row("turn", lambda: next(times), "clocks", d=64)
     assert row == {"what": "turn", "d": 64, "clocks": 3.0, "runs": [5.0, 1.0, 3.0, 9.0, 2.0]}
 
 
-def test_gigahertz_are_clocks_in_a_nanosecond_while_the_others_work(monkeypatch):
+def test_gigahertz_are_clocks_per_nanosecond_while_the_others_work(monkeypatch):
     worked = []
     done = SimpleNamespace(record=lambda: None, query=lambda: len(worked) > 20)
     fakes = {
@@ -96,19 +96,19 @@ def test_gigahertz_are_clocks_in_a_nanosecond_while_the_others_work(monkeypatch)
     }  # fmt: skip
     for name, fake in fakes.items():
         monkeypatch.setattr(torch.cuda, name, fake)
-    monkeypatch.setattr(units, "watch", lambda ms: torch.tensor([[10, 7], [20, 25], [30, 45]]))
+    monkeypatch.setattr(hopper_units, "watch", lambda ms: torch.tensor([[10, 7], [20, 25], [30, 45]]))
     assert clocks.ghz(lambda: worked.append(1)) == [1.8, 2.0] and len(worked) > 20
 
 
 def simulated(kind, times, n, q, k, S):
-    """Return the sum that a group of `units` writes, step by step in fp64."""
+    """Return the sum that a group of `hopper_units` writes, step by step in fp64."""
     q, k, S = q.double(), k.double(), S.double()
     acc = torch.zeros(len(q), len(k), dtype=torch.float64)
     if kind == "products":
         for _ in range(times * n):
             acc += q @ k.T
         return acc.sum().item()
-    P = torch.exp2(units.SCALE * (S - S.max(dim=1).values[:, None]))
+    P = torch.exp2(hopper_units.SCALE * (S - S.max(dim=1).values[:, None]))
     l, O_acc = P.sum(dim=1), torch.zeros(len(S), k.shape[1], dtype=torch.float64)
     for _ in range(times):
         O_acc += n * (P @ k)
@@ -117,60 +117,62 @@ def simulated(kind, times, n, q, k, S):
 
 
 @pytest.mark.parametrize("kind, n", [("products", 1), ("products", 3), ("softmaxes", 0), ("softmaxes", 1)])
-def test_a_group_is_right_to_a_percent(kind, n):
+def test_a_group_is_right_to_within_a_percent(kind, n):
     q, k, S = (torch.rand(shape, generator=torch.Generator().manual_seed(0)) for shape in ((5, 7), (6, 7), (5, 6)))
     right = simulated(kind, 4, n, q, k, 9 * S)
     for factor in (1, 0.995, 1.005):
-        units.check(factor * right, kind, 4, n, q, k, 9 * S)
+        hopper_units.check(factor * right, kind, 4, n, q, k, 9 * S)
     for wrong in (0.98 * right, 1.02 * right, -right, float("nan")):
         with pytest.raises(AssertionError, match="a group's sum is .*, and should be"):
-            units.check(wrong, kind, 4, n, q, k, 9 * S)
+            hopper_units.check(wrong, kind, 4, n, q, k, 9 * S)
 
 
-def test_the_clocks_of_a_launch_are_shared_among_what_it_did(monkeypatch):
+def test_the_clocks_of_a_launch_are_divided_by_its_work(monkeypatch):
     """Launches write made-up clocks: 1000 for each piece of work, of program or group 0."""
 
     def launched(kernel, write):
-        monkeypatch.setattr(units, kernel, {(n,): write for n in (1, 3)})
+        monkeypatch.setattr(hopper_units, kernel, {(n,): write for n in (1, 3)})
 
-    monkeypatch.setattr(units, "DEVICE", "cpu")
-    monkeypatch.setattr(units, "describe", lambda X, rows: X)
-    monkeypatch.setattr(units, "check", lambda *given: None)
+    monkeypatch.setattr(hopper_units, "DEVICE", "cpu")
+    monkeypatch.setattr(hopper_units, "describe", lambda X, rows: X)
+    monkeypatch.setattr(hopper_units, "check", lambda *given: None)
     launched("_turns", lambda clocks, times, **_: clocks.copy_(torch.tensor([2000 * times, 1])))
-    assert units.turn() == 1000
-    launched("_groups", lambda q, k, S, clocks, *rest, **_: clocks.fill_(1000 * units.TIMES))
-    assert units.group(("products", 1), d=16, B_c=8) == 1000
+    assert hopper_units.turn() == 1000
+    launched("_groups", lambda q, k, S, clocks, *rest, **_: clocks.fill_(1000 * hopper_units.TIMES))
+    assert hopper_units.group(("products", 1), d=16, B_c=8) == 1000
     launched(
         "_stream", lambda X, clocks, tiles, times, stages, **_: clocks.copy_(times * torch.tensor([50, 60, 70]))
     )
-    assert units.stream(16, 8, programs=3, n_tiles=4, times=20) == 8 * 16 * 2 / 60
+    assert hopper_units.stream(16, 8, programs=3, n_tiles=4, times=20) == 8 * 16 * 2 / 60
 
     def began(X, clocks, n, **_):
         assert len(X) == 3 * n * 8
         clocks.copy_(torch.tensor([[100, 110, 130, 150, 190], [0, 20, 40, 60, 80], [7, 10, 17, 27, 37]]))
 
     launched("_beginning", began)
-    assert units.beginning(16, 8, programs=3, n=2) == {"asked": [10, 30], "seen": [50, 80]}
+    assert hopper_units.beginning(16, 8, programs=3, n=2) == {"asked": [10, 30], "seen": [50, 80]}
 
     def wrote(X, clocks, times, **_):
         X.fill_(2.0**times)
         clocks.copy_(torch.tensor([[200, 700]]).expand(times, 2))
 
     launched("_output", wrote)
-    assert units.output(16) == {"asked": 200, "read": 700}
+    assert hopper_units.output(16) == {"asked": 200, "read": 700}
     launched("_output", lambda X, clocks, times, **_: X.fill_(2.0 ** (times - 1)))
     with pytest.raises(AssertionError, match="O is not what was written"):
-        units.output(16)
+        hopper_units.output(16)
 
 
-@pytest.mark.parametrize("second, times", [(("products", 1), units.TIMES), (("softmaxes", 0), units.LONGER)])
-def test_what_runs_beside_another_kind_lasts_longer(second, times, monkeypatch):
+@pytest.mark.parametrize(
+    "second, times", [(("products", 1), hopper_units.TIMES), (("softmaxes", 0), hopper_units.LONGER)]
+)
+def test_work_beside_another_kind_lasts_longer(second, times, monkeypatch):
     checked = []
-    monkeypatch.setattr(units, "DEVICE", "cpu")
-    monkeypatch.setattr(units, "describe", lambda X, rows: X)
-    monkeypatch.setattr(units, "check", lambda given, kind, times, n, *_: checked.append((kind, n, times)))
+    monkeypatch.setattr(hopper_units, "DEVICE", "cpu")
+    monkeypatch.setattr(hopper_units, "describe", lambda X, rows: X)
+    monkeypatch.setattr(hopper_units, "check", lambda given, kind, times, n, *_: checked.append((kind, n, times)))
     launched = []
-    monkeypatch.setattr(units, "_groups", {(1,): lambda *given, **_: launched.append(given[6:])})
-    units.group(("products", 1), second, d=16, B_c=8)
-    assert launched == [("products", 1, units.TIMES, *second, times)]
-    assert checked == [("products", 1, units.TIMES), (*second, times)]
+    monkeypatch.setattr(hopper_units, "_groups", {(1,): lambda *given, **_: launched.append(given[6:])})
+    hopper_units.group(("products", 1), second, d=16, B_c=8)
+    assert launched == [("products", 1, hopper_units.TIMES, *second, times)]
+    assert checked == [("products", 1, hopper_units.TIMES), (*second, times)]

@@ -1,4 +1,4 @@
-"""What ncu is asked to count, and for which calls; without a GPU."""
+"""What ncu counts, and for which calls; without a GPU."""
 
 import contextlib
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ def test_ncu_counts_every_metric_of_this_program(control, monkeypatch):
         counters.profile(control)
 
 
-def test_every_call_is_verified_and_run_once_between_its_marks(monkeypatch):
+def test_every_call_is_verified_then_run_once_between_marks(monkeypatch):
     """One call of each kind, small, on the CPU; the profiler is off while a call is verified."""
     calls = [counters.Call(name, 48, 16, False, 16, 16) for name in ("standard", "ours", "sdpa_math")]
     calls.append(counters.Call("ours", 48, 16, True, 16, 16))

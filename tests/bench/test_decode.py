@@ -1,4 +1,4 @@
-"""The benchmark of decoding: what is recorded is what is compiled today, and a wrong result is not timed."""
+"""The benchmark of decoding: the recorded kernels are today's, and a wrong result is not timed."""
 
 import json
 
@@ -11,6 +11,7 @@ from flashlib.bench.common import harness, records
 from flashlib.bench.decode import Size
 from flashlib.kernels import decode as kernel
 from flashlib.kernels.compiler import client, compiled
+from tests.bench import recorded
 from tests.tiers import amounts
 
 RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
@@ -43,7 +44,7 @@ def today(at, name) -> str:
 @pytest.mark.compiles
 @pytest.mark.parametrize("at", range(len(RECORD["rows"])))
 def test_what_was_timed_is_what_is_compiled_today(at):
-    assert RECORD["triton"] == records.pinned_triton(), AGAIN
+    assert RECORD["triton"] == recorded.pinned_triton(), AGAIN
     assert {k["kernel"]: today(at, k["kernel"]) for k in RECORD["rows"][at]["kernels"]} == {
         k["kernel"]: k["ttgir"] for k in RECORD["rows"][at]["kernels"]
     }, AGAIN
@@ -62,8 +63,8 @@ def test_every_size_is_recorded_and_says_which_kernels_ran():
 NEAR, ON_AVERAGE = 1.08, 1.01  # times the fastest number of parts; the worst is one sequence of fp8 in pages
 
 
-def test_the_number_of_parts_is_near_the_best_of_the_record():
-    """What the model of `splits` chooses today was timed, and takes little longer than the fastest one tried."""
+def test_the_chosen_number_of_parts_is_near_the_best_recorded_one():
+    """The choice of the model in `splits` was timed, and takes little longer than the fastest number tried."""
     ratios = []
     assert [(row["case"], row["B"], row["page"]) for row in RECORD["sweep"]] == [
         (case, size.B, size.page) for case, size in decode.SIZES
@@ -87,7 +88,7 @@ SIZES = {
 
 @pytest.fixture
 def no_clock(monkeypatch):
-    """No clock, by which a call takes 1 us, and no graphs: what would be captured is called once."""
+    """Instead of a clock, a call takes 1 us; instead of being captured in a graph, it is made once."""
     monkeypatch.setattr(harness, "side_by_side", lambda runs: dict.fromkeys(runs, decode.REPLAYS / 1000))
 
     def captured(run, times):
@@ -118,14 +119,14 @@ def test_a_wrong_result_is_not_timed(case, amount):
         problem.verify("half", lambda Q, **cache: decode.ours(Q, **cache) / 2)
 
 
-def test_more_caches_than_the_L2_cache_holds():
+def test_there_are_more_caches_than_fit_in_the_L2_cache():
     size = SIZES["contiguous"]
     problem = decode.Problem(size, "cpu", cold=3 * size.bytes)
     assert len(problem.caches) == 3 and len({cache["K"].data_ptr() for cache in problem.caches}) == 3
 
 
 @pytest.mark.parametrize("case, amount", [("contiguous", "all"), ("ragged", "few")])
-def test_a_sweep_has_what_is_chosen_and_says_why(case, amount, no_clock, monkeypatch):
+def test_a_sweep_records_the_choice_and_its_arguments(case, amount, no_clock, monkeypatch):
     monkeypatch.setattr(harness, "replayed_us", lambda graphs: dict.fromkeys(graphs, 40.0))
     torch.manual_seed(0)
     row = decode.sweep(case, SIZES[case], 8, device="cpu", cold=0)

@@ -115,14 +115,14 @@ def test_a_wrong_first_loss_is_refused(problem, clock):
         gpt.train(BY_NAME["eager"], problem)
 
 
-def test_smoothed_curves_are_compared_as_far_as_both_go():
+def test_smoothed_curves_are_compared_up_to_the_end_of_the_shorter():
     one, other = {"loss": [1.0] * 40}, {"loss": [1.0] * 20 + [3.0] * 5}
     assert gpt.difference(one, one) == 0
     assert gpt.difference(one, other) == pytest.approx(2 * 5 / gpt.WINDOW)
     assert gpt.smooth([1.0, 2.0]).tolist() == [1.5]
 
 
-def test_the_text_is_there():
+def test_the_text_is_available():
     text = gpt.TEXT.read_text(encoding="utf-8")
     assert 200_000 < len(text) < 300_000 and text.startswith("First Citizen:") and text.endswith("\n")
     Config(vocab=len(set(text)), **gpt.SIZES)

@@ -10,6 +10,7 @@ from flashlib import gluon
 from flashlib.bench import hopper, hopper_backward, hopper_backward_ladder, hopper_ladder
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
+from tests.bench import recorded
 
 SIZE = Size(1, 2, 1, 150, 64, True)
 
@@ -39,8 +40,8 @@ def test_a_row_says_what_was_timed(dtype, on_a_cpu):
     assert "hopper / ours: geometric mean 0.500 of 1, smallest 0.500" in hopper.summary([row])
 
 
-def test_a_row_of_gradients_has_the_largest_error_of_each_backward_pass(on_a_cpu, monkeypatch):
-    """And each peer has its own: what autograd would pick is not asked."""
+def test_a_row_of_gradients_has_each_backward_passes_largest_error(on_a_cpu, monkeypatch):
+    """Each peer has its own backward pass, whatever autograd would choose."""
     calls, own = [], importlib.import_module("flashlib.kernels.hopper.backward").backward
 
     def backward(*given, **options):
@@ -67,7 +68,7 @@ def test_a_wrong_result_is_not_timed(on_a_cpu, monkeypatch):
 
 @pytest.fixture
 def rungs(on_a_cpu):
-    """Two rungs that the interpreter of `hopper` stands for; between them one that refuses."""
+    """Two rungs computed by `hopper` on the CPU, and between them one that refuses."""
     right = hopper.PEERS["hopper"]
 
     def refuses(Q, K, V, causal):
@@ -78,7 +79,7 @@ def rungs(on_a_cpu):
 
 @pytest.fixture
 def notes(monkeypatch):
-    """Notes of what was compiled, and the lines that are printed."""
+    """Notes on what was compiled, and the printed lines."""
     entries, lines = [], []
     monkeypatch.setattr(harness, "say", lines.append)
     return types.SimpleNamespace(
@@ -86,7 +87,7 @@ def notes(monkeypatch):
     )
 
 
-def test_a_rung_that_is_refused_has_none_and_no_note(rungs, notes, monkeypatch):
+def test_a_refused_rung_has_no_speed_and_no_note(rungs, notes, monkeypatch):
     measure = hopper.measure
     monkeypatch.setattr(hopper, "measure", lambda *given, **options: measure(*given, **options, device="cpu"))
     (row,) = hopper.table([(SIZE, torch.bfloat16)], 2, notes, rungs)
@@ -98,7 +99,7 @@ def test_a_rung_that_is_refused_has_none_and_no_note(rungs, notes, monkeypatch):
     assert "none, ValueError: d is 64; the rung takes others" in "\n".join(notes.lines)
 
 
-def test_a_wrong_rung_is_not_passed_over(rungs):
+def test_a_wrong_rung_is_an_error(rungs):
     rungs["hopper_r2_producer"] = lambda Q, K, V, causal: hopper.PEERS["ours"](Q, K, V, not causal)
     with pytest.raises(AssertionError, match="O of hopper_r2_producer at Size.* is wrong"):
         hopper.measure(SIZE, device="cpu", given=rungs)
@@ -112,7 +113,7 @@ def test_the_rungs_are_those_of_the_ladder():
         given["hopper_r1_alike"](*[torch.zeros(1, 1, 8, 64)] * 3, False)
 
 
-def test_the_median_of_the_runs_counts_and_each_of_them_is_kept():
+def test_the_median_of_the_runs_counts_and_all_runs_are_kept():
     tables = [
         [{"N": 1, "tflops": {"a": speed, "b": 1.0}, "error": {"a": error}}, {"N": 2, "tflops": {"a": other}}]
         for speed, error, other in ((5.0, 0.1, 1.0), (3.0, 0.2, None), (4.0, 0.3, 1.0))
@@ -128,7 +129,7 @@ def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
         f"flashlib.bench.{name}"
         for name in ("hopper", "hopper_ladder", "hopper_backward", "hopper_backward_ladder")
     ]
-    for record in (record.read() for record in records.RECORDS if record.module in modules):
+    for record in (record.read() for record in recorded.RECORDS if record.module in modules):
         for row in [row for part in ("rows", "more", "rungs") for row in record.get(part, [])]:
             tables = [
                 [{"tflops": dict(zip(row["runs"], run, strict=True))}]
@@ -138,7 +139,7 @@ def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
             assert (again["tflops"], again["runs"]) == (row["tflops"], row["runs"])
 
 
-def test_the_rungs_of_the_backward_are_those_of_the_ladder_and_cudnn_is_beside_them():
+def test_the_rungs_of_the_backward_are_those_of_the_ladder_and_cudnn():
     given = hopper_backward_ladder.rungs()
     assert len(given) == 7 and list(given)[-1] == "sdpa_cudnn"
     with pytest.raises(ValueError, match="takes a Hopper GPU"):
@@ -155,7 +156,7 @@ def test_a_step_is_the_mean_over_rows_that_have_both():
     ]
 
 
-def test_what_is_timed_is_what_the_kernel_takes():
+def test_the_timed_sizes_are_supported_by_the_kernel():
     for size, dtype in hopper.MORE:
         assert size.d in (64, 128, 256) and dtype in (torch.bfloat16, torch.float16)
     size, dtype = hopper.MORE[0]
@@ -163,6 +164,6 @@ def test_what_is_timed_is_what_the_kernel_takes():
     assert set(records.launched(entry)) == {"config", "ttgir", "sass"}
     rung = entry | {"kernel": "hopper_r3_turns"}
     noted = rung | records.launched(rung)
-    assert records.outdated({"triton": "3"}, [("here", noted, True)], "3") == []
+    assert recorded.outdated({"triton": "3"}, [("here", noted, True)], "3") == []
     noted["config"][-1] += 1
-    assert records.outdated({"triton": "3"}, [("here", noted, True)], "3")
+    assert recorded.outdated({"triton": "3"}, [("here", noted, True)], "3")

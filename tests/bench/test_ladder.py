@@ -1,4 +1,4 @@
-"""The climb goes through every rung, verifies and records it; in the interpreter, by a made-up clock."""
+"""The climb goes through every rung, verifies and records it; in the interpreter, with a made-up clock."""
 
 import json
 
@@ -115,7 +115,7 @@ class Noted(list):
         self.append((row["rung"], size, asked))
 
 
-def test_of_the_best_row_of_each_rung_it_is_noted_what_was_launched(problem, clock, monkeypatch):
+def test_the_best_row_of_each_rung_notes_what_was_launched(problem, clock, monkeypatch):
     monkeypatch.setattr(records, "has_notes", lambda row: row["best"])
     full, noted = problem(False), Noted()
     rows = ladder.climb(full, ladder.RUNGS[5:], "ladder", noted)

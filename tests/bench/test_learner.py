@@ -1,4 +1,4 @@
-"""`bench.mine` puts a learner's kernel beside ours, as it is compiled or timed."""
+"""`bench.mine` compares a learner's kernel with ours, compiled or timed."""
 
 from types import SimpleNamespace
 
@@ -35,7 +35,7 @@ def my_softmax(X):
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="where there is a GPU, kernels are timed")
-def test_our_own_kernel_takes_what_ours_takes():
+def test_our_kernel_passed_as_a_learners_uses_the_same_resources():
     table = bench.mine(my_attention)
     for yours, ours in zip(table.rows[::2], table.rows[1::2], strict=True):
         assert (yours[:2], ours[:2]) == ((ours[0], "yours"), (yours[0], "ours"))
@@ -58,7 +58,7 @@ def test_the_solution_of_the_capstone_spills_nothing():
         assert report.fits and not report.spilled and report.programs >= 2
 
 
-def test_what_is_not_written_yet_is_told():
+def test_an_unwritten_function_is_reported():
     def my_attention(Q, K, V, causal):
         raise NotImplementedError
 
@@ -66,12 +66,12 @@ def test_what_is_not_written_yet_is_told():
 
 
 @pytest.mark.parametrize("given", [3, lambda Q, K: Q], ids=["number", "two arguments"])
-def test_what_is_no_such_function_is_refused(given):
+def test_anything_but_such_a_function_is_refused(given):
     with pytest.raises(TypeError, match=r"was passed; pass my_attention\(Q, K, V, causal\) or my_softmax\(X\)"):
         bench.mine(given)
 
 
-def test_what_a_function_raises_is_told():
+def test_an_exception_of_the_function_is_reported():
     with pytest.raises(CompileError, match="AttributeError: 'Tensor' object has no attribute 'columns'"):
         learner_kernels.reports(lambda X: X.columns, "softmax", d=64)
     with pytest.raises(CompileError, match="launched no kernel"):
@@ -80,7 +80,7 @@ def test_what_a_function_raises_is_told():
 
 @pytest.fixture
 def made_up_gpu(monkeypatch):
-    """Here nothing is drawn on a screen: the figures that would be."""
+    """The figures that would be shown, as nothing is drawn on a screen here."""
     from matplotlib import pyplot as plt
 
     shown = []
@@ -92,8 +92,8 @@ def made_up_gpu(monkeypatch):
     plt.close("all")
 
 
-def test_the_speeds_that_are_measured_are_tabled_and_drawn(made_up_gpu, monkeypatch):
-    """Of each size and peer another one; yours cannot take the last size, flex none with a mask."""
+def test_measured_speeds_are_shown_in_a_table_and_a_figure(made_up_gpu, monkeypatch):
+    """Each size and peer has a different speed; yours does not support the last size, flex none with a mask."""
     measured = {}
 
     def measure(size, given):
@@ -120,7 +120,7 @@ def test_the_speeds_that_are_measured_are_tabled_and_drawn(made_up_gpu, monkeypa
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_bytes_of_softmax_are_read_and_written_once(wrong, made_up_gpu, monkeypatch, capsys):
+def test_softmax_counts_each_byte_read_once_and_written_once(wrong, made_up_gpu, monkeypatch, capsys):
     randn = torch.randn
     monkeypatch.setattr(torch, "randn", lambda *shape, device: randn(*shape))
     monkeypatch.setattr(learner, "ROWS", 80)
@@ -135,7 +135,7 @@ def test_bytes_of_softmax_are_read_and_written_once(wrong, made_up_gpu, monkeypa
     assert capsys.readouterr().out.count("softmax of rows of") == 2 * wrong
 
 
-def test_kilobytes_of_shared_memory_are_tabled_beside_the_registers():
+def test_the_table_has_kilobytes_of_shared_memory_beside_the_registers():
     report = SimpleNamespace(kernel="k", registers=1, spilled=2, shared=4608, num_warps=5, programs=6)
     ours = SimpleNamespace(**vars(report) | {"kernel": "o", "shared": 1024})
     assert learner._rows("d = 64", [report], ours) == [
@@ -144,7 +144,7 @@ def test_kilobytes_of_shared_memory_are_tabled_beside_the_registers():
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_what_is_wrong_is_not_timed(capsys):
+def test_on_a_gpu_a_wrong_function_is_not_timed(capsys):
     import matplotlib
 
     matplotlib.use("agg")

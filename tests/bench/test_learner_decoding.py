@@ -1,4 +1,4 @@
-"""`bench.mine` puts a learner's step of decoding beside ours, as it is compiled or timed."""
+"""`bench.mine` compares a learner's step of decoding with ours, compiled or timed."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def no_gpu(monkeypatch):
 
 
 def test_without_a_gpu_every_kernel_of_both_has_a_row():
-    """Ours passed as a learner's is compiled to what ours is."""
+    """Our kernel passed as a learner's is compiled to the same code."""
     for size, yours, ours in learner_decoding.reports(my_decode, learner.CAPABILITY):
         assert [report.kernel for report in yours] == ["_partial", "_merge"], size
         assert [(r.registers, r.shared, r.spilled) for r in yours] == [
@@ -37,7 +37,7 @@ def test_without_a_gpu_every_kernel_of_both_has_a_row():
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="where there is a GPU, kernels are timed")
-def test_the_table_has_yours_beside_ours(monkeypatch):
+def test_the_table_has_yours_and_ours(monkeypatch):
     monkeypatch.setattr(learner_decoding, "DS", (64,))
     table = bench.mine(solutions.solution("decode"))
     assert [row[:3] for row in table.rows] == [
@@ -51,7 +51,7 @@ def test_the_solution_of_the_capstone_spills_nothing():
         assert report.fits and not report.spilled and report.programs >= 2
 
 
-def test_what_is_not_written_yet_is_told():
+def test_an_unwritten_function_is_reported():
     def my_decode(Q, K, V, lengths, table, parts):
         raise NotImplementedError
 
@@ -73,18 +73,18 @@ def test_a_step_is_verified_and_timed_in_pages(no_gpu):
     [(lambda O: O[0] * 1.1, "few"), (lambda O: O[0] * torch.nan, "all")],
     ids=["values", "nan"],
 )
-def test_what_is_wrong_is_not_timed(wrong, amount, no_gpu, capsys):
+def test_a_wrong_function_is_not_timed(wrong, amount, no_gpu, capsys):
     table = learner._decoding_timed(lambda *given: wrong(my_decode(*given)))
     assert all(row[1] == row[4] == "-" and row[2] > 0 for row in table.rows)
     assert capsys.readouterr().out.count("O of yours at Size") == 2
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_yours_is_timed_beside_ours():
+def test_on_a_gpu_yours_is_timed_with_ours():
     (row, *_) = bench.mine(solutions.solution("decode")).rows
     assert all(us > 0 for us in row[1:])
 
 
-def test_parts_are_those_that_ours_takes():
+def test_parts_are_those_of_our_kernel():
     problem = decode.Problem(decode.Size(2, 4, 2, 200, 16), "cpu", cold=0)
     assert decode.parts_of(problem) >= 1

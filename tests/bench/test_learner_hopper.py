@@ -1,4 +1,4 @@
-"""`bench.mine` puts a kernel in Gluon beside ours for Hopper: compiled anywhere, timed where such a GPU is."""
+"""`bench.mine` compares a kernel in Gluon with ours for Hopper: compiled anywhere, timed on such a GPU."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from flashlib.kernels.compiler import learner_kernels
 NUMBERS = slice(3, None)  # of a row: what a kernel takes
 
 
-def test_a_function_is_known_by_the_kernel_that_it_names():
+def test_a_function_is_recognised_by_the_kernel_that_it_names():
     assert learner_hopper.is_in_gluon(solutions.solution("hopper_attention"))
     assert not learner_hopper.is_in_gluon(solutions.solution("attention"))
     assert not any(map(learner_hopper.is_in_gluon, (3, None, torch.softmax, lambda Q, K, V, causal: Q)))
@@ -46,8 +46,8 @@ def test_the_solution_moves_registers_to_its_consumers(d, causal):
         assert text in report.ptx, text
 
 
-def test_it_is_timed_beside_the_peers_on_a_hopper_gpu(monkeypatch):
-    """Every size is measured once, with all peers that there are; a function that returns (O, lse) gives O."""
+def test_it_is_timed_with_the_peers_on_a_hopper_gpu(monkeypatch):
+    """Every size is measured once, with all available peers; of a function that returns (O, lse), O is used."""
     asked = []
 
     def measure(size, peers):

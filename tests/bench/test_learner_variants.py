@@ -1,4 +1,4 @@
-"""`bench.mine` gives a learner's kernel for any mask the tables and the functions of the cases that it times."""
+"""`bench.mine` passes the tables and functions of its cases to a learner's kernel for any mask."""
 
 import functools
 
@@ -8,14 +8,14 @@ import torch
 
 from flashlib import masks
 from flashlib.bench import cases, learner, learner_variants
-from flashlib.bench.__main__ import usual
 from flashlib.bench.common import harness, problem
 from flashlib.bench.common.problem import Size
+from flashlib.bench.common.sizes import usual_size
 from flashlib.checks.engine import solutions
 from flashlib.kernels import DEVICE, INTERPRETED, triton
 
 tl = triton.language
-H = usual(learner_variants.D, False, learner_variants.N).H_q
+H = usual_size(learner_variants.D, False, learner_variants.N).H_q
 
 
 @triton.jit
@@ -31,7 +31,7 @@ def _called(
 @pytest.mark.parametrize("h", [0, 5])
 @pytest.mark.parametrize("first", [0, 4064, 1003])
 @pytest.mark.parametrize("name", learner_variants.FUNCTIONS)
-def test_functions_of_a_case_say_what_its_mask_says(name, first, h):
+def test_the_functions_of_a_case_agree_with_its_mask(name, first, h):
     n, N = 64, learner_variants.N
     if "blocks" in name:
         pytest.skip("its tiles are all whole: nothing is asked")
@@ -61,12 +61,14 @@ def test_tables_are_those_of_the_exercise(mask, N, B_r, B_c):
 
 @pytest.fixture
 def small(monkeypatch):
-    """The same on a small size, with milliseconds that are made up."""
+    """The same at a small size, with made-up milliseconds."""
     monkeypatch.setattr(learner_variants, "TILE", (32, 32))
     monkeypatch.setattr(
         learner_variants, "FUNCTIONS", {"causal ALiBi": learner_variants.FUNCTIONS["causal ALiBi"]}
     )
-    monkeypatch.setattr("flashlib.bench.__main__.usual", lambda d, causal, N: Size(1, 16, 16, 96, 16, causal))
+    monkeypatch.setattr(
+        "flashlib.bench.common.sizes.usual_size", lambda d, causal, N: Size(1, 16, 16, 96, 16, causal)
+    )
     in_fp16 = functools.partial(
         problem.tensors, dtype=torch.float16
     )  # the interpreter has bf16 for our kernels alone
@@ -82,7 +84,7 @@ def small(monkeypatch):
 
 @pytest.mark.skipif(not INTERPRETED, reason="the solution's tiles are chosen for the interpreter")
 @pytest.mark.parametrize("wrong", [False, True])
-def test_a_right_kernel_is_timed_and_a_wrong_one_is_not(wrong, small, capsys):
+def test_a_correct_kernel_is_timed_and_a_wrong_one_is_not(wrong, small, capsys):
     solution = solutions.solution("variant")
 
     def my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C):

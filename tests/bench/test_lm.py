@@ -1,4 +1,4 @@
-"""How the language model is trained: its best weights are kept, wrong attention and a wrong cache are refused."""
+"""Training the language model: the best weights are saved, wrong attention and a wrong cache are refused."""
 
 import sys
 
@@ -36,7 +36,7 @@ def test_a_model_is_trained_with_our_attention_saved_and_checked(tmp_path, capsy
     assert said.count("ROMEO:") == 2
 
 
-def test_the_held_out_loss_is_that_of_every_whole_piece():
+def test_the_held_out_loss_is_over_all_full_contexts():
     tokens = torch.tensor(tokenizer.encode(TEXT[:37]), device=kernels.DEVICE)
     trained = small(sdpa)
     given = lm.held_out_loss(trained, tokens)
@@ -46,7 +46,7 @@ def test_the_held_out_loss_is_that_of_every_whole_piece():
     assert abs(given - exact) < (1e-5 if kernels.INTERPRETED else 1e-2)
 
 
-def test_the_weights_of_the_lowest_loss_are_kept(monkeypatch):
+def test_the_weights_with_the_lowest_loss_are_saved(monkeypatch):
     tokens, _ = lm.split(TEXT, kernels.DEVICE)
     trained, seen = small(sdpa), []
     losses = iter([3.0, 2.0, float("nan"), 2.5])
@@ -77,7 +77,7 @@ def test_a_wrong_attention_is_refused():
         lm.verify(small(wrong), torch.tensor([tokenizer.encode(TEXT[:16])], device=kernels.DEVICE))
 
 
-def test_a_file_that_writes_another_text_with_a_cache_is_refused(tmp_path, monkeypatch):
+def test_a_file_that_writes_a_different_text_with_a_cache_is_refused(tmp_path, monkeypatch):
     checkpoint.save(small(), tmp_path / "lm.safetensors")
     monkeypatch.setattr(lm, "gathered", lambda Q, K, V, layer, new: torch.randn_like(Q))
     with pytest.raises(AssertionError, match="at temperature 0 the text differs with a cache"):

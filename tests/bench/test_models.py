@@ -1,4 +1,4 @@
-"""Models of transformers are verified, timed and recorded; a made-up clock stands for a GPU's."""
+"""Models of transformers are verified, timed and recorded; a made-up clock replaces a GPU's."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ def registered():
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """Two sequences of N tokens, and one of more."""
+    """Two sequences of N tokens, and one that is longer."""
     monkeypatch.setattr(models, "TOKENS", 2 * N)
 
 
@@ -49,7 +49,7 @@ def verifier(registered):
     return models.Verifier("cpu", **SMALL)
 
 
-def test_weights_are_of_the_size_that_is_said_and_numbers_that_turn_are_not_rounded():
+def test_weights_have_the_stated_size_and_rotary_angles_are_not_rounded():
     model = models.llama("meta")
     assert 0.9e9 < sum(W.numel() for W in model.parameters()) < 1.1e9
     assert {W.dtype for W in model.parameters()} == {torch.bfloat16}
@@ -75,7 +75,7 @@ def test_all_engines_that_run_here_are_right(verifier):
 
 def wrong(name, attention):
     AttentionInterface.register(name, course.attend.attention(attention))
-    AttentionMaskInterface.register(name, course.seen.mask_of_call)
+    AttentionMaskInterface.register(name, course.call_mask.mask_of_call)
     return name
 
 
@@ -112,7 +112,7 @@ def test_an_infinite_error_is_never_accepted():
     assert not models.within((math.nan, 0.2), (0.1, math.inf))
 
 
-def test_where_eager_does_not_fit_its_last_error_is_the_bound(verifier):
+def test_if_eager_does_not_fit_its_last_error_is_the_bound(verifier):
     def full(*given, **options):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 16.00 GiB")
 
@@ -141,7 +141,7 @@ def stage(small):
     return models.Stage(small, clock, held, turns=3)
 
 
-def test_rows_have_all_that_is_said_of_them(stage, verifier, tmp_path, monkeypatch):
+def test_rows_have_all_documented_fields(stage, verifier, tmp_path, monkeypatch):
     orders = []
     run = models.Stage.run
     monkeypatch.setattr(models.Stage, "run", lambda self, *given: (orders.append(given[1]), run(self, *given)))
@@ -179,7 +179,7 @@ def test_flex_is_compiled_at_some_lengths_only(stage, monkeypatch):
     assert asked == [(N, list(models.ENGINES)), (N + 1, ["eager", "sdpa", "ours", "hopper"])]
 
 
-def test_one_that_fails_later_is_left_out_of_its_pass_alone(stage, verifier):
+def test_an_engine_that_fails_later_is_left_out_of_that_pass_only(stage, verifier):
     clock = stage.clock
 
     def full(run, calls):
@@ -244,7 +244,7 @@ def test_ways_to_write_are_verified_and_timed(amount, small, here, monkeypatch):
     json.dumps(rows)
 
 
-def test_its_own_clock_starts_after_some_tokens(small, monkeypatch):
+def test_the_clock_starts_after_some_tokens(small, monkeypatch):
     writer = models_writing.Writer(small, SIZE)
     times = iter([2.0, 5.0])
     monkeypatch.setattr(models_writing, "now", lambda: next(times))
@@ -260,7 +260,7 @@ def test_a_wrong_way_to_write_is_not_timed(small, here, monkeypatch):
     assert "left out" in models_writing.summary(ours)
 
 
-def test_where_nothing_can_be_timed_a_sentence_says_why(monkeypatch):
+def test_a_sentence_says_why_nothing_can_be_timed(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert models.refused() is None
     monkeypatch.setattr(models.importlib.metadata, "version", lambda name: "5.17.0")

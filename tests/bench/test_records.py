@@ -1,4 +1,4 @@
-"""The recorded runs are runs of today's kernels; else the test says which is not, and how to record it again."""
+"""The records were made with today's kernels; else a test says which was not, and how to make it anew."""
 
 import copy
 import functools
@@ -12,6 +12,7 @@ from flashlib.bench.common import harness, records
 from flashlib.kernels.compiler import compiled
 from flashlib.kernels.hopper import instrumented
 from flashlib.pipeline import measured
+from tests.bench import recorded
 
 SIZE = {"d": 16, "causal": True, "shape": [1, 2, 2, 48]}
 ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
@@ -21,27 +22,27 @@ ASKED = {"B_r": 16, "B_c": 16, "num_warps": 1, "descriptors": False}
 def first_rows() -> dict:
     """Return where each kernel is noted first: {kernel: (file of the record, place)}."""
     found = {}
-    for record in records.RECORDS:
+    for record in recorded.RECORDS:
         for place, entry, _ in record.entries(record.read()):
             found.setdefault(entry["kernel"], (record.file, place))
     return found
 
 
 @pytest.mark.parametrize("amount", ["few", "all"])
-@pytest.mark.parametrize("record", records.RECORDS, ids=lambda record: record.file)
+@pytest.mark.parametrize("record", recorded.RECORDS, ids=lambda record: record.file)
 def test_what_was_timed_is_what_is_compiled_today(record, amount):
     """All kernels of the tables, and of the best rows of the ladders; few: the first row of each kernel."""
     read = record.read()
     noted = list(record.entries(read))
     if amount == "few":
         noted = [(place, e, code) for place, e, code in noted if first_rows()[e["kernel"]] == (record.file, place)]
-    found = records.outdated(read, noted, records.pinned_triton())
+    found = recorded.outdated(read, noted, recorded.pinned_triton())
     assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)
 
 
 def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
-    """A kernel with marks has more code than the one that its row notes: its syntax is compared."""
-    (record,) = (record for record in records.RECORDS if record.file == "h200_timelines.json")
+    """A kernel with marks has more code than the one noted in its row, so its syntax is compared."""
+    (record,) = (record for record in recorded.RECORDS if record.file == "h200_timelines.json")
     rows = record.read()["rows"]
     assert {(row["rung"], row["d"]) for row in rows} == {(rung, d) for rung in measured.MODELS for d in (64, 128)}
     for row in rows:
@@ -50,7 +51,7 @@ def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
 
 
 def test_rings_were_timed_as_they_are_today():
-    (record,) = (record for record in records.RECORDS if record.file == "h200_ring.json")
+    (record,) = (record for record in recorded.RECORDS if record.file == "h200_ring.json")
     assert record.read()["sources"] == ring.sources(), f"{record.command}, then with --ranks 4"
 
 
@@ -59,7 +60,7 @@ def test_the_units_were_timed_as_they_are_today():
     assert read["source"] == clocks.sources(), (
         "python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json"
     )
-    assert read["triton"] == records.pinned_triton()
+    assert read["triton"] == recorded.pinned_triton()
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def noted():
 
 
 def outdated(entries, triton="3.7.1", code=True):
-    return records.outdated({"triton": triton}, (("here", entry, code) for entry in entries), "3.7.1")
+    return recorded.outdated({"triton": triton}, (("here", entry, code) for entry in entries), "3.7.1")
 
 
 def test_a_note_says_what_was_compiled_and_that_it_still_is(noted):
@@ -85,7 +86,7 @@ def test_a_note_says_what_was_compiled_and_that_it_still_is(noted):
 
 
 def test_rows_of_the_same_code_have_the_same_hashes():
-    """What is compiled for one length stands for all that are multiples of 1024."""
+    """The code for one length is that for all multiples of 1024."""
     shapes = (4, 2, 2, 1024), (1, 2, 2, 4096)
     calls = [{"kernel": "forward", "d": 16, "causal": True, "shape": shape, "asked": ASKED} for shape in shapes]
     one, other = (records.launched(call) for call in calls)
@@ -93,7 +94,7 @@ def test_rows_of_the_same_code_have_the_same_hashes():
     assert one == other == exact[0]._asdict() == exact[1]._asdict()
 
 
-def test_what_has_changed_is_said(noted):
+def test_changes_are_reported(noted):
     ttgir, sass, config = (copy.deepcopy(noted[0]) for _ in range(3))
     ttgir |= {"ttgir": "0" * 12}  # another way to the same code
     sass |= {"ttgir": "0" * 12, "sass": "0" * 12}
@@ -110,7 +111,7 @@ def test_a_record_without_notes_or_of_another_triton_is_out_of_date(noted):
     assert outdated(noted, "3.6.0") == ["it was made with Triton 3.6.0, and requirements.txt pins 3.7.1"]
 
 
-def test_where_nothing_can_be_compiled_the_times_stand_and_the_reason_is_noted(capsys):
+def test_if_nothing_can_be_compiled_the_times_stay_and_the_reason_is_noted(capsys):
     row = {"tflops": 1.0}
     with records.Notes() as notes:
         notes.add(row, SIZE | {"d": 999}, {"forward": {}})
@@ -120,14 +121,14 @@ def test_where_nothing_can_be_compiled_the_times_stand_and_the_reason_is_noted(c
     assert "d is 999" in outdated(row["kernels"])[0]
 
 
-def test_of_old_rows_it_is_said_that_they_have_no_notes():
+def test_old_rows_are_reported_to_have_no_notes():
     tables = {"rows": [{"d": 64, "causal": False, "N": 1024}]}
     ladder = {"rows": [{"part": "ladder", "rung": "r8", "best": True, "d": 128, "causal": True}]}
     hopper = {"rungs": [{"d": 64, "causal": False, "N": 4096}]}
     for entries, record in (
-        (records._of_tables, tables),
-        (records._of_ladder, ladder),
-        (records._of_rows, hopper),
+        (recorded._of_tables, tables),
+        (recorded._of_ladder, ladder),
+        (recorded._of_rows, hopper),
     ):
         ((place, entry, code),) = entries(record)
         assert "causal = " in place and entry is None and code
@@ -140,8 +141,8 @@ def test_a_row_of_a_ladder_is_noted_if_it_is_the_best_with_tiles():
         assert not records.has_notes(row | other)
 
 
-def test_the_command_of_a_record_is_the_one_that_its_module_says():
-    for record in records.RECORDS:
+def test_the_command_of_a_record_is_in_the_docstring_of_its_module():
+    for record in recorded.RECORDS:
         words = record.command.split()
         assert words[:3] == ["python", "-m", record.module] and words[-2:] == [
             "--out",
@@ -154,7 +155,7 @@ def test_the_command_of_a_record_is_the_one_that_its_module_says():
 
 
 def test_the_pinned_triton_is_read_from_the_requirements():
-    assert records.pinned_triton().count(".") == 2
+    assert recorded.pinned_triton().count(".") == 2
 
 
 @pytest.mark.gpu

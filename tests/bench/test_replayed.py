@@ -1,4 +1,4 @@
-"""A run that measures what is stored writes what is stored, and shows those numbers.
+"""A run that measures the stored numbers writes the stored record, and shows these numbers.
 
 What measures is replaced by a search in the stored record, by size. So the sizes, their order, what is derived
 from the times and what a table shows are those of the record, whatever the GPU.
@@ -463,7 +463,7 @@ def test_the_rows_of_rings(replay, monkeypatch):
             shows(lines, f" {name} ", numbers=[round(ms, 2), share])
 
 
-def test_a_prediction_of_more_ranks_was_there_before_they_ran():
+def test_efficiency_on_more_ranks_was_predicted_before_they_ran():
     rows = stored("h200_ring.json")["rows"]
     assert [row["ranks"] for row in rows] == sorted(row["ranks"] for row in rows)
     for row in rows:

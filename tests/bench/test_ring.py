@@ -1,4 +1,4 @@
-"""The benchmark of rings: what is timed is right, a wrong way is not timed, and what is derived is right."""
+"""The benchmark of rings: what is timed is correct, a wrong way is not timed, and derived numbers are right."""
 
 import json
 
@@ -16,7 +16,7 @@ SIZES = [bench.Size(48, 4, 2, 16), bench.Size(37, 2, 2, 16, left=9), bench.Size(
 
 
 def clock(run, calls):
-    """Return what a run would take by its name: here, 8 ms on one GPU and 5 over ranks."""
+    """Return the time of a run by its name: 8 ms on one GPU and 5 over ranks."""
     run()
     return 5.0 + dist.get_rank()
 
@@ -70,7 +70,7 @@ def test_a_record_keeps_rows_of_other_numbers_of_ranks(tmp_path):
 
 
 @pytest.mark.parametrize("left", [None, 9])
-def test_a_sample_is_what_all_are(left):
+def test_a_sample_equals_the_whole_result(left):
     size = bench.Size(61, 4, 2, 16, left=left)
     Q, K, V, dO = bench_tensors(size)
     leaves = [X.double().requires_grad_() for X in (Q, K, V)]

@@ -61,7 +61,7 @@ def test_a_way_writes_what_generate_writes(name, amount, on_a_cpu):
 
 
 @torch.no_grad()
-def test_logits_are_those_of_the_text_that_is_given():
+def test_logits_are_those_of_the_given_text():
     of, text = model(layers=1), prompts(B=2, N=9)
     exact = of.double()(text[:, :-1])[:, 4:]
     of.float()

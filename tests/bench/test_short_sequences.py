@@ -1,4 +1,4 @@
-"""What short calls take is measured on what was verified; in the interpreter, by made-up clocks."""
+"""Short calls are timed after they are verified; in the interpreter, with made-up clocks."""
 
 import contextlib
 import functools
@@ -48,7 +48,7 @@ def test_a_wrong_call_is_not_timed(clocks, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("which", "waits"), [("host_us", 7), ("loop_us", 2)])
 def test_a_call_is_timed_with_the_gpu_idle_and_a_loop_until_it_is_done(which, waits, monkeypatch):
-    """By a clock that goes on by two milliseconds in each wait, and one in each call, ten of a slow one."""
+    """With a clock that advances by 2 ms in each wait, by 1 ms in each call, and by 10 ms in a slow call."""
     now, waited = [0.0], []
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: (waited.append(1), now.__setitem__(0, now[0] + 2e-3)))
     monkeypatch.setattr(short_sequences.time, "perf_counter", lambda: now[0])
@@ -92,14 +92,14 @@ def test_a_shape_is_timed_in_graphs_if_it_is_right(wrong, clocks, monkeypatch):
     assert row["host_us"] == dict.fromkeys(peer) | dict.fromkeys(right, 30.0)
 
 
-def test_each_number_is_read_as_often_as_it_is_said():
+def test_each_number_is_read_the_stated_number_of_times():
     X, sums = bandwidth.numbers(3, kernels.DEVICE), torch.zeros(5, device=kernels.DEVICE)
     bandwidth.check("reads", bandwidth.read(X, sums, 4), X, 4)
     with pytest.raises(AssertionError, match="reads are wrong: the sum is"):
         bandwidth.check("reads", bandwidth.read(X, sums, 3), X, 4)
 
 
-def test_bytes_are_those_that_were_read_and_written(monkeypatch):
+def test_bytes_count_reads_and_writes(monkeypatch):
     """On a made-up GPU, whose L2 cache has room for five tiles; two fifths of it are read."""
     here = SimpleNamespace(L2_cache_size=5 * 4 * bandwidth.TILE, multi_processor_count=1)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
@@ -118,7 +118,7 @@ def test_bytes_are_those_that_were_read_and_written(monkeypatch):
 
 
 @pytest.mark.gpu
-def test_the_cache_gives_more_than_dram():
+def test_the_cache_is_faster_than_dram():
     (l2_bytes, l2_ms), (dram_bytes, dram_ms) = bandwidth.l2_read(), bandwidth.dram_copy()
     assert l2_bytes / l2_ms > dram_bytes / dram_ms > 1e8  # bytes a millisecond
     assert harness.capability() >= 75

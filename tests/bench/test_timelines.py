@@ -1,4 +1,4 @@
-"""What a timeline's row says of times and of the model."""
+"""Rows of timelines: their times, and the comparison with the model."""
 
 import json
 from types import SimpleNamespace

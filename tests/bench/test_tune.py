@@ -1,4 +1,4 @@
-"""The fastest tile comes first, with the speed that its time gives; by a made-up clock."""
+"""The fastest tile comes first, with the speed that follows from its time; with a made-up clock."""
 
 import functools
 import sys
@@ -49,7 +49,7 @@ def test_the_fastest_comes_first_with_its_tflops(causal, asked):
     assert ranked[0][1] == {"B_r": 64, "B_c": 64, "num_warps": 4, "num_stages": 2}
 
 
-def test_what_is_wrong_is_not_ranked(asked, monkeypatch):
+def test_a_wrong_choice_is_not_ranked(asked, monkeypatch):
     monkeypatch.setattr(forward, "attention", lambda Q, K, V, **options: SimpleNamespace(O=V))
     with pytest.raises(AssertionError, match="O of {'B_r': 64.* is wrong"):
         tune.rank(16, 48, False, torch.float32)

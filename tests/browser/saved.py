@@ -19,7 +19,7 @@ def save(sources, folder):
             data, _ = widget._repr_mimebundle_()
             kept = {name: data[name] for name in ("text/plain", "image/png") if name in data}
             cell.outputs = [nbformat.v4.new_output("display_data", kept)]
-            shown[cell.id] = states.told(widget)
+            shown[cell.id] = states.for_page(widget)
     page = chapter.Writer(shown, pictures.Pictures(static / "pictures"), "").write(cells)
     build.write_scripts(static, [])
     site = build.Site(build.TITLE, build.SENTENCE, build.version(), "", "")

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.softmax import IDENTITY, merge, summarise
 from tests.browser.lab import wait_until_heard
 from tests.browser.shown.merge_tree import card, expected, numbers

@@ -1,4 +1,4 @@
-"""What the tests of a paged cache share: its sizes, all that can change in it, and prompts."""
+"""Shared by the tests of the paged cache: sizes, all of its state, and prompts."""
 
 import copy
 
@@ -29,7 +29,7 @@ def computed(pages, tokens):
 
 
 def evict(pages, n):
-    """Make n kept pages free: tokens without ids take these and all that are free, and give them back."""
+    """Free n kept pages: tokens without ids take these and all free ones, and return them."""
     sequence, _ = pages.start()
     pages.append(sequence, (pages.free_pages + n) * pages.page)
     pages.free(sequence)

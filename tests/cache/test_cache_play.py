@@ -1,4 +1,4 @@
-"""Random operations on a paged cache, against a model of it: nothing is lost, no shared page is written."""
+"""Random operations on a paged cache, compared with a model: nothing is lost, no shared page is written."""
 
 import numpy as np
 import pytest
@@ -176,7 +176,7 @@ class Play:
         assert self.cache.kept == kept - min(n, kept)
 
     def compare(self):
-        """Hold all rows, lengths and figures of the cache against the model."""
+        """Compare all rows, lengths and counts of the cache with the model."""
         filled = set()
         sequences = list(self.model.tokens)
         table, lengths = plain(self.cache.table(sequences)), plain(self.cache.lengths(sequences))

@@ -1,4 +1,4 @@
-"""The allocator of pages: what is shared, kept and evicted, and that its check finds what is broken."""
+"""The allocator of pages: what is shared, kept and evicted, and whether `check` finds damage."""
 
 import copy
 
@@ -91,7 +91,7 @@ def test_the_least_recently_used_page_is_evicted_first_and_ends_before_beginning
     assert pages.used == 8
 
 
-def test_a_content_is_kept_once(rng):
+def test_each_content_is_kept_once(rng):
     pages, tokens = Pages(50, 4), prompt(rng, 12)
     for _ in range(3):
         pages.free(computed(pages, tokens)[0])  # the last page is computed again each time
@@ -99,7 +99,7 @@ def test_a_content_is_kept_once(rng):
         pages.check()
 
 
-def test_what_two_have_computed_is_found_while_one_of_them_lives(rng):
+def test_a_content_that_two_computed_is_found_while_one_of_them_lives(rng):
     pages, tokens = Pages(50, 4), prompt(rng, 9)
     first, second = (pages.start()[0] for _ in range(2))
     for sequence in (first, second):
@@ -111,7 +111,7 @@ def test_what_two_have_computed_is_found_while_one_of_them_lives(rng):
 
 
 @pytest.mark.parametrize("kind", [list, tuple, np.array, "torch"])
-def test_tokens_are_ids_of_any_kind_of_list(kind):
+def test_tokens_may_be_any_kind_of_list_of_ids(kind):
     if kind == "torch":
         kind = pytest.importorskip("torch").tensor
     pages = Pages(9, 2)
@@ -133,7 +133,7 @@ def test_out_of_pages_says_how_many_and_a_sequence_goes_on_afterwards(rng):
     pages.check()
 
 
-def test_a_sequence_is_never_used_again():
+def test_a_sequence_number_is_never_reused():
     pages = Pages(3, 2)
     made = []
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""The storage of a paged cache: rows are those that were written, in every dtype, and mistakes change nothing."""
+"""The storage of a paged cache: rows are as written, in every dtype, and invalid calls change nothing."""
 
 import subprocess
 import sys
@@ -87,7 +87,7 @@ def test_tensors_have_tables_and_lengths_on_their_device():
     assert cache.k_scale is None and cache.v_scale is None
 
 
-def test_slots_of_several_sequences_are_written_at_once(rng):
+def test_slots_of_several_sequences_may_be_written_in_one_call(rng):
     cache, _ = filled("float64")
     sequences = [cache.start()[0] for _ in range(3)]
     slots = [cache.append(sequence, n) for sequence, n in zip(sequences, (5, 0, 7), strict=True)]
@@ -100,7 +100,7 @@ def test_slots_of_several_sequences_are_written_at_once(rng):
 
 
 @pytest.mark.parametrize("largest", [1.0, 1e-30, 1e30])
-def test_rows_in_8_bits_have_a_scale_each(largest, rng):
+def test_each_row_in_8_bits_has_its_own_scale(largest, rng):
     torch = pytest.importorskip("torch")
     cache = Cache(5, 4, H_K, D, d_v=D_V, layers=LAYERS, dtype=torch.float8_e4m3fn)
     sequence, _ = cache.start()
@@ -120,12 +120,12 @@ def test_rows_in_8_bits_have_a_scale_each(largest, rng):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "torch.float16", "torch.float8_e4m3fn"])
-def test_no_row_of_a_new_cache_spoils_a_product(dtype):
+def test_unwritten_rows_of_a_new_cache_do_not_spoil_a_product(dtype):
     cache, _ = filled(dtype)
     assert not plain_of(cache.K).any() and not plain_of(cache.V).any()
 
 
-def test_bytes_of_a_token_are_those_of_the_storage():
+def test_bytes_per_token_match_the_storage():
     torch = pytest.importorskip("torch")
     for dtype, scales in ((torch.bfloat16, False), (torch.float8_e4m3fn, True)):
         cache = Cache(13, 4, H_K, D, d_v=D_V, layers=LAYERS, dtype=dtype)
@@ -209,7 +209,7 @@ def test_a_mistake_says_so_and_changes_nothing(mistake, rng):
         ({"device": "cuda"}, ValueError, "device is 'cuda' and float32"),
     ],
 )
-def test_sizes_and_dtypes_that_no_cache_can_have(sizes, kind, words):
+def test_impossible_sizes_and_dtypes_are_refused(sizes, kind, words):
     with pytest.raises(kind, match=words):
         Cache(**{"n_pages": 5, "page": 4, "H_k": 2, "d": 3} | sizes)
 

@@ -12,7 +12,7 @@ from flashlib.checks.engine import folders, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
 from flashlib.checks.engine.verdict import Outcome  # noqa: E402
-from tests.checks import test_answers  # noqa: E402
+from tests.checks import answers, test_answers  # noqa: E402
 from tests.checks.each import each  # noqa: E402
 from tools import minutes, notebooks, solved  # noqa: E402
 
@@ -82,6 +82,14 @@ def test_a_folder_of_a_chapter_is_registered_and_a_package():
     assert not unknown, f"register {unknown} in flashlib/chapters.py, or their exercises are not found"
     bare = [path.name for path in inside if not (path / "__init__.py").exists()]
     assert not bare, f"{bare} have no __init__.py, so a wheel would lack them"
+
+
+def test_nothing_is_left_to_fill_in():
+    """`tools.new_exercise` marks with TODO what is to be replaced."""
+    inside = (path for folder in (folders.FOLDER, answers.FOLDER) for path in folder.rglob("*.*"))
+    paths = [*(path for path in inside if path.suffix in (".py", ".txt")), *(ROOT / "notebooks").glob("*.ipynb")]
+    left = [path.relative_to(ROOT).as_posix() for path in paths if "TODO" in path.read_text(encoding="utf-8")]
+    assert not left, f"fill in what says TODO in {', '.join(left)}"
 
 
 def test_an_exercise_without_a_solution_is_named():

@@ -1,4 +1,4 @@
-"""What a kernel allocates is called as its own lines call it, whatever their form."""
+"""Allocations are named as in the kernel's own lines, whatever their form."""
 
 import ast
 
@@ -63,13 +63,13 @@ def takes_apart(k):
     (of_a_helper, [takes_apart], ["k_slots", "k_full", "q", "r"]),
     (no_assignment, [], ["shared", "shared#1"]),
 ])  # fmt: skip
-def test_a_name_is_that_of_the_line(function, readers, wanted):
+def test_a_name_comes_from_the_line(function, readers, wanted):
     names = Names(function.__code__)
     names.learn(readers)
     assert list(function(names)) == wanted
 
 
-def test_a_kernel_whose_text_is_not_known_gets_names_too():
+def test_a_kernel_without_source_gets_names_too():
     world: dict = {"allocated": allocated}
     exec(
         compile(ast.parse("def kernel(names):\n    k = allocated(names)\n    return k"), "nowhere", "exec"), world

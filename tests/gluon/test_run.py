@@ -86,7 +86,7 @@ def weighed(X, row, col=0):
 
 
 @pytest.mark.parametrize("row, col", [(0, 0), (37, -9), (90, 0), (100, 30), (-20, 48)])
-def test_a_copy_brings_numbers_and_zeros_past_the_ends(row, col):
+def test_a_copy_fills_zeros_past_the_ends(row, col):
     X, out = torch.randint(-3, 4, (97, 72)).half(), torch.full((1,), torch.nan)
     (ran,) = run(lambda: one_copy[(1,)](described(X), out, row, col, 8192, num_warps=4))
     assert ran.fault is None and out[0] == weighed(X, row, col)
@@ -103,17 +103,17 @@ def test_a_load_without_other_has_no_zeros_where_its_mask_hides(dtype):
     assert bare[20:].isnan().all() if dtype.is_floating_point else (bare[20:] > len(X)).all()
 
 
-def test_what_is_added_to_one_place_adds_up():
+def test_additions_to_one_place_add_up():
     X, out = torch.arange(32) % 5, torch.ones(5, dtype=torch.int64)
     run(lambda: counts[(2,)](X, out, 23, num_warps=4))
     assert out.tolist() == [1 + 2 * sum(range(k, 23, 5)) for k in range(5)], "by two programs, each run once"
 
 
-def test_of_two_roles_each_goes_first_in_one_of_two_orders():
+def test_each_of_two_roles_goes_first_in_one_of_two_orders():
     assert [order.pick(["first", "second"], str) for order in first_and_last()] == ["first", "second"]
 
 
-def test_names_of_the_module_do_as_well():
+def test_names_of_the_module_work_too():
     X, out = torch.randint(-3, 4, (128, 64)).half(), torch.full((2,), torch.nan)
     (ran,) = run(lambda: through_the_module[(1,)](described(X), out))
     assert out.tolist() == [weighed(X, 0), weighed(X, 64)]
@@ -156,7 +156,7 @@ def tile(*shape, layout):
     return Tile(torch.ones(shape), layout)
 
 
-def test_tiles_of_one_layout_meet_and_others_do_not():
+def test_tiles_of_one_layout_can_be_combined_and_others_cannot():
     S, m = tile(64, 64, layout=ACC), tile(64, layout=BY_ROW)
     assert (S - m[:, None]).layout == ACC and (2 * S + 1 > 0).layout == ACC
     for wrong, id in (
@@ -172,7 +172,7 @@ def test_tiles_of_one_layout_meet_and_others_do_not():
         assert found.value.id == id
 
 
-def test_a_tile_whose_layout_is_the_compilers_choice_meets_any():
+def test_a_tile_whose_layout_the_compiler_chooses_combines_with_any():
     assert common(tile(8, layout=None), tile(8, layout=BY_ROW)) == BY_ROW
     assert tile(64, 64, layout=ACC).reshape(64, 8, 8).layout is None
 
@@ -193,7 +193,7 @@ def divides(out_ptr, n, N: gl.constexpr):
 
 
 @pytest.mark.parametrize("n", [-7, -4, -1, 0, 5])
-def test_whole_numbers_are_divided_towards_zero(n):
+def test_integers_are_divided_towards_zero(n):
     out = torch.full((24,), 99, dtype=torch.int32)
     run(lambda: divides[(1,)](out, n, N=n, num_warps=4))
     quotients = [int(x / 4) for x in range(n, n + 8)]

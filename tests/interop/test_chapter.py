@@ -45,7 +45,7 @@ def test_weights_alone_may_be_missing(nothing_is_here, monkeypatch):
     assert printed(FIRST) == f"{OTHERWISE['weights']}\n"
 
 
-def test_where_all_is_here_it_says_so(nothing_is_here, monkeypatch):
+def test_if_everything_is_installed_it_says_so(nothing_is_here, monkeypatch):
     monkeypatch.setattr(chapters, "find_spec", lambda name: name)
     monkeypatch.setattr(weights, "are_here", lambda: True)
     said = printed(FIRST)
@@ -60,7 +60,7 @@ def test_an_exercise_is_checked_without_them(nothing_is_here):
     assert checks.packs(lambda ids: [0, len(ids)]).outcome == "wrong"
 
 
-def test_all_that_is_stored_is_there():
+def test_all_stored_results_are_there():
     """Who reads it without models sees each result: no cell has failed, and each that prints has printed."""
     for cell in CELLS:
         if cell.cell_type == "code":

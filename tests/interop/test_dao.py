@@ -61,7 +61,7 @@ def test_a_test_has_its_share_and_no_case_twice(chosen):
         assert len(cases) <= max(dao_cases.SHARES[name], len(dao_cases.covering(list(GIVEN.cases())[::7])))
 
 
-def test_the_race_condition_is_looked_for_with_each_value(chosen):
+def test_the_race_condition_is_tested_with_each_value(chosen):
     cases = chosen["test_flash_attn_race_condition"]
     values = {item for case in cases for item in case.items()}
     assert values == {item for case in map(GIVEN.called, GIVEN.cases()) for item in case.items()}
@@ -78,7 +78,7 @@ def test_the_rule_is_the_same_each_time(chosen):
 
 
 @pytest.mark.process
-def test_files_of_other_contents_are_refused(tmp_path):
+def test_files_with_different_contents_are_refused(tmp_path):
     code = (
         "from pathlib import Path\nfrom tools import dao_tests\n"
         f"folder = Path({str(tmp_path)!r})\n(folder / 'tests').mkdir()\n"

@@ -14,7 +14,7 @@ from flashlib.interop import deepspeed  # noqa: E402
 
 @pytest.mark.parametrize("attention", [None, torch_ref.attention], ids=["kernels", "torch_ref"])
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"mask": masks.window(3, 0), "scale": 0.3}], ids=str)
-def test_tokens_come_first_and_gradients_too(options, attention):
+def test_the_layout_has_tokens_first_and_gradients_agree(options, attention):
     Q, K, V = (torch.randn(2, 11, H, 16, device=kernels.DEVICE, requires_grad=True) for H in (4, 2, 2))
     O = deepspeed.Local(attention, **options)(Q, K, V)
     dO = torch.randn_like(O)

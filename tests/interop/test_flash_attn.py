@@ -41,7 +41,7 @@ def leaves(device, dtype=torch.float32, N=(N_q, N_k, N_k)):
 
 
 def made(options, device):
-    """Return options with slopes in place of the words that stand for them."""
+    """Return options with slopes in place of their placeholders."""
     slopes = {"of heads": (H,), "of sequences": (B, H)}.get(options.get("alibi_slopes"))
     return options | ({"alibi_slopes": torch.rand(slopes, device=device)} if slopes else {})
 
@@ -59,7 +59,7 @@ def expected(q, k, v, lengths_q, lengths_k, options, S_dmask=None):
 
 
 def hold(given, tensors, lengths_q, lengths_k, options):
-    """Hold (O, lse, S_dmask) as packs, and gradients of the tensors, to twice the error of standard attention."""
+    """Check (O, lse, S_dmask) as packs, and gradients, against twice the error of standard attention."""
     O, lse, S_dmask = given
     dO = torch.randn_like(O)
     found = [O, lse, *torch.autograd.grad((O * dO).sum(), tensors)]
@@ -78,7 +78,7 @@ def hold(given, tensors, lengths_q, lengths_k, options):
 
 
 def hold_weights(S_dmask, O, v, lengths_q, lengths_k, p):
-    """Hold O to what S_dmask says: weights up to a factor a row, negative where dropped, 0 beyond a sequence."""
+    """Check O against S_dmask: weights up to a factor per row, negative if dropped, 0 beyond a sequence."""
     for X, O_b, v_b in zip(S_dmask, O.split(lengths_q), v.split(lengths_k), strict=True):
         n_q, n_k = len(O_b), len(v_b)
         assert not X[:, n_q:].any() and not X[..., n_k:].any()
@@ -89,7 +89,7 @@ def hold_weights(S_dmask, O, v, lengths_q, lengths_k, p):
 
 
 @pytest.mark.parametrize("amount, options", amounts(OPTIONS, few=COMBINED), ids=str)
-def test_sequences_of_one_length(options, amount, device, poisoned):
+def test_sequences_of_one_length_equal_standard_attention(options, amount, device, poisoned):
     q, k, v = leaves(device)
     options = made(options, device)
     O, lse, S_dmask = flash_attn.flash_attn_func(q, k, v, return_attn_probs=True, **options)
@@ -120,7 +120,7 @@ def offsets(lengths, device):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("amount, options", amounts(OPTIONS, few=COMBINED), ids=str)
-def test_sequences_of_any_lengths(options, amount, dtype, device, poisoned):
+def test_sequences_of_any_lengths_equal_standard_attention(options, amount, dtype, device, poisoned):
     lengths_q, lengths_k = [7, 0, 19], [20, 4, 3]
     options = made(options, device)
     q, k, v = (X[0].detach().requires_grad_() for X in leaves(device, dtype, (26, 27, 27)))
@@ -406,7 +406,7 @@ LENGTHS = torch.tensor([1, 2], dtype=torch.int32)
     ],
     ids=lambda x: x if isinstance(x, str) else None,
 )
-def test_what_is_not_honoured_is_refused(call, changed, error, words, monkeypatch):
+def test_unsupported_arguments_are_refused(call, changed, error, words, monkeypatch):
     for module in ("launch.inputs", "decode"):
         monkeypatch.setattr(f"flashlib.kernels.{module}.check_device", lambda **_: None)
     function, given = CALLS[call]
@@ -416,7 +416,7 @@ def test_what_is_not_honoured_is_refused(call, changed, error, words, monkeypatc
 
 def test_every_argument_is_refused_where_it_is_wrong():
     """Each argument of each function has a case above, under the function that takes it for the others."""
-    cases = test_what_is_not_honoured_is_refused.pytestmark[0].args[1]
+    cases = test_unsupported_arguments_are_refused.pytestmark[0].args[1]
     fed = {}
     for call, changed, *_ in cases:
         fed.setdefault(call, set()).update(changed)
@@ -428,7 +428,7 @@ def test_every_argument_is_refused_where_it_is_wrong():
         assert not missing, f"{call}: {missing}"
 
 
-def test_nothing_is_written_where_a_call_is_refused():
+def test_a_refused_call_writes_nothing():
     caches = X.clone(), X.clone()
     new = torch.ones(2, 1, 2, 16)
     with pytest.raises(ValueError, match="alibi_slopes has shape"):
@@ -445,7 +445,7 @@ def without_modules(monkeypatch):
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
 
 
-def test_it_stands_in_for_the_package(without_modules):
+def test_it_replaces_the_package(without_modules):
     import importlib
 
     flash_attn.stand_in()
@@ -468,7 +468,7 @@ MASKS_OF_TOKENS = {
 
 @pytest.mark.parametrize("kind", MASKS_OF_TOKENS)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
-def test_padded_sequences_are_packed_and_put_back(kind, dtype):
+def test_padded_sequences_are_packed_and_unpacked(kind, dtype):
     padding, at, lengths = flash_attn.bert_padding, torch.arange(9), torch.tensor([4, 0, 9, 1])[:, None]
     mask = MASKS_OF_TOKENS[kind](lengths, at)
     X = torch.randn(4, 9, 3, 5, dtype=torch.float64, requires_grad=True)
@@ -505,7 +505,7 @@ def test_rows_are_taken_and_put_at_indices():
     assert torch.equal(X.grad[:, 0, 0], torch.tensor([1.0, 0, 0, 0, 1, 1]))
 
 
-def test_masks_of_other_tokens_are_refused():
+def test_masks_of_different_tokens_are_refused():
     X, mask = torch.randn(2, 5, 7), torch.ones(2, 5)
     for masks, error, words in (
         ((mask[:, :4],), ValueError, r"attention_mask has shape \(2, 4\) and hidden_states \(2, 5, 7\)"),
@@ -530,7 +530,7 @@ def test_a_padded_batch_is_attended_to_as_users_of_the_package_write_it(device):
         assert not O[b, n:].any()
 
 
-def test_it_does_not_take_the_place_of_another(without_modules):
+def test_it_does_not_replace_a_loaded_package(without_modules):
     sys.modules["flash_attn"] = sys
     with pytest.raises(RuntimeError, match="flash_attn is imported already: call stand_in"):
         flash_attn.stand_in()

@@ -36,7 +36,7 @@ def test_the_families_that_are_tested_are_named():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_on_the_page_is_there(name):
+def test_every_name_on_the_page_exists(name):
     parts = name.split(".")
     found = importlib.import_module("flashlib")
     for at, part in enumerate(parts[1:], 2):

@@ -1,4 +1,4 @@
-"""The small pretrained model: it is what its hash says, and writes the same text with ours as with eager."""
+"""The small pretrained model: its hash is checked, and it writes the same text with ours as with eager."""
 
 import os
 import subprocess
@@ -19,12 +19,12 @@ def test_without_weights_a_sentence_says_what_to_do(tmp_path, monkeypatch):
     ) as error:
         weights.load()
     assert "\n" not in str(error.value)
-    with pytest.raises(FileNotFoundError, match="no folder of a model: there is no config.json in it"):
+    with pytest.raises(FileNotFoundError, match="not a model's folder: it has no config.json"):
         weights.load(tmp_path)
 
 
 @pytest.mark.parametrize("variables, folder", [({"XDG_CACHE_HOME": "/c"}, "/c"), ({"HOME": "/h"}, "/h/.cache")])
-def test_they_lie_in_the_cache_of_the_user(variables, folder, monkeypatch):
+def test_they_are_stored_in_the_users_cache(variables, folder, monkeypatch):
     for name in ("XDG_CACHE_HOME", "FLASHLIB_MODELS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -33,7 +33,7 @@ def test_they_lie_in_the_cache_of_the_user(variables, folder, monkeypatch):
         assert str(weights.folder()) == f"{folder}/flashlib/models/{weights.NAME}"
 
 
-def test_a_file_of_another_hash_is_refused(tmp_path, monkeypatch):
+def test_a_file_with_a_different_hash_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("FLASHLIB_MODELS", str(tmp_path / "models"))
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     with pytest.raises(ValueError, match=f"has the SHA-256 .*; that of {weights.PACKAGE} is {weights.SHA256}"):
@@ -41,7 +41,7 @@ def test_a_file_of_another_hash_is_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "models").exists()
 
 
-def test_nothing_is_asked_of_the_hub():
+def test_the_hub_is_not_contacted():
     assert os.environ["HF_HUB_OFFLINE"] == os.environ["HF_HUB_DISABLE_TELEMETRY"] == "1"
 
 
@@ -83,7 +83,7 @@ def test_weights_are_fetched_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(models.subprocess, "run", pip)
     monkeypatch.setattr(models.weights, "convert", convert)
     returncode = 1
-    with pytest.raises(SystemExit, match="pip could not fetch it: it needs a network"):
+    with pytest.raises(SystemExit, match="pip could not fetch it. Connect to a network"):
         models.main()
     returncode = 0
     models.main()

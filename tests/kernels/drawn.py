@@ -1,6 +1,7 @@
 """Masks for tests of the kernels: of functions with their kernels, of batches and heads, and random ones."""
 
 import numpy as np
+import torch
 
 from flashlib import kernels, masks  # before triton, which it tells to interpret where there is no GPU
 from tests import masked
@@ -73,6 +74,12 @@ def blocks(rng, N_q, N_k, B_r=16, B_c=32, share=0.4):
     return masks.blocks(rng.random((-(-N_q // B_r), -(-N_k // B_c))) < share, B_r, B_c)
 
 
+def dense(rng, *shape):
+    """Return the mask of a table of this shape, as an array or a tensor."""
+    seen = rng.random(shape) < 0.5
+    return masks.dense(torch.from_numpy(seen) if rng.random() < 0.5 else seen)
+
+
 def stripes(of_heads_too=False, kernel=True):
     if of_heads_too:
         f, of_kernel = lambda b, h, r, c: (r - c) % (b + h + 2) == 0, in_stripes_of_heads
@@ -93,6 +100,8 @@ WIDE = {
     "function of heads": lambda rng, B, H, N_q, N_k: stripes(True, kernel=False),
     "function of heads with a kernel": lambda rng, B, H, N_q, N_k: stripes(True) & documents(rng, N_k, B=B),
     "function with a kernel": lambda rng, B, H, N_q, N_k: stripes(),
+    "dense of heads": lambda rng, B, H, N_q, N_k: dense(rng, B, H, N_q, N_k) & masks.window(None, 3),
+    "dense of sequences": lambda rng, B, H, N_q, N_k: dense(rng, B, 1, 1, N_k),
     "score of heads": lambda rng, B, H, N_q, N_k: OF_HEADS & masks.window(20, 3),
     "blocks of whole tiles": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k) & masks.causal(),
     "blocks of whole tiles in rows alone": lambda rng, B, H, N_q, N_k: blocks(rng, N_q, N_k, 64, 13),
@@ -111,6 +120,7 @@ HIDE = {
     "blocks": lambda rng, B, H, N_q, N_k: blocks(
         rng, N_q, N_k, *(int(n) for n in rng.choice([5, 16, 32, 64], 2)), rng.random()
     ),
+    "dense": lambda rng, B, H, N_q, N_k: dense(rng, *(1 if rng.random() < 0.5 else n for n in (B, H)), N_q, N_k),
     "stripes": lambda rng, *_: stripes(rng.random() < 0.5, rng.random() < 0.5),
     "union": lambda rng, B, H, N_q, N_k: documents(rng, N_k) | window(rng, N_k),
 }

@@ -10,8 +10,9 @@ import triton.language as tl
 from flashlib import masks, torch_ref
 from flashlib.kernels import forward, varlen
 from flashlib.kernels.launch import planning, tile_sizes
-from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking import bounds
 from flashlib.kernels.masking import packed as packing
+from flashlib.kernels.masking.pass_sizes import PassSizes
 from tests import oracle
 from tests.tiers import amounts
 
@@ -172,14 +173,14 @@ def test_the_first_launch_finds_what_masks_would_be_prepared_to(causal, device, 
     stretch = packing.STRETCH.value
     *_, cu_q, cu_k = packed(device, [20, 0, 67, 14], [41, 9, 5, 33], offsets=torch.int64)
     asked = {
-        "rows": host_side.Asked(1, 2, 101, 88, 16, 32, device),
-        "keys": host_side.Asked(1, 2, 101, 88, 32, 16, device, True),
+        "rows": PassSizes(1, 2, 101, 88, 16, 32, device),
+        "keys": PassSizes(1, 2, 101, 88, 32, 16, device, True),
     }
     found = packing.run(packing.plan(4, causal, asked), cu_q, cu_k)
     for name, tiles in asked.items():
         first, end = found[name].bounds[:2]
         N = tiles.N_k if tiles.transposed else tiles.N_q
-        expected = host_side.intervals(first[:N][None], end[:N][None], tiles).order[0]
+        expected = bounds.tiles_of_intervals(first[:N][None], end[:N][None], tiles).order[0]
         order = found[name].order.view(-1, 8)[: len(expected)]
         by_block = [X[X[:, 0].argsort()][:, :7].cpu() for X in (order, expected)]
         assert torch.equal(*by_block)
@@ -266,4 +267,4 @@ def test_nothing_waits_for_the_gpu(causal):
 
 
 def test_of_two_windows_each_row_sees_what_both_show():
-    assert varlen._asked(masks.window(9, 2) & masks.window(3, 4))[0] == (3, 2)
+    assert varlen._window_and_caps(masks.window(9, 2) & masks.window(3, 4))[0] == (3, 2)

@@ -24,7 +24,7 @@ VALUE = re.compile(r"(?<!\{)(\{\d+\})(?!\})")
 
 
 def mark(text):
-    """Return a text with marks around what stands between its values."""
+    """Return a text with marks around the parts between its values."""
     parts = VALUE.split(text)
     return "".join(part if n % 2 else part and f"⟦{part}⟧" for n, part in enumerate(parts))
 
@@ -82,7 +82,7 @@ def run(path, *command):
 
 
 def left(text):
-    """Return what of a text no mark holds."""
+    """Return the parts of a text outside marks."""
     while MARKED.search(text):
         text = MARKED.sub(" ", text)
     return text

@@ -28,7 +28,7 @@ def shown():
 
 def main():
     folder = Path(sys.argv[1])
-    told = {name: states.told(widget) for name, widget in shown()}
+    told = {name: states.for_page(widget) for name, widget in shown()}
     for name, text in scripts.files().items():
         (folder / name).write_text(text, encoding="utf-8")
     site = modules.join(build.HERE / "page" / "main.js")

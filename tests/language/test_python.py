@@ -54,7 +54,7 @@ def test_values_come_in_the_order_of_the_language():
     assert space["__doc__"].startswith("A docstring") and space["Outcome"].OPEN == "not solved yet"
 
 
-def test_equal_texts_stay_equal_and_what_is_compared_with_others_stays():
+def test_equal_texts_stay_equal_and_compared_strings_are_unchanged():
     assert module(TEXTS)["said"](3, "a row") == 1
 
 
@@ -70,6 +70,6 @@ def test_each_string_is_found_with_its_template():
     assert not any(re.search("docstring", one) for one in found)
 
 
-def test_a_value_that_is_not_there_is_refused():
+def test_a_missing_value_is_refused():
     with pytest.raises(ValueError, match="there are 1, from .0. on"):
         python.translated('f"row {n}"', {"row {0}": "Zeile {1}"})

@@ -37,16 +37,16 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_reads_as_words_is_a_text(text):
+def test_strings_that_read_as_words_are_texts(text):
     assert reading.is_text(text) and not reading.is_word(text)
 
 
 @pytest.mark.parametrize("text", OTHERS)
-def test_names_code_and_styles_are_none(text):
+def test_names_code_and_styles_are_not_texts(text):
     assert not reading.is_text(text)
 
 
-def test_values_that_only_stand_beside_each_other_are_a_frame():
+def test_values_without_words_between_them_are_a_frame():
     assert all(map(reading.is_frame, ["{0} {1}", "{0} {1}{2}/s", "{0}, {1}: {2}"]))
     assert not any(map(reading.is_frame, ["{0}{1}", "{0} rows", "a b", "flash-{0} flash-{1}"]))
 
@@ -59,6 +59,6 @@ def test_a_template_is_written_and_read():
 
 
 @pytest.mark.parametrize("text", ["{2}", "{name}", "{}", "{0"])
-def test_a_value_that_is_not_there_is_refused(text):
+def test_a_missing_value_is_refused(text):
     with pytest.raises(ValueError):
         reading.pieces(text, 2)

@@ -36,7 +36,7 @@ def run(text):
     return json.loads(done.stdout)
 
 
-def test_strings_are_found_and_comments_and_patterns_are_none():
+def test_strings_are_found_and_comments_and_patterns_are_not():
     found = [text.template for text in script.found(SOURCE)]
     assert found == ["it's a row", "row {0} of {1}, `so`"]
     assert [text.values for text in script.found(SOURCE)][1][0] == "n"

@@ -94,7 +94,7 @@ def test_a_call_and_the_page_say_of_a_wrong_answer_the_same_text(cards):
 @pytest.mark.parametrize(
     "odd", [("GB", "1 GB"), ("count", (1, 2)), ("shape", 5), ("set", 5), ("bool", 0), ("kount", 0)]
 )
-def test_what_is_no_answer_gets_one_text(cards, odd):
+def test_an_invalid_answer_gets_one_text(cards, odd):
     prediction, _ = cards
     sentence = prediction.predict(*odd).sentence
     assert marked.beside(sentence) == [sentence]

@@ -25,7 +25,7 @@ def test_english_needs_no_file(monkeypatch):
     assert texts.say("a row") == texts.say_value("a row") == "a row" and texts.say_value(3) == 3
 
 
-def test_a_language_that_is_not_there_is_said(monkeypatch):
+def test_a_missing_language_is_reported(monkeypatch):
     monkeypatch.setenv(texts.VARIABLE, "xx")
     with pytest.raises(ValueError, match=r"FLASHLIB_LANGUAGE is 'xx', .*xx\.json is not there; there are en"):
         texts.path(texts.chosen())

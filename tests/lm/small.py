@@ -1,4 +1,4 @@
-"""A small model and what it is given, for the tests of all that has a model."""
+"""A small model and its inputs, for all tests that need a model."""
 
 from importlib.util import find_spec
 

@@ -10,7 +10,7 @@ from flashlib.lm.model import LM
 from tests.lm.small import CONFIG, one_thread, small, some  # noqa: F401, a fixture for all tests here
 
 
-def test_a_model_that_is_loaded_writes_what_the_saved_one_does(tmp_path):
+def test_a_loaded_model_writes_the_same_as_the_saved_one(tmp_path):
     model, path = small(), tmp_path / "new" / "model.safetensors"
     with torch.no_grad():
         for W in model.parameters():
@@ -32,7 +32,7 @@ def test_the_models_weights_are_below_3_mb(tmp_path):
     assert 2 * 754_816 < path.stat().st_size < 1.6e6
 
 
-def test_a_file_that_is_no_model_is_refused(tmp_path):
+def test_a_file_without_a_model_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="python -m flashlib.bench.lm --out .*none trains a model"):
         checkpoint.load(tmp_path / "none")
     garbage, other, partly = (tmp_path / name for name in ("garbage", "other", "partly"))

@@ -1,4 +1,4 @@
-"""The language model: a text through a cache is the text without one, however it is cut and batched."""
+"""The language model: a cache does not change a text, however it is cut and batched."""
 
 import contextlib
 import math
@@ -35,7 +35,7 @@ def cut(model, tokens, sizes, over, page=4):
 
 
 def close(given, model, tokens, eps=2**-24):
-    """Hold logits to those in fp64: at most four times the error of the model without a cache, and a rounding."""
+    """Check logits against fp64: at most four times the error of the model without a cache, plus a rounding."""
     exact = logits_of(small().double(), tokens).numpy()
     plain = logits_of(model, tokens).double().cpu().numpy()
     rounding = 2 * oracle.worst(plain, exact) + 4 * eps * np.abs(exact).max()
@@ -57,7 +57,7 @@ def test_impossible_sizes_are_refused(sizes, error, message):
 
 
 @pytest.mark.parametrize("over, temperature", [*(("gathered", n) for n in (0, 1.0, 0.3)), ("kernels", 0.7)])
-def test_text_written_with_a_cache_is_that_without_one(over, temperature):
+def test_text_is_the_same_with_a_cache_and_without(over, temperature):
     model, given, ways = small(), some(7), (way(over), None)
     n = 23 if over == "gathered" else 4
     with_cache, without = (list(model.generate(given, n, seed=5, temperature=temperature, over=o)) for o in ways)
@@ -68,7 +68,7 @@ CHUNKS = [[13], [5, 1, 7], [4, 4, 5], [12, 1], [1] * 13]
 
 
 @pytest.mark.parametrize("over, sizes", [("gathered", sizes) for sizes in CHUNKS] + [("kernels", CHUNKS[1])])
-def test_logits_are_those_without_a_cache_whatever_the_chunks(over, sizes):
+def test_logits_equal_those_without_a_cache_for_any_chunks(over, sizes):
     model, tokens = small(), some(13)
     close(cut(model, tokens, sizes, way(over)), model, tokens)
 
@@ -91,7 +91,7 @@ def check_dtype(dtype, over, device):
 
 
 @pytest.mark.parametrize("over", OVER)
-def test_a_ragged_batch_is_each_alone(over):
+def test_a_ragged_batch_equals_each_sequence_alone(over):
     model, texts, over = small(), [some(n, seed=n) for n in (3, 16, 9)], way(over)
     cache = model.cache(11, page=4)
     sequences = [cache.start()[0] for _ in texts]
@@ -116,7 +116,7 @@ def test_pages_that_are_shared_by_content_give_the_same_logits(over):
     torch.testing.assert_close(given, logits_of(model, other)[known:], atol=1e-4, rtol=0)
 
 
-def test_a_text_that_is_cut_anywhere_goes_on_as_it_would_have():
+def test_an_interrupted_text_continues_as_it_would_have():
     model, prompt = small(), some(5)
     whole = list(model.generate(prompt, 20, seed=3))
     for at in (1, 8, 19):
@@ -127,7 +127,7 @@ def test_a_text_that_is_cut_anywhere_goes_on_as_it_would_have():
 
 
 @pytest.mark.parametrize("kv_heads", [1, 2, 4])
-def test_the_attention_of_training_is_given_rotated_heads(kv_heads):
+def test_attention_in_training_gets_rotated_heads(kv_heads):
     seen = []
 
     def attention(Q, K, V, causal):
@@ -148,7 +148,7 @@ def test_angles_stay_in_fp32_beside_weights_of_another_dtype():
     assert model.state_dict().keys() == dict(model.named_parameters()).keys(), "a file has only weights"
 
 
-def test_places_count_and_no_later_token_changes_an_earlier_logit():
+def test_positions_matter_and_later_tokens_do_not_change_earlier_logits():
     model, tokens = small(), some(9)
     swapped, other = [tokens[1], tokens[0], *tokens[2:]], [*tokens[:5], (tokens[5] + 1) % 61, *tokens[6:]]
     plain, swapped, other = (logits_of(model, given) for given in (tokens, swapped, other))
@@ -173,7 +173,7 @@ def test_places_count_and_no_later_token_changes_an_earlier_logit():
         ([[1] * 6] * 2, [0, 1], OutOfPages, "6 more tokens need 1 pages"),
     ],
 )
-def test_a_step_that_is_refused_changes_nothing(tokens, sequences, error, message):
+def test_a_refused_step_changes_nothing(tokens, sequences, error, message):
     model, cache = small(), small().cache(4, page=4)
     for n in (3, 2):
         model.step([some(n)], cache, [cache.start()[0]])
@@ -184,7 +184,7 @@ def test_a_step_that_is_refused_changes_nothing(tokens, sequences, error, messag
     cache.check()
 
 
-def test_a_step_that_fails_on_its_way_leaves_no_token_that_could_be_found():
+def test_a_failed_step_leaves_no_token_that_could_be_shared():
     model, tokens = small(), some(13)
     cache = model.cache(5, page=4)
     sequence, _ = cache.start(tokens)
@@ -218,7 +218,7 @@ def test_a_step_that_fails_on_its_way_leaves_no_token_that_could_be_found():
         ({"seed": -1}, ValueError, "seed is -1"),
     ],
 )
-def test_what_cannot_be_generated_is_refused_at_once(given, error, message):
+def test_impossible_requests_are_refused_at_the_call(given, error, message):
     with pytest.raises(error, match=message):
         small().generate(**{"prompt": [1, 2, 3], "n": 4} | given)
 

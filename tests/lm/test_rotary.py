@@ -1,4 +1,4 @@
-"""Rotations keep norms, add up, and leave in a score only how far apart two positions are."""
+"""Rotations keep norms, add up, and leave in a score only the distance between two positions."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_angles_are_rounded_once():
     assert oracle.worst(cos, np.cos(turns)) <= half_ulp and oracle.worst(sin, np.sin(turns)) <= half_ulp
 
 
-def test_norms_stay_and_position_0_changes_nothing(rng):
+def test_norms_are_kept_and_position_0_changes_nothing(rng):
     X, pair = rng.standard_normal((101, 12)), rotary.angles(101, 12)
     given = rotary.rotate(X, *pair)
     oracle.assert_close(np.linalg.norm(given, axis=1), np.linalg.norm(X, axis=1), rounding=1e-6)
@@ -51,7 +51,7 @@ def test_rotations_add_up(rng):
     oracle.assert_close(twice, rotary.rotate(X, cos[m + n], sin[m + n]), rounding=2e-6)
 
 
-def test_a_score_depends_on_how_far_apart_the_two_are(rng):
+def test_a_score_depends_on_the_distance_only(rng):
     q, k = rng.standard_normal((2, 8))
     Q, K = (rotary.rotate(np.tile(x, (30, 1)), *rotary.angles(30, 8)) for x in (q, k))
     S = Q @ K.T  # (30, 30)
@@ -118,7 +118,7 @@ def test_bad_input_is_refused(call, error, words):
         call()
 
 
-def test_tensors_are_checked_as_arrays_are():
+def test_tensors_are_checked_like_arrays():
     torch = pytest.importorskip("torch")
     given, half = torch.from_numpy(X), torch.from_numpy(HALF)
     for wrong, error, words in (

@@ -1,4 +1,4 @@
-"""Which token comes next: as likely as the model says, and decided only by seed and place."""
+"""The next token: as likely as in the model, and determined only by seed and place."""
 
 import math
 
@@ -34,7 +34,7 @@ def test_a_token_that_cannot_come_is_never_drawn(drawn, token, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_an_array_is_as_good_as_a_tensor(dtype):
+def test_logits_may_be_an_array(dtype):
     logits = np.array(some(61)).astype(dtype)
     for place in range(20):
         for temperature in (0, 1.0):
@@ -51,6 +51,6 @@ def test_seed_and_place_decide_what_is_drawn():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("temperature", [0, 1.0])
-def test_no_token_is_chosen_by_nan(bad, temperature):
+def test_nan_logits_are_refused(bad, temperature):
     with pytest.raises(ValueError, match="logits hold NaN or infinity"):
         choose(torch.tensor([0.0, bad, 1.0]), temperature, 0, 0)

@@ -1,4 +1,4 @@
-"""Serving: what is written does not depend on what runs beside it, and no request and no page is ever lost."""
+"""Serving: what a request writes does not depend on the others, and no request and no page is ever lost."""
 
 import contextlib
 import math
@@ -38,7 +38,7 @@ def alone(request, model=MODEL):
 
 
 def served(requests, *sizes, model=MODEL, **options):
-    """Serve a trace and return the server and the records; hold each record to the pages and the one before."""
+    """Serve a trace and return the server and its records, each checked against the pages and the last one."""
     server = Server(model, *sizes, **options)
     records = []
     for record in play(server, requests):
@@ -52,7 +52,7 @@ def served(requests, *sizes, model=MODEL, **options):
 
 
 def hold(record, before, server):
-    """Hold a record to what it must be after the one before it."""
+    """Check a record, given the one before it."""
     assert record.used + record.kept + record.free == server.cache.n_pages
     assert len(record.running) <= server.batch and sum(n for _, n in record.chunks) <= server.chunk
     assert list(record.running) == sorted(record.running) and list(record.waiting) == sorted(record.waiting)
@@ -69,7 +69,7 @@ def hold(record, before, server):
 
 
 def check_text(server, records, requests, model=MODEL):
-    """Hold all that was written, in `written` and in the records, to what each request writes alone."""
+    """Compare all that was written, in `written` and in the records, with what each request writes alone."""
     ordered = sorted(requests, key=lambda request: request.arrives)
     assert server.written == {number: alone(request, model) for number, request in enumerate(ordered)}
     wrote = {number: [] for number in server.written}
@@ -92,7 +92,7 @@ def check_text(server, records, requests, model=MODEL):
         (3, 16, {"chunk": 40, "queue": 2}, "few"),
     ],
 )
-def test_text_is_that_of_each_request_alone(n_pages, page, options, amount, continuous):
+def test_each_request_writes_what_it_writes_alone(n_pages, page, options, amount, continuous):
     requests = trace(seed=n_pages)
     server, records = served(requests, n_pages, page, continuous=continuous, **options)
     check_text(server, records, requests)
@@ -104,7 +104,7 @@ def test_text_is_that_of_each_request_alone(n_pages, page, options, amount, cont
 
 
 @pytest.mark.parametrize("over", ["gathered", "kernels"])
-def test_in_float32_both_ways_write_the_same(over):
+def test_both_ways_write_the_same_in_float32(over):
     model, requests = small(layers=1), trace(n=3, most=5, arrives=3)
     server, records = served(requests, 3, 4, model=model, chunk=3, over=way(over))
     check_text(server, records, requests, model)
@@ -125,7 +125,7 @@ def test_nothing_is_lost_under_random_traces(seed, amount):
             assert server.written[number] == alone(request)
 
 
-def test_one_that_is_preempted_goes_on_where_it_was():
+def test_a_preempted_request_continues_where_it_was():
     requests = [Request(some(7, seed=i), 12, seed=i, temperature=1.0) for i in range(3)]
     server, records = served(requests, 11, 4, chunk=21)
     check_text(server, records, requests)
@@ -150,7 +150,7 @@ def test_the_youngest_is_preempted_and_served_again_first():
     assert first == sorted(first), "requests of one length finish in order"
 
 
-def test_a_long_prompt_does_not_halt_the_others():
+def test_a_long_prompt_does_not_stall_the_others():
     short, long = Request(some(2), 15), Request(some(40), 2, arrives=4)
     _, records = served([short, long], 100, 4, chunk=6)
     chunks = [record for record in records if record.chunks and record.step >= 4]
@@ -158,7 +158,7 @@ def test_a_long_prompt_does_not_halt_the_others():
     assert all(record.decoded == (0,) for record in chunks)
 
 
-def test_nor_does_one_that_is_older():
+def test_an_older_long_prompt_does_not_stall_the_others_either():
     long, short = Request(some(40), 2), Request(some(1), 5)
     _, records = served([long, short], 100, 4, chunk=6)
     assert [record.decoded for record in records[:5]] == [(1,)] * 5
@@ -174,7 +174,7 @@ def test_a_token_that_is_decoded_beside_the_last_chunk_has_its_page_or_waits():
         assert preempted == ([1] if n_pages < 24 else []), "each has a page for a token, 20 and 4 after four steps"
 
 
-def test_who_waits_is_admitted_when_there_is_room_for_the_prompts_that_run_too():
+def test_a_waiting_request_is_admitted_once_running_prompts_have_room_too():
     long, short = Request(some(20), 1), Request(some(9, seed=1), 1, arrives=1)
     for n_pages, step in ((28, 4), (29, 1)):  # 20 and 9 tokens, five a step of the first
         _, records = served([long, short], n_pages, 1, chunk=5)
@@ -182,7 +182,7 @@ def test_who_waits_is_admitted_when_there_is_room_for_the_prompts_that_run_too()
         assert not any(record.preempted for record in records)
 
 
-def test_prompts_that_begin_alike_are_computed_once():
+def test_common_beginnings_of_prompts_are_computed_once():
     begin = some(17)
     first, second = Request([*begin, 1, 2], 3), Request([*begin, 3], 3, arrives=1)
     server, records = served([first, second], 100, 4)
@@ -212,7 +212,7 @@ def test_with_nothing_to_do_a_step_does_nothing():
     assert [bool(record.wrote) for record in waits] == [False] * 3 + [True]
 
 
-def test_a_queue_that_is_full_takes_no_more():
+def test_a_full_queue_refuses_requests():
     server, request = Server(MODEL, 5, 4, queue=2, batch=1), Request(some(3), 4)
     assert [server.submit(request) for _ in range(2)] == [0, 1]
     with pytest.raises(QueueFull, match="2 requests wait, and the queue takes 2; submit it after a step"):
@@ -247,7 +247,7 @@ def test_a_queue_that_is_full_takes_no_more():
         (Request([1], 2, arrives=-1), ValueError, "arrives is -1"),
     ],
 )
-def test_what_can_never_be_served_is_refused(request_, error, message):
+def test_requests_that_can_never_be_served_are_refused(request_, error, message):
     server = Server(MODEL, 5, 4)
     for refuses in (server.submit, lambda request: play(server, [Request([1], 1), request])):
         with pytest.raises(error, match=message):
@@ -273,7 +273,7 @@ def test_a_prompt_that_is_changed_later_changes_nothing():
 
 
 @pytest.mark.parametrize("kind", ["in the model", "NaN"])
-def test_after_an_error_all_go_on(kind):
+def test_all_requests_continue_after_an_error(kind):
     broken, requests = [], trace(n=6, arrives=1)
 
     def over(Q, K, V, layer, new):

@@ -24,7 +24,7 @@ def losses(text="to be or not to be, " * 20, attention=sdpa, steps=5, seed=0, ba
     return [loss.item() for loss in train(small, tokens, steps, batch=batch, lr=lr, seed=seed)]
 
 
-def test_what_does_not_fit_is_refused():
+def test_tokens_that_do_not_fit_are_refused():
     tokens = torch.arange(12) % 11
     with pytest.raises(ValueError, match="N = 10; this model's context is 9"):
         model()(tokens[None, :10])
@@ -53,12 +53,12 @@ def test_weights_and_batches_are_those_of_the_seed():
     assert losses() == losses() != losses(seed=1)
 
 
-def test_every_start_is_taken():
+def test_every_start_is_used():
     starts = torch.cat([X[:, 0] for X, _ in islice(batches(torch.arange(12), 9, 4), 50)])
     assert set(starts.tolist()) == {0, 1, 2}
 
 
-def test_the_loss_starts_at_that_of_a_guess_and_falls():
+def test_the_loss_starts_at_that_of_guessing_and_falls():
     found = losses(steps=60)
     assert abs(found[0] - torch.tensor(8.0).log()) < 0.3  # "to be, rn" has 8 characters
     assert found[-1] < found[0] / 3

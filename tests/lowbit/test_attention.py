@@ -1,4 +1,4 @@
-"""Attention with a recipe: exact where nothing is rounded, and the loop's numbers are those of the format."""
+"""Attention with a recipe: exact without rounding, and the loop uses numbers of the format."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ IDEAS = [{"rotate": True}, {"k_minus_mean": True}, {"v_minus_mean": True}, {"p_t
 @pytest.mark.parametrize("N_q, N_k", oracle.SIZES)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("ideas", [{}, *IDEAS])
-def test_with_nothing_rounded_it_is_attention(N_q, N_k, causal, ideas, rng):
-    """Every idea alone changes nothing in exact arithmetic."""
+def test_without_rounding_it_is_attention(N_q, N_k, causal, ideas, rng):
+    """Each idea by itself changes nothing in exact arithmetic."""
     Q, K, V = oracle.inputs(rng, N_q, N_k, 8)
     O, lse = oracle.attention(Q, K, V, causal=causal)
     given = lowbit.attention(Q, K, V, EXACT._replace(**ideas), B_r=5, B_c=4, causal=causal)
@@ -25,7 +25,7 @@ def test_with_nothing_rounded_it_is_attention(N_q, N_k, causal, ideas, rng):
 
 
 @pytest.mark.parametrize("largest_score", [1e4, 1e30])
-def test_large_scores(largest_score, rng):
+def test_large_scores_do_not_overflow(largest_score, rng):
     Q, K, V = oracle.inputs(rng, 13, 17, 8, largest_score=largest_score)
     given = lowbit.attention(Q, K, V, EXACT, B_r=5, B_c=4)
     oracle.assert_close(given.O, oracle.attention(Q, K, V)[0], rounding=1e-10)
@@ -55,7 +55,7 @@ def test_masks_are_those_of_tiled(rng):
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_heads_are_attentions_of_their_own(recipe, rng):
+def test_heads_are_independent_attentions(recipe, rng):
     Q, K, V = (rng.standard_normal((2, n, 8)) for n in (13, 17, 17))
     recipe = recipe._replace(qk_share="head", v_share="head", o=None)
     many = lowbit.attention(Q, K, V, recipe, B_r=5, B_c=4, causal=True)
@@ -65,7 +65,7 @@ def test_heads_are_attentions_of_their_own(recipe, rng):
         oracle.assert_close(many.lse[h], one.lse, rounding=1e-13)
 
 
-def test_a_scale_is_of_those_who_share_it_and_one_of_the_tensor_of_all_heads(rng):
+def test_scales_are_shared_within_groups_and_a_tensors_scale_by_all_heads(rng):
     Q, K, V = (rng.standard_normal((2, n, 8)) for n in (13, 17, 17))
     recipe = PLAIN._replace(qk_share="tensor")
     assert lowbit.prepared(Q, K, V, recipe).Q.scale == np.abs(Q).max() / 448
@@ -95,7 +95,7 @@ def test_scores_are_those_of_the_quantised_tensors(share, format, rng):
 
 @pytest.mark.parametrize("o_sums", ["exact", "13 bits", "two levels"])
 @pytest.mark.parametrize("l_from", ["exact", "rounded"])
-def test_a_step_is_what_it_says(o_sums, l_from, rng):
+def test_a_step_is_what_its_fields_say(o_sums, l_from, rng):
     Q, K, V = oracle.inputs(rng, 13, 170, 8)
     recipe = PLAIN._replace(o_sums=o_sums, l_from=l_from, p_times=448.0)
     ready = lowbit.prepared(Q, K, V, recipe)
@@ -117,7 +117,7 @@ def test_a_step_is_what_it_says(o_sums, l_from, rng):
 
 
 @pytest.mark.parametrize("recipe", [PLAIN, INT8], ids=["PLAIN", "INT8"])
-def test_what_a_matrix_unit_is_given_are_numbers_of_the_format(recipe, rng):
+def test_operands_of_products_are_numbers_of_the_format(recipe, rng):
     Q, K, V = oracle.inputs(rng, 13, 17, 8)
     ready = lowbit.prepared(Q, K, V, recipe)
     for X, format in ((ready.Q, recipe.qk), (ready.K, recipe.qk), (ready.V, recipe.v)):
@@ -133,7 +133,7 @@ def test_softmax_does_not_see_the_mean_of_K(rng):
     oracle.assert_close(other, one, rounding=1e-2)
 
 
-def test_dtypes_and_the_inputs_stay(rng):
+def test_dtypes_are_kept_and_inputs_are_not_changed(rng):
     for dtype, expected in ((np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64)):
         given = [X.astype(dtype) for X in oracle.inputs(rng, 13, 17, 8)]
         copies = [X.copy() for X in given]
@@ -167,7 +167,7 @@ def test_nan_is_not_hidden(recipe, where, rng):
         ({"block": 0}, "block is 0"),
     ],
 )
-def test_a_recipe_that_nothing_can_follow_is_refused(change, words, rng):
+def test_impossible_recipes_are_refused(change, words, rng):
     with pytest.raises(ValueError, match=words):
         lowbit.attention(*oracle.inputs(rng, 3, 4, 8), PLAIN._replace(**change))
 

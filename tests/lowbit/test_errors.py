@@ -1,4 +1,4 @@
-"""Errors of O by cause and by idea, as bounds: what the course says of each idea holds for these tensors."""
+"""Bounds on the errors of O for each cause and idea: the course's claims hold for these tensors."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_a_finer_scale_gains_much_in_int8_and_little_in_e4m3(error):
     assert abs(error("outliers", turned._replace(**row)) / error("outliers", turned) - 1) < 0.15
 
 
-def test_means_help_where_channels_have_one(error):
+def test_subtracting_means_helps_where_channels_have_one(error):
     for recipe in (QK, I8):
         assert error("bias", recipe._replace(k_minus_mean=True)) < 0.6 * error("bias", recipe)
     assert error("bias", V_ALONE._replace(v_minus_mean=True)) < 0.8 * error("bias", V_ALONE)
@@ -99,7 +99,7 @@ def test_P_times_256_is_better_than_times_1_on_sharp_scores(error):
     assert 0.95 < error("plain", once) / error("plain", P) < 1.05
 
 
-def test_l_of_what_was_rounded_is_best_with_256_and_bad_with_1(error):
+def test_l_of_rounded_P_is_best_with_256_and_bad_with_1(error):
     after = {"l_from": "rounded"}
     assert error("positive", P._replace(**after)) < 0.5 * error("positive", P)
     assert error("sharp", P._replace(p_times=1.0, **after), **SHARP) > 2 * error("sharp", P, **SHARP)
@@ -117,13 +117,13 @@ def test_sums_cost_a_quarter_of_positive_values_at_16384_keys_and_two_levels_rep
     assert abs((without / exact - 1).mean()) < 0.005
 
 
-def test_careful_beats_what_rounds_its_output_too(error):
+def test_careful_beats_rounding_the_output_too(error):
     assert error("outliers", CAREFUL) < 0.75 * error("outliers", OUTPUT_TOO)
     assert error("plain", CAREFUL) < error("plain", OUTPUT_TOO)
 
 
 @pytest.mark.parametrize("recipe", [PLAIN, CAREFUL, INT8, OUTPUT_TOO])
-def test_squares_of_the_causes_add_up_to_that_of_all(recipe):
+def test_squares_of_the_causes_add_up_to_the_square_of_all(recipe):
     Q, K, V = tensors("plain", N=256)
     parts = lowbit.by_cause(Q, K, V, recipe)
     whole = parts.pop("all")
@@ -131,7 +131,7 @@ def test_squares_of_the_causes_add_up_to_that_of_all(recipe):
     assert abs(np.sqrt(sum(e**2 for e in parts.values())) / whole - 1) < 0.1
 
 
-def test_a_cause_is_measured_with_the_tiles_the_mask_and_the_scale_that_are_given(rng):
+def test_a_cause_is_measured_with_the_given_tiles_mask_and_scale(rng):
     tensors, tiles = oracle.inputs(rng, 13, 17, 8), {"B_r": 3, "B_c": 5}
     for asked in ({}, {"causal": True, "mask": masks.window(4, 9), "scale": 0.9}):
         errors = lowbit.by_cause(*tensors, PLAIN, **tiles, **asked)

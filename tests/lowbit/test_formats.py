@@ -1,4 +1,4 @@
-"""Formats hold the numbers of torch's dtypes; rounding is its cast, but for what lies beyond the last number."""
+"""Formats have the numbers of torch's dtypes; rounding is torch's cast, except out of range."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def assert_same(given, expected):
 
 
 @pytest.mark.parametrize("name", EIGHT)
-def test_a_code_stands_for_torchs_number(name):
+def test_a_code_decodes_to_torchs_number(name):
     expected = torch.arange(256).to(torch.uint8).view(DTYPES[name]).double().numpy()
     np.testing.assert_array_equal(lowbit.decoded(name), expected)
     np.testing.assert_array_equal(lowbit.numbers(name), all_numbers(name))
@@ -46,7 +46,7 @@ def test_a_code_stands_for_torchs_number(name):
 
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_number_of_the_format_stays(name, dtype):
+def test_numbers_of_the_format_are_unchanged(name, dtype):
     x = all_numbers(name).astype(dtype)
     assert_same(lowbit.rounded(x, name), x)
 
@@ -82,7 +82,7 @@ def test_random_numbers_of_all_sizes_are_rounded_as_torch_does(name, rng):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_what_lies_beyond_becomes_the_last_number(name):
+def test_numbers_out_of_range_become_the_last_number(name):
     low, high = all_numbers(name)[[0, -1]]
     x = np.array([high * 1.001, 4.0 * high, -low * -1.5, 1e300, np.inf, -np.inf, -1e300])
     expected = np.where(x > 0, high, low)
@@ -90,7 +90,7 @@ def test_what_lies_beyond_becomes_the_last_number(name):
 
 
 @pytest.mark.parametrize("name, last", [("e4m3", 464.0), ("e5m2", 61440.0), ("fp16", 65520.0)])
-def test_without_saturation_what_would_round_beyond_becomes_special(name, last):
+def test_without_saturation_numbers_out_of_range_become_special(name, last):
     """`last` is the tie of the largest number and the next, which there is not."""
     special, high = lowbit.FORMATS[name].beyond, lowbit.FORMATS[name].largest
     to_even = high if name == "e4m3" else special  # the largest of e4m3 is even, its code for nan is the next
@@ -132,13 +132,13 @@ def test_the_result_has_the_shape_and_dtype_of_x(rng):
             assert y.shape == shape and y.dtype == expected
 
 
-def test_what_is_kept_cannot_be_changed():
+def test_cached_arrays_are_read_only():
     for f in (lowbit.decoded, lowbit.numbers):
         with pytest.raises(ValueError):
             f("e4m3")[0] = 1
 
 
-def test_what_is_refused_says_what_is_accepted():
+def test_errors_say_what_is_accepted():
     with pytest.raises(ValueError, match="'e4m3', 'e5m2', 'int8'"):
         lowbit.rounded(np.ones(3), "e3m4")
     with pytest.raises(ValueError, match='"saturate" and "special"'):

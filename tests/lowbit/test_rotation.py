@@ -1,4 +1,4 @@
-"""A rotation keeps all products and spreads what stands in one channel."""
+"""A rotation keeps all products and spreads what is in one channel."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ def test_rotated_is_the_product_with_signs_and_hadamard(d, shape, rng):
         np.testing.assert_allclose(lowbit.rotated(X, seed=seed), X @ R, rtol=0, atol=1e-13)
 
 
-def test_scores_stay_and_an_outlier_is_spread(rng):
+def test_scores_are_kept_and_an_outlier_is_spread(rng):
     Q, K = rng.standard_normal((7, 64)), rng.standard_normal((13, 64))
     Q[3, 5] = 100.0
     np.testing.assert_allclose(lowbit.rotated(Q) @ lowbit.rotated(K).T, Q @ K.T, rtol=0, atol=1e-11)
     assert np.abs(lowbit.rotated(Q)[3]).max() < 100 / 8 + 4  # 100 / sqrt(64), and the rest
 
 
-def test_signs_are_both_and_differ_by_seed():
+def test_both_signs_occur_and_they_differ_by_seed():
     assert set(lowbit.signs(64)) == {-1, 1}
     assert (lowbit.signs(64) != lowbit.signs(64, seed=1)).any()
 

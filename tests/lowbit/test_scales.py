@@ -1,4 +1,4 @@
-"""A scale is the largest number of those that share it over the format's largest, and nothing saturates."""
+"""A scale is the largest number of its group divided by the format's largest, and nothing saturates."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_one_head_has_the_scales_of_the_same_head_among_others(rng):
         )
 
 
-def test_zeros_tiny_numbers_nothing_and_nan():
+def test_zeros_tiny_numbers_empty_arrays_and_nan_are_handled():
     for share in lowbit.SHARES:
         zero = lowbit.quantised(np.zeros((5, 3)), "e4m3", share=share)
         assert not zero.X.any() and np.isfinite(zero.scale).all()
@@ -75,7 +75,7 @@ def test_zeros_tiny_numbers_nothing_and_nan():
         assert np.isnan(lowbit.quantised(X, "e4m3", share=share).X[2, 1])
 
 
-def test_what_is_refused():
+def test_invalid_arguments_are_refused():
     X = np.ones((4, 3))
     with pytest.raises(ValueError, match="'none', 'tensor', 'head', 'block', 'row', 'channel'"):
         lowbit.quantised(X, "e4m3", share="column")

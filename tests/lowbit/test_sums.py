@@ -1,4 +1,4 @@
-"""Sums in 13 bits: what an H200 was measured to do, and the rule that gives it."""
+"""Sums in 13 bits: the measurements on an H200, and the rule that explains them."""
 
 from fractions import Fraction
 
@@ -58,13 +58,13 @@ def test_a_running_sum_is_the_rule_after_each_step(rng):
     assert k == 4
 
 
-def test_a_product_goes_on_from_its_start_as_if_never_interrupted(rng):
+def test_a_product_continues_from_its_start_as_if_uninterrupted(rng):
     A, B = in_format(rng.standard_normal((5, 128))), in_format(rng.standard_normal((128, 3)))
     half = sums.product(A[:, :64], B[:64])
     np.testing.assert_array_equal(sums.product(A[:, 64:], B[64:], start=half), sums.product(A, B))
 
 
-def test_heads_are_products_of_their_own(rng):
+def test_heads_are_independent_products(rng):
     A, B = in_format(rng.standard_normal((2, 70, 40))), in_format(rng.standard_normal((2, 40, 3)))
     for h in range(2):
         np.testing.assert_array_equal(sums.product(A, B)[h], sums.product(A[h], B[h]))

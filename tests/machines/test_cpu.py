@@ -1,4 +1,4 @@
-"""tools/cpu.py counts the CPU seconds of a command and of all that it starts, and passes its exit status on."""
+"""tools/cpu.py counts the CPU seconds of a command and all its processes, and passes its exit status on."""
 
 import sys
 
@@ -11,7 +11,7 @@ STARTS = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r
 
 
 @pytest.mark.parametrize("code", [BUSY, STARTS], ids=["itself", "what it starts"])
-def test_seconds_of_all_are_counted(code):
+def test_the_seconds_of_all_processes_are_counted(code):
     status, seconds = cpu.seconds([sys.executable, "-c", code])
     assert status == 0 and 0.1 <= seconds < 5
 

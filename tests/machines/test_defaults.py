@@ -1,4 +1,4 @@
-"""Results do not depend on the default device or dtype of torch: each tensor is made where the input is."""
+"""Results do not depend on torch's default device or dtype: tensors are created on the device of the input."""
 
 import contextlib
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""A container for development, as Codespaces and VS Code make it: what it runs is there."""
+"""The container for development of Codespaces and VS Code: the commands that it runs exist."""
 
 import json
 import re

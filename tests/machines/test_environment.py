@@ -1,4 +1,4 @@
-"""The course runs whatever the shell exports: folders, proxies, pictures, home and Triton's switch."""
+"""The course runs whatever the shell exports: folders, proxies, picture formats, home and Triton's switch."""
 
 import http.server
 import json
@@ -35,7 +35,7 @@ except ValueError as error:
 
 
 def python(code, *, without=(), **environment):
-    """Return what `code` prints in a Python of its own."""
+    """Return what `code` prints in a new Python process."""
     env = {name: value for name, value in os.environ.items() if name not in without}
     env |= {"PYTHONPATH": str(ROOT)} | environment
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, env=env)
@@ -60,12 +60,12 @@ def test_a_check_runs_in_any_temporary_folder(n, tmp_path):
     assert python(CALL, TMPDIR=folder) == "(3, '')\n"
 
 
-def test_where_no_folder_has_a_short_path_a_check_starts_python_anew(monkeypatch):
+def test_without_a_folder_of_short_path_a_check_starts_a_new_python(monkeypatch):
     monkeypatch.setattr(process, "FOLDER_LIMIT", 0)
     assert process._context().get_start_method() == "spawn", "a forkserver's socket would have too long a path"
 
 
-def test_a_proxy_is_not_asked_for_this_machine(tmp_path, monkeypatch):
+def test_a_proxy_is_not_used_for_this_machine(tmp_path, monkeypatch):
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -82,7 +82,7 @@ def test_a_proxy_is_not_asked_for_this_machine(tmp_path, monkeypatch):
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
-            monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nobody listens
+            monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nothing listens
         found = lab._url(tmp_path)
         server.shutdown()
     assert found == f"http://127.0.0.1:{server.server_port}", "it was asked through the proxy"
@@ -105,7 +105,7 @@ def export(cases, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("case", HARMFUL)
-def test_what_harms_a_notebook_is_not_handed_to_it(case, tmp_path, monkeypatch):
+def test_harmful_variables_are_not_passed_to_a_notebook(case, tmp_path, monkeypatch):
     export([case], tmp_path, monkeypatch)
     given = environment.for_notebooks(dict(os.environ))
     assert not {"MPLBACKEND", "PYTHONOPTIMIZE"} & {*given}
@@ -114,19 +114,19 @@ def test_what_harms_a_notebook_is_not_handed_to_it(case, tmp_path, monkeypatch):
 
 
 @pytest.mark.process
-def test_a_notebook_gives_the_same_whatever_the_shell_exports(tmp_path, monkeypatch):
+def test_a_notebook_has_the_same_outputs_whatever_the_shell_exports(tmp_path, monkeypatch):
     import nbformat.v4 as v4
 
     export(HARMFUL, tmp_path, monkeypatch)
     cells = ["import matplotlib.pyplot as plt", "plt.plot([1, 2]);", "assert False, 'it is run'"]
     text = json.dumps(v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells]))
     said, drawn, stopped = json.loads(notebook.execute(text, tmp_path, cell_timeout=300, timeout=600))["cells"]
-    assert "writable" not in str(said["outputs"])  # that it makes a list of fonts it may say
+    assert "writable" not in str(said["outputs"])  # it may say that it makes a list of fonts
     assert any("image/png" in output.get("data", {}) for output in drawn["outputs"]), drawn["outputs"]
     assert [output["evalue"] for output in stopped["outputs"]] == ["it is run"]
 
 
-def test_jupyterlab_and_pytest_hand_no_harm_on():
+def test_jupyterlab_and_pytest_do_not_pass_on_harmful_variables():
     for name in ("tools/jupyter_lab_config.py", "conftest.py"):
         assert "\nfor_notebooks(os.environ)" in (ROOT / name).read_text(encoding="utf-8"), name
 
@@ -142,7 +142,7 @@ def test_the_compiler_works_without_a_folder_that_it_can_write(variable, tmp_pat
 
 
 @needs_triton
-def test_what_hinders_the_compiler_is_said_with_a_way_out(monkeypatch):
+def test_an_obstacle_for_the_compiler_is_reported_with_a_way_out(monkeypatch):
     from flashlib.kernels.compiler import client
 
     def full(*_):
@@ -156,7 +156,7 @@ def test_what_hinders_the_compiler_is_said_with_a_way_out(monkeypatch):
 @needs_triton
 @pytest.mark.process
 @pytest.mark.parametrize("value, said", [("", "0.0\n"), ("0", "torch finds no GPU, and TRITON_INTERPRET")])
-def test_without_a_gpu_kernels_are_interpreted_or_it_is_said_how(value, said):
+def test_without_a_gpu_kernels_are_interpreted_or_the_error_says_how(value, said):
     assert said in python(KERNEL, TRITON_INTERPRET=value, CUDA_VISIBLE_DEVICES="")
 
 
@@ -179,7 +179,7 @@ def test_cores_that_this_process_may_not_use_do_not_count():
 
 
 @pytest.mark.process
-def test_a_clone_has_lf_whatever_git_is_told_of_line_ends(tmp_path):
+def test_a_clone_has_lf_whatever_git_is_configured_to_do(tmp_path):
     if not (ROOT / ".git").exists():
         pytest.skip("this is no clone")
     clone = tmp_path / "clone"

@@ -1,4 +1,4 @@
-"""JupyterLab as `make lab` starts it: on the first chapter, in the look of the course, and within the machine."""
+"""JupyterLab as `make lab` starts it: on the first chapter, styled for the course, and on this machine only."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_it_opens_the_first_chapter(config):
     assert config.LabApp.default_url == f"/lab/tree/{CHAPTERS[0].slug}.ipynb"
 
 
-def test_it_asks_for_nothing_off_the_machine(config):
+def test_it_requests_nothing_from_other_machines(config):
     assert config.LabApp.news_url is None and config.LabApp.extension_manager == "readonly"
     assert config.LabApp.check_for_updates_class.endswith("NeverCheckForUpdate")
 
@@ -36,7 +36,7 @@ def test_settings_and_styles_are_found(config):
     assert (Path(config.LabApp.app_settings_dir) / "overrides.json").is_file()
 
 
-def test_states_of_widgets_are_kept_and_a_container_may_be_root(config):
+def test_states_of_widgets_are_saved_and_a_container_may_run_as_root(config):
     assert config.ContentsManager.pre_save_hook is widget_states.complete
     assert config.ServerApp.allow_root == (getattr(os, "geteuid", lambda: 1)() == 0)
     assert "nodelay" in "".join(config.ServerApp.kernel_websocket_connection_class.connect.__code__.co_names)

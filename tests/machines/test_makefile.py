@@ -1,4 +1,4 @@
-"""The Makefile and .ci/run, in a folder where Python, npm and the rest only note how they are called."""
+"""The Makefile and .ci/run, in a folder where Python, npm and other programs only record how they are called."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ TOOLS = (
 )
 pytestmark = pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason="make and a shell are not there")
 
-# Notes how it is called, and fails where $FAILS is in that; as Python it can make a .venv of itself.
+# Records how it is called, and fails if $FAILS is in that; as Python it can make a .venv with itself.
 FAKE = """#!{bash}
 call="$(basename "$0") $*"
 printf '%s\\n' "$call [$OMP_NUM_THREADS$OPENBLAS_NUM_THREADS,$PYTHONOPTIMIZE,$REQUIRE_TOOLS]" >> "$CALLS"
@@ -40,7 +40,7 @@ case "$call" in *"${{FAILS:-no such call}}"*) exit 3;; esac
 
 
 class Folder:
-    """A folder with what the Makefile reads, and programs that note their calls."""
+    """A folder with the files that the Makefile reads, and programs that record their calls."""
 
     def __init__(self, path, programs):
         self.path, self.bin = path, path / "bin"
@@ -61,12 +61,12 @@ class Folder:
         shutil.copy(ROOT / ".ci" / "run", path / ".ci")
 
     def program(self, name):
-        (self.bin / name).unlink(missing_ok=True)  # a link to the machine's own, which must stay as it is
+        (self.bin / name).unlink(missing_ok=True)  # a link to the machine's own, which must not change
         (self.bin / name).write_text(FAKE.format(bash=shutil.which("bash")))
         (self.bin / name).chmod(0o755)
 
     def run(self, *command, fails="", **env):
-        """Run a command; return its exit code, the calls that it made and all that it said."""
+        """Run a command; return its exit code, the calls that it made and its whole output."""
         calls = self.path / "calls"
         calls.write_text("")
         env = {"PATH": str(self.bin), "CALLS": str(calls), "HOME": str(self.path), **env}
@@ -115,7 +115,7 @@ def test_all_is_installed_once_and_again_after_a_move_or_a_change(folder, tmp_pa
     assert folder.make("setup")[:2] == (0, [])
 
 
-def test_models_come_by_their_own_command_or_with_the_lab(folder):
+def test_models_come_with_their_own_command_or_with_the_lab(folder):
     _, calls, _ = folder.make("lab")
     assert with_words(calls, "-m jupyterlab") and not with_words(calls, "models")
     _, calls, _ = folder.make("lab", "MODELS=1")
@@ -141,7 +141,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("target", ["setup", "models", "check"])
-def test_pip_is_told_of_no_other_place_and_of_the_rest_that_the_shell_says(folder, target):
+def test_pip_ignores_the_shells_places_and_keeps_its_other_settings(folder, target):
     code, calls, said = folder.make(target, **ELSEWHERE, PIP_INDEX_URL="https://mirror", PIP_CERT="/cert")
     assert code == 0 and with_words(calls, "pip install"), said
     seen = {*(folder.path / "calls.env").read_text().splitlines()}
@@ -149,7 +149,7 @@ def test_pip_is_told_of_no_other_place_and_of_the_rest_that_the_shell_says(folde
 
 
 def write_wheel(folder):
-    """Write a wheel by the name of a package that `make setup` imports at its end; return its path."""
+    """Write a wheel with the name of a package that `make setup` imports at its end; return its path."""
     path = folder / "matplotlib-1-py3-none-any.whl"
     info = "matplotlib-1.dist-info"
     files = {
@@ -167,7 +167,7 @@ def write_wheel(folder):
 
 @pytest.mark.process
 @pytest.mark.parametrize("by", ["PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_DRY_RUN", "pip.conf"])
-def test_a_package_comes_into_the_environment_of_the_course(tmp_path, by):
+def test_a_package_is_installed_into_the_environment_of_the_course(tmp_path, by):
     for name in ("Makefile", "tools/check_python.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -184,7 +184,7 @@ def test_a_package_comes_into_the_environment_of_the_course(tmp_path, by):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_where_no_environment_can_be_made_it_it_is_said_before_any_work(folder):
+def test_an_environment_that_cannot_be_made_is_reported_before_any_work(folder):
     folder.program("touch")
     code, calls, said = folder.make("lab", fails="touch .venv")
     assert code != 0 and not with_words(calls, "venv .venv") and not with_words(calls, "pip")
@@ -231,14 +231,14 @@ def test_torch_for_the_cpu_comes_first_and_is_remembered(folder):
 
 
 @pytest.mark.parametrize("fails", ["check_python.py", "-m venv", "pip install", "font_manager"])
-def test_what_fails_as_it_is_installed_is_tried_again(folder, fails):
+def test_an_installation_that_fails_is_tried_again(folder, fails):
     code, _, said = folder.make("setup", fails=fails)
     assert code != 0 and ("The installation failed" in said) == (fails == "pip install")
     code, calls, _ = folder.make("setup")
     assert code == 0 and with_words(calls, "requirements.txt")
 
 
-def test_python_that_is_not_there_is_named(folder):
+def test_a_missing_python_is_named(folder):
     code, calls, said = folder.make("setup", "PYTHON=python9")
     assert code != 0 and not calls and "python9 was not found" in said
 
@@ -280,7 +280,7 @@ def test_without_npm_types_are_not_checked_and_in_ci_that_fails(folder):
     assert folder.make("check", REQUIRE_TOOLS="1")[0] != 0
 
 
-def test_a_chapter_is_handed_on(installed):
+def test_the_chapter_is_passed_on(installed):
     def call(target, *words, module):
         return with_words(installed.make(target, *words)[1], module)[0].partition(" [")[0]
 

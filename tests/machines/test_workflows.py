@@ -1,4 +1,4 @@
-"""The workflows: actions are pinned, rights are few, and what a shell runs in them does what it should."""
+"""The workflows: actions are pinned, rights are few, and their shell commands do what they should."""
 
 import re
 import subprocess
@@ -25,8 +25,8 @@ def test_every_action_of_the_site_is_one_version():
     assert used and all(re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", one) for one in used)
 
 
-def test_what_builds_may_not_write():
-    """It installs packages of others; what it makes is published by jobs that run none of them."""
+def test_the_job_that_builds_may_not_write():
+    """It installs other people's packages; the jobs that publish its result run none of them."""
     jobs = SITE["jobs"]
     assert SITE["permissions"] == {"contents": "read"} and "permissions" not in jobs["build"]
     for name in ("publish", "colab"):
@@ -35,7 +35,7 @@ def test_what_builds_may_not_write():
 
 
 @pytest.mark.process
-def test_the_branch_has_the_notebooks_alone_each_time(tmp_path):
+def test_the_branch_has_only_the_notebooks_each_time(tmp_path):
     (push,) = (step["run"] for step in SITE["jobs"]["colab"]["steps"] if "run" in step)
     git(tmp_path, "init", "-q", "--bare", "-b", "main", "origin")
     for n in (1, 2):

@@ -172,7 +172,7 @@ def test_only_tiles_with_a_seen_score_are_computed_and_counted(kind, N_q, N_k, r
         assert counted.shape == (-(-N_q // B_r), -(-N_k // B_c))
         assert set(zip(*np.nonzero(counted), strict=True)) == computed
         assert np.array_equal(cost.tiles_per_row_block(N_q, N_k, **tiling), counted.sum(axis=1))
-    assert cost.seen_scores(N_q, N_k, mask=case.mask) == seen.sum()
+    assert masked.count(case.mask, N_q, N_k) == seen.sum()
 
 
 F = lambda r, c: c <= r  # noqa: E731
@@ -411,6 +411,7 @@ READ = {
     "tree(<2 sequences of 2 candidates>)": masks.tree([[-1, 0], [-1, -1]]),
     "documents(<2 sequences of 3 tokens>)": masks.documents([[0, 0, 1], [0, 1, 1]]),
     "blocks(<1 x 2 tiles>, 64, 32)": masks.blocks([[True, False]], 64, 32),
+    "dense(<(1, 1, 1, 2)>)": masks.dense([[True, False]]),
     "causal() & documents(<3 documents of 5 tokens>)": masks.causal() & masks.documents([4, 4, 0, 2, 2]),
     "(causal() | prefix(2)) & softcap(2.0)": (masks.causal() | masks.prefix(2)) & masks.softcap(2),
     "causal() & prefix(2) | window(1, 1)": masks.causal() & masks.prefix(2) | masks.window(1, 1),
@@ -473,7 +474,7 @@ def test_a_tile_without_rows_is_hidden_and_not_cut():
 def test_counts_need_no_matrix_of_tiles():
     N = 10**6  # tiles of 64 x 64 would be 2.4e8
     tiles = cost.tiles_per_row_block(N, N, B_r=64, B_c=64, mask=masks.window(1023, 0))
-    assert tiles.max() == 17 and tiles[0] == 1 and cost.seen_scores(N, N, causal=True) == N * (N + 1) // 2
+    assert tiles.max() == 17 and tiles[0] == 1
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from flashlib import cost, masks, naive, tiled
+from flashlib import masks, naive, tiled
 from flashlib.widgets import MaskLab
 from tests import masked, oracle
 from tests.masks.test_masks import problem
@@ -36,7 +36,7 @@ def two(self, S, place, r, c):
 REFUSED = {
     "a kind that kernels know": (
         lambda: derived(masks.Window, sees=every_third),
-        "Mine derives from Window and overrides sees, and kernels know Window by its type: derive from",
+        "Mine derives from Window and overrides sees, and algorithms use what else Window says of itself: derive",
     ),
     "what a kind does to scores": (
         lambda: derived(masks.Softcap, score=twice, slope=two),
@@ -47,6 +47,16 @@ REFUSED = {
         "Mine derives from Documents and overrides sees",
     ),
     "bounds alone": (lambda: derived(bounds=near), "Mine overrides bounds and not sees: override sees"),
+    "a test of the kernels alone": (
+        lambda: derived(device_test=lambda self, place: masks.DeviceTest("in_prefix", (3,))),
+        "Mine overrides device_test and not sees: override sees",
+    ),
+    "a change of the kernels alone": (
+        lambda: derived(
+            device_change=lambda self, place, H: masks.DeviceChange("capped", "capped_slope", (2, 0.5))
+        ),
+        "Mine overrides device_change and not score: override score and slope too",
+    ),
     "keys": (lambda: derived(keys=lambda self, place: None), "Mine overrides keys: override bounds"),
     "a score without a slope": (lambda: derived(score=twice), "Mine overrides score and not slope"),
     "a slope without a score": (lambda: derived(slope=two), "Mine overrides slope and not score"),
@@ -80,8 +90,24 @@ def test_bounds_of_another_sees_are_not_inherited(rng):
     for kind, expected in ((of_near, (-2 < seen) & (seen <= 0)), (other, seen % 3 == 0)):
         tiles = kind().on(9, 13)
         assert np.array_equal(tiles.seen(*tiles.all), expected)
-        assert cost.seen_scores(9, 13, mask=kind()) == expected.sum()
+        assert masked.count(kind(), 9, 13) == expected.sum()
     assert of_near().on(9, 13).keys is not None and other().on(9, 13).keys is again().on(9, 13).keys is None
+
+
+def test_what_kernels_ask_of_another_sees_or_score_is_not_inherited():
+    test, change = masks.DeviceTest("in_prefix", (3,)), masks.DeviceChange("capped", "capped_slope", (2, 0.5))
+    place = masks.Place(9, 13)
+    first = derived(
+        sees=lambda self, place, r, c: (c <= r) | (c < 3), score=twice, slope=two,
+        device_test=lambda self, place: test, device_change=lambda self, place, H: change,
+        band=lambda self: masks.Band(None, 0, 3),
+    )  # fmt: skip
+    assert first().device_test(place) is test and first().device_change(place, 1) is change
+    of_sees, of_score = derived(first, sees=every_third), derived(first, score=twice, slope=two)
+    assert of_sees().device_test(place) is of_sees().band() is None and of_sees().device_change(place, 1) is change
+    assert of_score().device_test(place) is test
+    with pytest.raises(TypeError, match="no kernel changes scores as Mine does"):
+        of_score().device_change(place, 1)
 
 
 def test_a_new_kind_may_hide_and_change_scores(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flashlib import cost, masks, naive, tiled
-from flashlib.masks import parts
+from flashlib.masks import runs
 from tests import masked
 from tests.masks.test_masks import grid, problem
 
@@ -71,7 +71,7 @@ def test_tiles_of_a_part_are_hidden_whole_or_cut_as_in_the_whole(amount, kind, r
             assert tiles.cut(*at) == (not seen[at].all())
         counted = cost.tiles_per_row_block(len(rows), len(keys), B_r=B_r, B_c=B_c, mask=part)
         assert np.array_equal(counted, computed.sum(axis=1))
-        assert cost.seen_scores(len(rows), len(keys), mask=part) == seen.sum()
+        assert masked.count(part, len(rows), len(keys)) == seen.sum()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -163,6 +163,20 @@ def test_a_part_is_as_plain_as_it_can_be():
     assert both == masks.softcap(2.0)
 
 
+def test_blocks_that_are_not_cut_are_a_table_of_their_own(rng):
+    table = rng.random((6, 5)) < 0.5
+    whole = masks.blocks(table, 8, 16)
+    zigzag = (range(8, 16), range(40, 47)), (range(0, 16), range(64, 75))
+    part = masks.placed(whole, 47, 75, *zigzag)
+    assert isinstance(part, masks.Blocks) and np.array_equal(part.table, table[np.ix_([1, 5], [0, 4])])
+    pieces = range(8, 15), range(40, 47)
+    for rows, keys in ((range(9, 16), range(0, 16)), (range(8, 16, 2), range(0, 32, 2)), (pieces, range(16))):
+        part = masks.placed(whole, 47, 75, rows, keys)
+        tiles = part.on(len(listed(rows)), len(listed(keys)))
+        assert np.array_equal(tiles.seen(*tiles.all), table[np.ix_(listed(rows) // 8, listed(keys) // 16)])
+    assert isinstance(masks.placed(whole, 47, 75, range(9, 30), range(16)), masks.Placed)
+
+
 def test_a_window_of_a_long_sequence_is_asked_at_once():
     N = 2**40
     for rows, keys in ((range(5, N, 2**36), range(3, N, 2**36)), (range(N - 8, N), range(N - 40, N))):
@@ -206,12 +220,12 @@ def test_what_does_not_fit_is_refused_in_words():
 
 def test_items_before_a_number_are_counted(rng):
     for how in PLACES:
-        runs = parts._runs("keys", draw_runs(rng, how, 29), 29)
+        some = runs.checked_runs("keys", draw_runs(rng, how, 29), 29)
         x = np.arange(31)
-        assert np.array_equal(parts.before(runs, x), (listed(runs)[:, None] < x).sum(axis=0))
-        assert np.array_equal(parts.positions(runs), listed(runs))
-        x = np.arange(len(listed(runs)))
-        assert np.array_equal(parts._stands(runs, x), listed(runs))
-        if (line := parts.line(runs)) is not None:
+        assert np.array_equal(runs.before(some, x), (listed(some)[:, None] < x).sum(axis=0))
+        assert np.array_equal(runs.positions(some), listed(some))
+        x = np.arange(len(listed(some)))
+        assert np.array_equal(runs.stands(some, x), listed(some))
+        if (line := runs.line(some)) is not None:
             start, step, split, jump = line
-            assert np.array_equal(start + step * x + jump * (x >= split), listed(runs))
+            assert np.array_equal(start + step * x + jump * (x >= split), listed(some))

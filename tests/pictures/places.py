@@ -1,4 +1,4 @@
-"""Where a picture has its words and its shapes."""
+"""The positions of words and shapes in a picture."""
 
 from itertools import combinations
 
@@ -60,7 +60,7 @@ class Places:
         return words + far
 
     def overlapping(self):
-        """Pairs of words of which one lies on the other."""
+        """Pairs of words that overlap."""
 
         def meet(a, b):
             wide = min(a[2], b[2]) - max(a[0], b[0])

@@ -1,4 +1,4 @@
-"""Pictures hold what was drawn, on no ground, and are the same bytes every time."""
+"""Pictures show what was drawn, on a transparent background, with the same bytes every time."""
 
 import io
 
@@ -22,7 +22,7 @@ def pixels(picture):
     return np.asarray(Image.open(io.BytesIO(picture.png())).convert("RGBA")).astype(int)
 
 
-def test_a_picture_has_no_ground_and_a_panel_a_little():
+def test_a_picture_is_transparent_and_a_panel_nearly_so():
     picture = Picture(60, 40)
     picture.shade(20, 10, 30, 20)
     seen = pixels(picture)
@@ -42,7 +42,7 @@ def test_inks_and_fills_are_exact():
 
 
 @pytest.mark.parametrize("align, first", [("l", 50), ("m", 30), ("r", 10)])
-def test_text_stands_where_it_is_said(align, first):
+def test_text_is_where_it_was_written(align, first):
     picture = Picture(100, 20)
     picture.text(50, 10, "HHHHH", 12, align=align)
     ((x, y, text),) = picture.written
@@ -82,14 +82,14 @@ def test_minus_infinity_is_hatched_where_it_is_not_written():
     assert (left == np.roll(left, HATCH, axis=0))[HATCH:].all()  # it repeats
 
 
-def test_what_is_hatched_ends_at_the_edge():
+def test_hatching_ends_at_the_edge():
     picture = Picture(60, 60)
     picture.hatch(corners(10, 10, 30, 30))
     alpha = pixels(picture)[..., 3]
     assert alpha[10:40, 10:40].any() and alpha.sum() == alpha[10:41, 10:41].sum()
 
 
-def test_lines_are_drawn_whole_or_dashed():
+def test_lines_are_solid_or_dashed():
     whole, dashed = Picture(120, 20), Picture(120, 20)
     whole.line([(10, 10), (110, 10)], thick=2)
     dashed.line([(10, 10), (60, 10), (110, 10)], thick=2, dash=(5, 5))

@@ -19,7 +19,7 @@ def drawn(monkeypatch):
     return chart, {text: (left, top, right, bottom) for left, top, right, bottom, text in places.words}
 
 
-def test_words_stand_on_their_side_of_the_place(drawn):
+def test_words_stay_on_their_side_of_the_axes(drawn):
     left, top, width, height = PLACE
     _, words = drawn
     assert words["title"][3] <= top and words["title"][0] == left
@@ -30,7 +30,7 @@ def test_words_stand_on_their_side_of_the_place(drawn):
         assert words[text][2] <= left
 
 
-def test_a_tick_stands_at_its_number(drawn):
+def test_a_tick_is_at_its_number(drawn):
     chart, words = drawn
     for text, x in (("first", 2), ("last", 10)):
         assert (words[text][0] + words[text][2]) / 2 == pytest.approx(chart.at(x, 0)[0])
@@ -38,7 +38,7 @@ def test_a_tick_stands_at_its_number(drawn):
         assert (words[text][1] + words[text][3]) / 2 == pytest.approx(chart.at(0, y)[1])
 
 
-def test_numbers_lie_in_proportion_and_larger_ones_higher():
+def test_positions_are_proportional_and_larger_numbers_are_higher():
     chart = Chart(None, PLACE, (2, 10), (0, 4))
     left, top, width, height = PLACE
     assert chart.at(2, 0) == (left, top + height) and chart.at(10, 4) == (left + width, top)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flashlib.pictures import inks, numbers
+from flashlib.pictures import inks, number_text
 from flashlib.pictures.inks import INK, ON_FILL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ def test_every_ink_can_be_read_on_a_dark_page_of_the_site():
 
 
 @pytest.mark.parametrize("fill", FILLS)
-def test_what_is_written_on_a_fill_can_be_read(fill):
+def test_text_on_a_fill_can_be_read(fill):
     assert contrast(ON_FILL, fill) >= 4.5
 
 
@@ -75,7 +75,7 @@ def test_no_two_curves_have_the_same_line_or_the_same_hue():
     assert min(abs(a - b) for a, b in itertools.combinations(hues, 2)) > 0.1
 
 
-def test_fills_are_those_of_the_widgets_in_light_and_read_is_read():
+def test_fills_are_those_of_the_widgets_in_light_mode():
     css = (ROOT / "flashlib/widgets/shared/palette.css").read_text(encoding="utf-8")
     light = dict(re.findall(r"--flash-(\w+): (#\w{6});", css[: css.index("flash-dark")]))
     names = ("negative", "zero", "positive", "highlight")
@@ -85,7 +85,7 @@ def test_fills_are_those_of_the_widgets_in_light_and_read_is_read():
         assert abs((hue(light[name]) - hue(ink) + 0.5) % 1 - 0.5) < 0.04, name
 
 
-def test_style_gives_plots_these_inks_and_no_ground():
+def test_style_gives_plots_these_inks_and_a_transparent_background():
     plt = pytest.importorskip("matplotlib.pyplot")
     with plt.rc_context():
         inks.use()
@@ -111,7 +111,7 @@ def pngs():
                     yield path.stem, cell.id, base64.b64decode(output.data["image/png"]), output
 
 
-def test_stored_pictures_are_transparent_and_lie_on_the_page():
+def test_stored_pictures_are_transparent():
     found = list(pngs())
     assert len(found) > 60
     for chapter, cell, png, output in found:
@@ -138,4 +138,4 @@ def test_stored_pictures_are_transparent_and_lie_on_the_page():
     ],
 )
 def test_number_has_four_digits_and_a_true_minus_sign(x, text):
-    assert numbers.number(x) == text
+    assert number_text.number(x) == text

@@ -1,4 +1,4 @@
-"""Pictures of layouts: they draw what the compiler says, and each number of a tile is held."""
+"""Pictures of layouts show the compiler's layouts, and each number of a tile has a holder."""
 
 import pytest
 
@@ -14,7 +14,7 @@ WIDE = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128, 16])
 OPERAND = gl.DotOperandLayout(operand_index=0, parent=ACC, k_width=2)
 
 
-def test_an_accumulator_is_held_as_ptx_says():
+def test_an_accumulator_has_the_layout_in_the_ptx_manual():
     """PTX ISA, wgmma.mma_async, "D fragment": row and column of a thread's register."""
     held = layouts.holders(ACC, (64, 64))
     for row in range(64):
@@ -44,7 +44,7 @@ def test_which_conversions_move_numbers(one, other, shape, stays):
 
 
 @pytest.mark.parametrize("n_bytes", [2, 4])
-def test_groups_of_16_bytes_of_a_shared_tile_lie_where_the_swizzle_puts_them(n_bytes):
+def test_groups_of_16_bytes_in_a_shared_tile_are_where_the_swizzle_puts_them(n_bytes):
     element, columns, group = (gl.bfloat16, 64, 8) if n_bytes == 2 else (gl.float32, 32, 4)
     layout = gl.NVMMASharedLayout.get_default_for([64, columns], element)
     places = layouts.places(layout, (8, columns))
@@ -55,7 +55,7 @@ def test_groups_of_16_bytes_of_a_shared_tile_lie_where_the_swizzle_puts_them(n_b
     assert sorted(places.flat) == list(range(8 * columns))
 
 
-def test_what_is_drawn_is_what_the_compiler_says_and_in_the_picture(monkeypatch):
+def test_the_drawing_shows_the_compilers_layout_and_fits_the_picture(monkeypatch):
     places = Places(monkeypatch)
     low = gl.BlockedLayout([1, 1], [4, 8], [4, 1], [1, 0])
     layouts.draw_holders({"low": (low, (16, 8)), "S": (ACC, (64, 8))})  # 16 and 18 rows

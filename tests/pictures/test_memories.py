@@ -59,7 +59,7 @@ def test_the_numbers_are_those_of_the_gpu(name):
 
 @pytest.mark.parametrize("at", [None, *memories.LEVELS])
 @pytest.mark.parametrize("name", memories.DRAWN)
-def test_words_lie_in_the_picture_and_on_no_others(name, at, monkeypatch):
+def test_words_are_in_the_picture_and_do_not_overlap(name, at, monkeypatch):
     places = Places(monkeypatch)
     memories.draw_memories(name, at)
     assert (places.outside(), places.overlapping()) == ([], [])
@@ -71,7 +71,7 @@ def test_the_h200_as_the_course_shows_it():
     assert any("30 metres high" in text for text in texts)
 
 
-def test_what_is_not_there_is_refused():
+def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="gpu is 'H300'; accepted are T4, A100"):
         memories.draw_memories("H300")
     with pytest.raises(ValueError, match="gpu is 'MI300X'"):

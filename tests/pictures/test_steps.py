@@ -29,7 +29,7 @@ def test_a_maximum_grows_only_where_there_was_one(rng, order, causal):
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 30])
-def test_the_telling_step_is_the_one_that_grew_nearest_to_two_thirds(n):
+def test_the_shown_step_is_the_growing_one_nearest_to_two_thirds(n):
     def step(m_old, m):
         return Step(i=0, j=0, m=np.array([m]), l=np.ones(1), O_acc=np.zeros((1, 1)), m_old=np.array([m_old]))
 

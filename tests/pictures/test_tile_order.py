@@ -1,4 +1,4 @@
-"""The picture of an order of tiles shows what the steps hold."""
+"""The picture of an order of tiles shows the steps."""
 
 import io
 
@@ -70,7 +70,7 @@ def test_a_tile_that_the_mask_cuts_has_a_hatched_corner(rng):
     assert min(inks(causal=True)) > 60 and max(inks(causal=False)) < 5
 
 
-def test_orders_stand_side_by_side_with_their_titles(rng):
+def test_orders_are_side_by_side_with_their_titles(rng):
     Q, K, V = inputs(rng, 4, 4, 2)
     traces = {order: tiled.steps(Q, K, V, B_r=2, B_c=2, order=order) for order in ("fa1", "fa2")}
     picture = tile_order.draw_tile_orders(traces, 4, 4, "The same tiles.")
@@ -89,7 +89,7 @@ def test_an_order_of_any_size_can_be_drawn(rng, N_q, N_k, monkeypatch):
     assert (places.outside(), places.overlapping()) == ([], [])
 
 
-def test_no_more_blocks_are_labelled_than_there_is_room_for():
+def test_only_as_many_blocks_are_labelled_as_fit():
     for n in range(1, 200):
         ticks = [k + 0.5 for k in range(n)]
         labels = tile_order.labelled(ticks)

@@ -1,4 +1,4 @@
-"""The protocol of the Hopper backward: right under all schedules that are tried, wrong without any part of it."""
+"""The protocol of the Hopper backward: right under all schedules tried, wrong without any of its parts."""
 
 import random
 from functools import partial
@@ -61,7 +61,7 @@ def test_it_is_wrong_without_any_of_its_waits_and_arrivals(amount, d):
         )
 
 
-def test_a_tile_that_threads_read_must_be_there():
+def test_a_tile_must_have_arrived_before_threads_read_it():
     slot = p.ring("numbers", 1, 64)[0]
 
     def early():

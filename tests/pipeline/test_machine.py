@@ -1,4 +1,4 @@
-"""The numbers of the model's machine are those that were measured, and what follows from them is not far off."""
+"""The numbers of the model's machine are the measured ones, and results that follow from them are close."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def clocks(what, beside, d, B_c):
     return UNITS[what, beside, d, B_c]["clocks"]
 
 
-def test_speeds_that_were_measured_are_those_of_the_record():
+def test_measured_speeds_are_those_of_the_record():
     copies = median(UNITS["copies", "all multiprocessors", *shape]["bytes"] for shape in SHAPES)
     first = clocks("first tile 0 seen", "all multiprocessors", 128, 64)
     finish, slower = [], []
@@ -44,7 +44,7 @@ def test_speeds_that_were_measured_are_those_of_the_record():
 
 
 def group(kind, sizes, times):
-    """The role of a group in `kernels.hopper.units`: products, softmaxes, or a softmax under a product."""
+    """The role of a group in `bench.hopper_units`: products, softmaxes, or a softmax during a product."""
     for g in range(times):
         if kind != "products":
             yield p.Compute(f"rescale {g}", "fma", sizes.rows * sizes.d)
@@ -57,8 +57,8 @@ def group(kind, sizes, times):
 
 
 @pytest.mark.parametrize("what, beside, d, B_c", [key for key in UNITS if key[0] in GROUPS])
-def test_a_group_takes_what_it_took_alone_and_beside_another(what, beside, d, B_c):
-    """The model's clocks are at most a quarter off."""
+def test_a_group_takes_the_measured_time_alone_and_beside_another(what, beside, d, B_c):
+    """The model's clocks are off by at most a quarter."""
     first, other = what.removeprefix("1 "), beside.removeprefix("1 ")
     sizes, times = protocol.Sizes(d=d, B_c=B_c), 40
     roles = {"first": lambda: group(first, sizes, times)}

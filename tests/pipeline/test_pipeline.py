@@ -1,4 +1,4 @@
-"""The model of a Hopper kernel's warps: what must never happen is found, our protocol is right, time adds up."""
+"""The model of a Hopper kernel's warps: faults are found, our protocol is right, times add up."""
 
 import re
 from functools import partial
@@ -45,7 +45,7 @@ def test_the_protocol_is_right_under_random_schedules_of_several_blocks(K_first,
     assert report.fault is None and not report.all, report
 
 
-def test_a_table_of_barriers_names_a_role_where_a_tile_is_said_to_be_there():
+def test_the_table_of_barriers_names_the_role_that_signals_a_tile():
     """A copy does not arrive at `full`: it counts off the bytes that an arrival expects."""
     rows = {
         (path.name, line.strip())
@@ -66,8 +66,8 @@ def test_a_table_of_barriers_names_a_role_where_a_tile_is_said_to_be_there():
     ],
     ids=["Expect", "Copy"],
 )
-def test_a_deadlock_tells_arrivals_from_copies(left_out, said):
-    """The role waits itself, so all it has left is to come; a copy that is left is no arrival."""
+def test_a_deadlock_distinguishes_arrivals_from_copies(left_out, said):
+    """The role itself waits, so its remaining commands are still to come; a remaining copy is not an arrival."""
     full, slot = p.Barrier("full"), p.Slot("slot", 64)
 
     def role():
@@ -81,7 +81,7 @@ def test_a_deadlock_tells_arrivals_from_copies(left_out, said):
     assert said in report.fault.said, report.fault.said
 
 
-def test_warps_that_are_all_alike_are_right():
+def test_a_program_of_identical_warps_is_right():
     assert p.check(protocol.program_alike([3, 1, 4], SIZES)).all
 
 
@@ -181,7 +181,7 @@ def test_a_deadlock_says_who_waits_for_whom():
 
 
 @pytest.mark.parametrize("slot, kind", [(0, None), (1, "overwritten")])
-def test_of_two_stores_the_older_is_done_when_one_may_be_left(slot, kind):
+def test_the_older_of_two_stores_is_done_when_one_may_be_pending(slot, kind):
     slots = p.ring("o", 2, 64)
 
     def stores():
@@ -218,7 +218,7 @@ def test_too_many_arrivals_are_found():
     )
 
 
-def test_what_is_in_flight_when_a_role_ends_is_found():
+def test_work_in_flight_at_the_end_of_a_role_is_found():
     def goes(full, empty, ring):
         yield p.Wait(full[0], 0)
         yield p.Product("S", ((ring[0], "K0"),), 1)
@@ -248,12 +248,12 @@ def test_what_is_in_flight_when_a_role_ends_is_found():
         (p.Finish(-1), ValueError, "Finish has -1; pass a whole number of at least 0"),
     ],
 )
-def test_what_is_no_command_is_refused(command, error, said):
+def test_anything_but_a_command_is_refused(command, error, said):
     with pytest.raises(error, match=said):
         p.check(two_roles(lambda *_: iter([command]), use))
 
 
-def test_a_phase_that_is_no_parity_is_refused_and_an_endless_role_too():
+def test_an_invalid_parity_and_an_endless_role_are_refused():
     with pytest.raises(ValueError, match="consumer: Wait is for phase 2; a parity is 0 or 1"):
         p.check(two_roles(bring, lambda full, *_: iter([p.Wait(full[0], 2)])))
 
@@ -284,7 +284,7 @@ def test_two_consumers_are_faster_than_one_of_as_many_rows():
     assert alone.clocks > 1.35 * two.clocks and alone.use() < two.use()
 
 
-def test_arithmetic_slows_down_beside_others_work_and_stands_still_under_products_of_its_own():
+def test_arithmetic_slows_down_beside_other_work_and_stops_during_its_own_products():
     work = 1600
 
     def line(*others, own=False):
@@ -311,7 +311,7 @@ def test_arithmetic_slows_down_beside_others_work_and_stands_still_under_product
     assert line(computes) == pytest.approx(work + 300 / beside * (1 - beside))  # which it slows down, too
 
 
-def test_a_schedule_that_is_played_again_ends_at_the_same_fault():
+def test_a_replayed_schedule_ends_at_the_same_fault():
     program = without(protocol.program([4], SIZES), "producer", about(p.Wait, "k_empty"))
     report = p.check(program)
     walk = schedules.Walk(program)
@@ -322,7 +322,7 @@ def test_a_schedule_that_is_played_again_ends_at_the_same_fault():
     assert found.value.said == report.fault.said
 
 
-def test_a_phase_that_a_role_could_have_passed_must_not_be_over_before_it_did():
+def test_a_phase_must_not_complete_before_a_waiting_role_has_seen_the_last():
     full, go = p.Barrier("full"), p.Barrier("go")
 
     def waits():
@@ -336,7 +336,7 @@ def test_a_phase_that_a_role_could_have_passed_must_not_be_over_before_it_did():
     assert report.fault.kind == "two phases ahead" and report.fault.role == "A"
 
 
-def test_no_phase_below_0_is_told():
+def test_no_negative_phase_is_reported():
     barrier = p.Barrier("b")
 
     def waits():
@@ -349,7 +349,7 @@ def test_no_phase_below_0_is_told():
     assert said.startswith("phase 0 of b completes before A, which waits for parity 1 and could pass at once")
 
 
-def test_an_output_that_is_not_done_must_not_be_written():
+def test_an_unfinished_output_must_not_be_written():
     def early(make):
         commands_ = list(make())
         finish = max(at for at, command in enumerate(commands_) if isinstance(command, p.Finish))
@@ -361,7 +361,7 @@ def test_an_output_that_is_not_done_must_not_be_written():
     assert p.check(program._replace(roles=roles)).fault.kind == "registers"
 
 
-def test_a_copy_into_a_slot_that_threads_wrote_takes_a_fence():
+def test_a_copy_into_a_slot_that_threads_wrote_needs_a_fence():
     full, slot = p.Barrier("full"), p.Slot("o", 64)
 
     def role(*fence):
@@ -376,7 +376,7 @@ def test_a_copy_into_a_slot_that_threads_wrote_takes_a_fence():
 
 
 @pytest.mark.parametrize("fences", ["nobody", "the writer", "the other"])
-def test_a_fence_is_for_what_its_own_role_wrote(fences):
+def test_a_fence_covers_only_its_own_roles_writes(fences):
     full, written, slot = p.Barrier("full"), p.Barrier("written"), p.Slot("o", 64)
 
     def writer():
@@ -400,7 +400,7 @@ def test_a_fence_is_for_what_its_own_role_wrote(fences):
         assert fault.kind == "not visible"
 
 
-def test_a_program_that_is_none_is_refused():
+def test_anything_but_a_program_is_refused():
     full = p.Barrier("full")
 
     def role():
@@ -431,7 +431,7 @@ def test_a_program_that_is_none_is_refused():
         protocol.program([0])
 
 
-def test_a_role_is_busy_or_waits_and_never_neither():
+def test_a_role_is_always_either_busy_or_waiting():
     program = protocol.program([6, 6])
     for role in program.roles:
         spans = p.run(program).lane(role)
@@ -462,7 +462,7 @@ def test_products_out_of_turn_are_found():
 @pytest.mark.parametrize(
     "role, name", [("producer", "k_empty"), ("producer", "v_empty"), ("consumer 0", "k_full")]
 )
-def test_a_shortened_schedule_ends_in_the_fault_that_is_reported(role, name):
+def test_a_shortened_schedule_ends_in_the_reported_fault(role, name):
     whole = protocol.program([3, 3])
     said = commands.expanded(whole)[role]
     rest = [one for one in said if not (type(one) is p.Wait and name in str(one.barrier))]

@@ -1,4 +1,4 @@
-"""Ranks that were given different things are told so in one sentence, the same on every rank."""
+"""Ranks with different arguments raise one sentence about it, the same on every rank."""
 
 import functools
 from datetime import timedelta
@@ -13,15 +13,17 @@ from flashlib import masks  # noqa: E402
 from flashlib.ring import agree, processes  # noqa: E402
 
 
-def said(**values):
-    return agree.Said("f", [(name, agree._words(value), agree._digest(value)) for name, value in values.items()])
+def arguments(**values):
+    return agree.RankArguments(
+        "f", [(name, agree._words(value), agree._digest(value)) for name, value in values.items()]
+    )
 
 
 def differ(*given):
-    return agree.disagreement(dict(enumerate(said(**values) for values in given)))
+    return agree.disagreement(dict(enumerate(arguments(**values) for values in given)))
 
 
-def test_who_says_what():
+def test_the_sentence_names_the_ranks_of_each_value():
     assert differ({"N": 96}, {"N": 64}, {"N": 96}) == (
         "the ranks of f disagree: N is 96 on ranks 0, 2 and 64 on rank 1; give every rank the same"
     )
@@ -31,11 +33,11 @@ def test_who_says_what():
 
 
 def test_ranks_that_call_different_functions():
-    text = agree.disagreement({0: agree.Said("attention", []), 1: agree.Said("backward", [])})
+    text = agree.disagreement({0: agree.RankArguments("attention", []), 1: agree.RankArguments("backward", [])})
     assert text.startswith("the ranks call different functions: attention on rank 0 and backward on rank 1; ")
 
 
-def test_masks_whose_words_are_alike_differ_by_their_digest():
+def test_masks_with_equal_words_differ_by_their_digest():
     text = differ({"mask": masks.documents([0, 0, 1])}, {"mask": masks.documents([0, 1, 1])})
     assert text.count("documents(<2 documents of 3 tokens>) with the digest ") == 2
 
@@ -80,21 +82,21 @@ ALIKE = {
 }
 
 
-def test_the_same_made_twice_has_one_digest_and_others_have_others():
+def test_equal_values_have_one_digest_and_different_ones_have_different_digests():
     digests = {name: agree._digest(make()) for name, make in ALIKE.items()}
     assert {name: agree._digest(make()) for name, make in ALIKE.items()} == digests
     assert len({*digests.values()}) == len(digests)
 
 
 def test_long_words_are_shortened_until_they_fit():
-    many = agree.Said("f" * 500, [(f"value {n}", "x" * 300, "0" * 8) for n in range(60)])
+    many = agree.RankArguments("f" * 500, [(f"value {n}", "x" * 300, "0" * 8) for n in range(60)])
     row = agree._to_bytes(many)
     assert row.size == agree.WORDS and len(agree._from_bytes(row.tobytes()).values) == 60
     assert agree._from_bytes(agree._to_bytes(many._replace(values=many.values * 9)).tobytes()).call == "fffff"
 
 
-def tell(call="attention", **values):
-    """Return what `check` raises on this rank, or ""."""
+def error_of(call="attention", **values):
+    """Return the error of `check` on this rank, or ""."""
     try:
         agree.check(call, **values)
     except ValueError as error:
@@ -103,21 +105,21 @@ def tell(call="attention", **values):
 
 
 def compared():
-    """Be a rank: return what calls of `check` raise."""
+    """As a rank, return the errors of calls of `check`."""
     rank = torch.distributed.get_rank()
     ids = masks.documents([0, 1])
     return [
-        tell(N=96, mask=ids, dtype=torch.float32),
-        tell(N=96 - rank % 2, mask=ids, dtype=torch.float32),
-        tell("attention" if rank else "backward", N=96),
-        tell(mask=masks.documents([0, int(rank > 0), 1])),
-        tell(N=96, mask=ids, dtype=torch.float32),
+        error_of(N=96, mask=ids, dtype=torch.float32),
+        error_of(N=96 - rank % 2, mask=ids, dtype=torch.float32),
+        error_of("attention" if rank else "backward", N=96),
+        error_of(mask=masks.documents([0, int(rank > 0), 1])),
+        error_of(N=96, mask=ids, dtype=torch.float32),
     ]
 
 
 @functools.cache
 def ranks():
-    """Return what three ranks find: one run does for three tests."""
+    """Return the results of three ranks: one run serves three tests."""
     return [*zip(*processes.run(everything, ranks=3, seconds=100), strict=True)]
 
 
@@ -125,7 +127,7 @@ def everything():
     return compared(), in_a_part(), many_rounds()
 
 
-def test_every_rank_raises_the_same_or_none():
+def test_all_ranks_raise_the_same_or_none_raises():
     first, *others = ranks()[0]
     assert others == [first] * 2
     assert [bool(text) for text in first] == [False, True, True, True, False]
@@ -134,34 +136,36 @@ def test_every_rank_raises_the_same_or_none():
 
 
 def in_a_part():
-    """Be a rank, of which two are a group."""
+    """As one of three ranks, two of which form a group, compare in that group."""
     rank, pair = torch.distributed.get_rank(), torch.distributed.new_group([1, 2])
-    return tell(group=pair, N=rank) if rank else ""
+    return error_of(group=pair, N=rank) if rank else ""
 
 
-def test_a_part_of_the_ranks_compares_alone_and_has_its_own_numbers():
-    said = "the ranks of attention disagree: N is 1 on rank 1 and 2 on rank 2; give every rank the same"
-    assert ranks()[1] == ("", said, said)
+def test_a_group_of_some_ranks_compares_alone_and_the_error_has_global_ranks():
+    text = "the ranks of attention disagree: N is 1 on rank 1 and 2 on rank 2; give every rank the same"
+    assert ranks()[1] == ("", text, text)
 
 
 def only_new(backend):
-    """Be a rank on a backend: return what is raised, and how many exchanges there were after each call."""
+    """As a rank on a backend, return the error of each call, and how many exchanges there were after it."""
     rank, done = torch.distributed.get_rank(), []
     pair = torch.distributed.new_group([0, 1])
-    agree._known.clear()
+    agree._comparisons.clear()
     ways = [
         mock.patch.object(agree, way, counted(getattr(agree, way), done)) for way in ("_by_tensors", "_by_store")
     ]
     with mock.patch("torch.distributed.get_backend_config", lambda group: backend), ways[0], ways[1]:
         calls = [{"N": 5}, {"N": 5}, {"N": 6 + rank}, {"N": 6 + rank}, {"N": 5}]
         found = [
-            (tell(**values, group=group, always=False), len(done)) for values in calls for group in (None, pair)
+            (error_of(**values, group=group, always=False), len(done))
+            for values in calls
+            for group in (None, pair)
         ]
     return found, done
 
 
 def counted(function, done):
-    """Return a function that notes its calls."""
+    """Return the function, recording its calls."""
 
     def noting(*arguments):
         done.append(function.__name__)
@@ -174,7 +178,7 @@ def on_both():
     return only_new("cpu:gloo"), only_new("cuda:nccl")
 
 
-def test_what_was_equal_is_not_compared_again_and_what_was_not_is():
+def test_equal_values_are_not_compared_again_and_different_ones_are():
     one, other = processes.run(on_both, ranks=2, seconds=100)
     assert one == other
     for (found, done), way in zip(one, ("_by_tensors", "_by_store"), strict=True):
@@ -185,31 +189,31 @@ def test_what_was_equal_is_not_compared_again_and_what_was_not_is():
 
 
 def many_rounds():
-    """Return how many keys a group's store has after a few rounds, and after many, and what was compared last."""
+    """Return how many keys the store has after a few rounds and after many, and numbers compared last."""
     group, counts, store = torch.distributed.group.WORLD, [], torch.distributed.group.WORLD.get_group_store()
     with mock.patch("torch.distributed.get_backend_config", lambda group: "cuda:nccl"):
         for n in range(30):
-            assert tell(N=n) == ""
+            assert error_of(N=n) == ""
             if n in (9, 29):
-                torch.distributed.barrier()  # all have ended this round
+                torch.distributed.barrier()  # all ranks have ended this round
                 counts.append(store.num_keys())
                 torch.distributed.barrier()
         return counts, agree.numbers_of_all(group, torch.distributed.get_rank())
 
 
-def test_what_was_compared_does_not_stay_in_the_store():
+def test_comparisons_do_not_fill_the_store():
     for (few, many), numbers in ranks()[2]:
         assert few == many and numbers == [(0,), (1,), (2,)]
 
 
 def alone():
-    """Be a rank of which the others do not compare."""
+    """As rank 0, compare while rank 1 does not."""
     torch.distributed.group.WORLD.get_group_store().set_timeout(timedelta(seconds=1))
     with mock.patch("torch.distributed.get_backend_config", lambda group: "cuda:nccl"):
-        return None if torch.distributed.get_rank() else tell(N=5)
+        return None if torch.distributed.get_rank() else error_of(N=5)
 
 
-def test_ranks_that_do_not_come_to_compare_are_told():
+def test_a_rank_that_compares_alone_raises():
     with pytest.raises(
         processes.RankError, match="rank 0 calls attention with N = 5, which is new to it, and not all"
     ):

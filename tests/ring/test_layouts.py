@@ -1,4 +1,4 @@
-"""Each token is with one rank, in order, and the work is shared as the layouts say."""
+"""Each rank holds its tokens in order, each token is on one rank, and the layouts balance the work as they say."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ LAYOUTS = list(layouts.LAYOUTS)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_each_token_is_with_one_rank_and_ranks_have_about_as_many(layout):
+def test_each_token_is_on_one_rank_and_ranks_hold_about_equally_many(layout):
     for P in range(1, 9):
         for N in (0, 1, 2, 7, 16, 23, 64, 97):
             held = [ring.positions(N, P, r, layout) for r in range(P)]
@@ -29,11 +29,11 @@ def test_layouts_by_hand():
         ("zigzag", [[0, 1, 6, 7], [2, 3, 4, 5]]),
     ):
         assert [ring.positions(8, 2, r, layout).tolist() for r in range(2)] == expected
-    assert layouts.runs(8, 2, 1, "zigzag") == (range(2, 6),), "pieces that touch are one"
+    assert layouts.runs(8, 2, 1, "zigzag") == (range(2, 6),), "adjacent pieces are joined"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_is_split_is_joined(layout, rng):
+def test_join_undoes_split(layout, rng):
     for P, N in ((1, 5), (3, 17), (4, 64), (7, 5), (5, 0)):
         X = rng.standard_normal((2, N, 3))
         parts = ring.split(X, P, layout, axis=1)
@@ -45,17 +45,17 @@ def test_what_is_split_is_joined(layout, rng):
 
 
 @pytest.mark.parametrize("N, P", [(1024, 4), (1000, 8), (997, 3)])
-def test_zigzag_and_striped_share_a_causal_mask_and_contiguous_does_not(N, P):
+def test_zigzag_and_striped_balance_a_causal_mask_and_contiguous_does_not(N, P):
     problem = cost.Problem(N, N, 8, "float32", causal=True, B_r=1, B_c=1)
     balance = {layout: cost.ring(problem, P, layout).balance for layout in LAYOUTS}
     assert balance["zigzag"] > 0.98 and balance["striped"] > 0.98
-    assert balance["contiguous"] == pytest.approx(P / (2 * P - 1), abs=0.01), "half is wasted with many ranks"
+    assert balance["contiguous"] == pytest.approx(P / (2 * P - 1), abs=0.01), "half is wasted"
     everything = problem._replace(causal=False)
     assert all(cost.ring(everything, P, layout).balance > 0.98 for layout in LAYOUTS)
 
 
 @pytest.mark.parametrize("P", [2, 3, 5])
-def test_with_zigzag_no_hop_of_a_causal_mask_needs_a_mask(P):
+def test_with_zigzag_only_hop_0_of_a_causal_mask_needs_a_mask(P):
     n = 4  # tokens of a piece
     plan = ring.plan(masks.causal(), 2 * P * n, 2 * P * n, P, "zigzag")
     half, whole = slice(0, n), slice(0, 2 * n)
@@ -69,7 +69,7 @@ def test_with_zigzag_no_hop_of_a_causal_mask_needs_a_mask(P):
                 assert hop[:2] == (slice(n, 2 * n), whole) and type(hop.mask) is masks.Mask
 
 
-def test_what_is_no_layout_is_refused_in_words(rng):
+def test_invalid_layouts_and_parts_are_refused(rng):
     X = rng.standard_normal((6, 2))
     for call, error, words in (
         (lambda: ring.split(X, 2, "zig"), ValueError, "layout is 'zig'; accepted are 'contiguous', 'striped'"),

@@ -1,10 +1,10 @@
-"""What ranks must never do is found in every order of events, and named; what they do is recorded."""
+"""Faults of ranks are found and named in every order of events, and what the ranks do is recorded."""
 
 import numpy as np
 import pytest
 
 from flashlib import ring
-from flashlib.ring import Compute, Kind, Receive, Send, Times, Wait, play, programs, schedules
+from flashlib.ring import Compute, FaultKind, Receive, Send, Times, Wait, play, programs, schedules
 
 
 @pytest.fixture
@@ -112,40 +112,40 @@ def changes_what_is_sent(me):
 
 WRONG = {
     everyone_sends_first: (
-        Kind.DEADLOCK,
+        FaultKind.DEADLOCK,
         r"nobody can go on: rank 0 waits until rank 1 receives KV of rank 0; rank 1",
     ),
-    one_buffer: (Kind.OVERWRITTEN, r"receives from \d into own, from which it still sends KV of rank"),
-    receives_into_what_is_sent: (Kind.OVERWRITTEN, "into own, from which it still sends KV of rank"),
-    twice_into_one: (Kind.OVERWRITTEN, "into kv, into which it still receives: wait for it first"),
-    computes_with_what_is_overwritten: (Kind.OVERWRITTEN, "computes with arrays of kv while another block"),
-    does_not_wait: (Kind.READ_TOO_EARLY, "reads kv while it is being received: wait for it first"),
-    waits_for_the_other: (Kind.READ_TOO_EARLY, "reads kv while it is being received"),
-    sends_once_too_often: (Kind.UNTAKEN, r"rank \d sends KV of rank \d to rank 0, which never receives it"),
-    sends_and_forgets: (Kind.UNTAKEN, "rank 0 sends KV of rank 0 to rank 1, which never receives it"),
-    one_does_not_send: (Kind.NEVER_SENT, r"rank \d receives from rank 1 into kv, and nothing is sent to it"),
-    ends_without_waiting: (Kind.LEFT_BEHIND, "ends, and never waited for the copy of KV of rank 0 from own"),
-    sends_nothing: (Kind.EMPTY, "reads kv, in which there is nothing"),
-    puts_what_is_sent: (Kind.OVERWRITTEN, "puts arrays into own while it is being sent: wait for it first"),
-    changes_what_is_sent: (Kind.OVERWRITTEN, "changes arrays of a buffer in their place"),
+    one_buffer: (FaultKind.OVERWRITTEN, r"receives from \d into own, from which it still sends KV of rank"),
+    receives_into_what_is_sent: (FaultKind.OVERWRITTEN, "into own, from which it still sends KV of rank"),
+    twice_into_one: (FaultKind.OVERWRITTEN, "into kv, into which it still receives: wait for it first"),
+    computes_with_what_is_overwritten: (FaultKind.OVERWRITTEN, "computes with arrays of kv while another block"),
+    does_not_wait: (FaultKind.READ_TOO_EARLY, "reads kv while it is being received: wait for it first"),
+    waits_for_the_other: (FaultKind.READ_TOO_EARLY, "reads kv while it is being received"),
+    sends_once_too_often: (FaultKind.UNTAKEN, r"rank \d sends KV of rank \d to rank 0, which never receives it"),
+    sends_and_forgets: (FaultKind.UNTAKEN, "rank 0 sends KV of rank 0 to rank 1, which never receives it"),
+    one_does_not_send: (FaultKind.NEVER_SENT, r"rank \d receives from rank 1 into kv, and nothing is sent to it"),
+    ends_without_waiting: (FaultKind.LEFT_BEHIND, "ends, and never waited for the copy of KV of rank 0 from own"),
+    sends_nothing: (FaultKind.EMPTY, "reads kv, in which there is nothing"),
+    puts_what_is_sent: (FaultKind.OVERWRITTEN, "puts arrays into own while it is being sent: wait for it first"),
+    changes_what_is_sent: (FaultKind.OVERWRITTEN, "changes arrays of a buffer in their place"),
 }
 
 
 @pytest.mark.parametrize("P", [2, 3])
 @pytest.mark.parametrize("program", WRONG, ids=lambda program: program.__name__)
-def test_a_wrong_program_is_found_in_every_order_and_named(program, P, QKV):
+def test_every_order_of_a_wrong_program_gives_its_fault(program, P, QKV):
     kind, words = WRONG[program]
     for seed in (None, *range(12)):
         run = ring.events(*QKV, ranks=P, program=program, seed=seed)
         assert run.result is None and run.fault.kind is kind
     run = ring.events(*QKV, ranks=P, program=program)
-    with pytest.raises(ring.Fault, match=words):
+    with pytest.raises(ring.RingFault, match=words):
         raise run.fault
-    assert set(ring.KINDS) == set(Kind)
-    assert run.fault.waits == (tuple((r, (r + 1) % P) for r in range(P)) if kind is Kind.DEADLOCK else ())
+    assert set(ring.KINDS) == set(FaultKind)
+    assert run.fault.waits == (tuple((r, (r + 1) % P) for r in range(P)) if kind is FaultKind.DEADLOCK else ())
 
 
-def test_a_deadlock_says_only_what_is_waited_for(QKV):
+def test_a_deadlock_names_only_the_copies_that_ranks_wait_for(QKV):
     def two_buffers(me):
         first, second = me.buffer("first"), me.buffer("second")
         yield Receive(me.next, second)
@@ -159,8 +159,8 @@ def test_a_deadlock_says_only_what_is_waited_for(QKV):
     assert said == f"nobody can go on: {sentences}"
 
 
-def test_every_kind_of_fault_is_tested():
-    assert {kind for kind, _ in WRONG.values()} == set(Kind)
+def test_all_kinds_of_faults_are_tested():
+    assert {kind for kind, _ in WRONG.values()} == set(FaultKind)
 
 
 @pytest.mark.parametrize("P", [2, 3])
@@ -173,26 +173,26 @@ def test_our_programs_are_right_in_every_order(program, P, QKV):
 
 
 def test_states_by_hand():
-    """Send and Wait, Receive and Wait: both ask, in either order; then the copy; both wait, in either order."""
+    """Send, Wait and Receive, Wait: both ask in either order; then the copy; then both wait in either order."""
 
     def make():
         out, into = ring.Buffer(0, "out", (np.ones(1),)), ring.Buffer(1, "into")
         return [iter([Send(1, out), Wait()]), iter([Receive(0, into), Wait(into)])]
 
-    assert schedules.tried(make).states == 4 + 4
+    assert schedules.check_orders(make).states == 4 + 4
 
 
-def test_larger_programs_are_tried_in_some_orders(QKV):
+def test_larger_programs_run_in_some_orders(QKV):
     report = ring.check(*QKV, ranks=6, heads=3, most=500, orders=4)
     assert report.fault is None and not report.states and str(report) == "right in 5 orders"
 
 
-def test_check_says_what_is_wrong(QKV):
+def test_check_reports_the_fault(QKV):
     report = ring.check(*QKV, ranks=2, program=everyone_sends_first)
-    assert report.fault.kind is Kind.DEADLOCK and str(report).startswith("deadlock: nobody can go on")
+    assert report.fault.kind is FaultKind.DEADLOCK and str(report).startswith("deadlock: nobody can go on")
 
 
-def test_a_program_that_asks_who_is_first_is_refused(QKV):
+def test_a_program_that_depends_on_the_order_is_refused(QKV):
     first = []
 
     def races(me):
@@ -225,7 +225,7 @@ def test_a_program_that_asks_who_is_first_is_refused(QKV):
         (Compute(-1, 1), TypeError, "Compute has source -1"),
     ],
 )
-def test_what_is_no_command_is_refused_in_words(command, error, words, QKV):
+def test_invalid_commands_are_refused(command, error, words, QKV):
     def program(me):
         yield command(me) if callable(command) else command
 
@@ -233,7 +233,7 @@ def test_what_is_no_command_is_refused_in_words(command, error, words, QKV):
         ring.events(*QKV, ranks=2, program=program)
 
 
-def test_what_a_rank_may_not_return_is_refused_in_words(QKV, monkeypatch):
+def test_invalid_results_and_endless_programs_are_refused(QKV, monkeypatch):
     def nothing(me):
         yield Compute(me.r, 0)
 
@@ -250,7 +250,7 @@ def test_what_a_rank_may_not_return_is_refused_in_words(QKV, monkeypatch):
         ring.events(*QKV, ranks=1, program=endless)
 
 
-def test_events_are_a_record(QKV):
+def test_events_record_what_ranks_do_and_when(QKV):
     Q, K, V = QKV
     P, times = 3, Times(tile=1.0, byte=0.01, copy=2.0)
     run = ring.events(Q, K, V, ranks=P, causal=True, times=times, B_r=4, B_c=4)
@@ -294,7 +294,7 @@ def test_a_state_in_the_record_does_not_change_later(QKV):
 
 
 @pytest.mark.parametrize("P", [2, 4])
-def test_a_copy_that_is_shorter_than_the_tiles_hides_under_them(P, rng):
+def test_a_copy_shorter_than_the_tiles_takes_no_extra_time(P, rng):
     Q, K, V = rng.standard_normal((3, 64, 4))
     options = {"ranks": P, "B_r": 8, "B_c": 8}
     hop, n_bytes = (64 // P // 8) ** 2, 64 // P * 8 * 8  # tiles of a hop, and bytes of its K and V

@@ -1,4 +1,4 @@
-"""A learner's function on four processes: what it returns, raises and prints comes back, and nothing is left."""
+"""A learner's function on several processes: results, errors and output come back, and no process is left."""
 
 import _thread
 import inspect
@@ -18,13 +18,13 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("cloudpickle")
 from flashlib.learner import containment, pickling  # noqa: E402
 from flashlib.ring import processes  # noqa: E402
-from flashlib.ring.processes import running, ways  # noqa: E402
+from flashlib.ring.processes import launcher_connection, running  # noqa: E402
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def learner(source, **names):
-    """Return the function f of a text, as a notebook has it: its module cannot be imported."""
+    """Return the function f that a text defines, in a module that cannot be imported, like a notebook's."""
     namespace = {"__name__": "__learner__", **names}
     text = "import os, sys, time, torch, torch.distributed as dist\n" + source
     file = f"/tmp/of_a_notebook/{hash(text)}.py"
@@ -36,11 +36,12 @@ def learner(source, **names):
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
-    assert ways._way is None or not below()
+    assert launcher_connection._connection is None or not below()
 
 
 def below():
-    return containment._below(ways._way.process.pid) if sys.platform == "linux" else []
+    launcher = launcher_connection._connection.process.pid
+    return containment._below(launcher) if sys.platform == "linux" else []
 
 
 RING = """
@@ -57,7 +58,7 @@ def f(n):
 """
 
 
-def test_a_function_of_a_cell_runs_on_four_ranks_with_the_globals_it_uses():
+def test_a_function_from_a_cell_runs_on_four_ranks_with_the_globals_it_uses():
     found = processes.run(learner(RING, offset=1.5), 3, seconds=100)
     assert [rank for rank, _ in found] == [0, 1, 2, 3]
     for _, total in found:
@@ -70,7 +71,7 @@ def test_any_number_of_ranks(ranks):
     assert [float(total[0]) for _, total in found] == [ranks * (ranks + 1) / 2] * ranks
 
 
-def test_gradients_are_computed_in_a_rank():
+def test_a_rank_can_compute_gradients():
     f = learner(
         "def f(X):\n    X.requires_grad_()\n    ((X @ X).sum() * dist.get_rank()).backward()\n    return X.grad"
     )
@@ -79,7 +80,7 @@ def test_gradients_are_computed_in_a_rank():
         assert torch.equal(found, torch.full((5, 5), 10.0) * rank)
 
 
-def test_an_error_is_one_traceback_with_its_rank():
+def test_an_error_is_one_traceback_and_names_its_rank():
     f = learner("def f():\n    if dist.get_rank() == 2: return {}['O']\n    dist.barrier()")
     start = time.monotonic()
     with pytest.raises(processes.RankError) as caught:
@@ -88,10 +89,10 @@ def test_an_error_is_one_traceback_with_its_rank():
     assert caught.value.rank == 2 and text.startswith("rank 2 raised KeyError: 'O'")
     assert text.count("Traceback") == 1 and "rank.py" not in text
     assert 'File "<cell>", line 3, in f\n    if dist.get_rank() == 2' in text
-    assert time.monotonic() - start < 50, "the others were waiting"
+    assert time.monotonic() - start < 50, "the other ranks were waiting"
 
 
-def test_what_all_ranks_raise_is_told_once():
+def test_an_error_that_all_ranks_raise_is_reported_once():
     f = learner("def f():\n    dist.barrier()\n    raise ValueError('N is odd')")
     with pytest.raises(processes.RankError, match="^ranks .* raised ValueError: N is odd") as caught:
         processes.run(f, seconds=100)
@@ -107,7 +108,7 @@ def test_a_rank_that_dies_ends_the_others(end, said):
     assert time.monotonic() - start < 50
 
 
-def test_a_message_that_is_too_long_is_told_in_words():
+def test_the_error_explains_a_message_that_is_too_long():
     f = learner(
         "def f():\n    dist.send(torch.ones(8), 1) if dist.get_rank() == 0 else dist.recv(torch.ones(3), 0)"
     )
@@ -127,7 +128,7 @@ def test_a_deadlock_says_who_waits_for_whom():
     start = time.monotonic()
     with pytest.raises(processes.RanksWait) as caught:
         processes.run(learner(ALL_SEND_FIRST), ranks=3, seconds=100)
-    assert time.monotonic() - start < 50, "long before time is up"
+    assert time.monotonic() - start < 50, "long before the time limit"
     text = str(caught.value)
     assert text.startswith("no rank can go on:\n")
     for rank in range(3):
@@ -137,7 +138,7 @@ def test_a_deadlock_says_who_waits_for_whom():
 WAITS = {
     "a rank that computes": (
         3,
-        "[time.sleep(0.01) for _ in iter(int, 1)]",  # and takes no time of the other tests
+        "[time.sleep(0.01) for _ in iter(int, 1)]",  # without using a core that other tests need
         "rank 1 (has not sent to it)",
         "rank 1 computes, at line 4 of <listcomp>: if dist.get_rank()",
     ),
@@ -146,7 +147,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize("who", WAITS)
-def test_waiting_in_vain_is_told(who):
+def test_a_wait_for_a_rank_that_never_sends_is_reported(who):
     seconds, code, awaited, other = WAITS[who]
     f = learner(
         f"def f():\n    x = torch.ones(2)\n    if dist.get_rank() == 1: {code}\n    dist.irecv(x, 1).wait()"
@@ -170,12 +171,12 @@ def f():
 """
 
 
-def test_ranks_that_wait_for_one_that_is_slow_are_let_wait():
+def test_ranks_may_wait_for_a_slow_one():
     f = learner(SLOW, running_still=running.LOOK * (running.STILL + 4))
     assert processes.run(f, ranks=3, seconds=100) == [0, 1, 2]
 
 
-def test_what_is_printed_is_shown_with_its_rank_in_order(capfd):
+def test_output_is_shown_by_rank_in_order(capfd):
     f = learner(
         "def f():\n    time.sleep(0.2 * (dist.get_rank() == 0))\n    print('m =', dist.get_rank())\n    print('l')"
     )
@@ -184,26 +185,26 @@ def test_what_is_printed_is_shown_with_its_rank_in_order(capfd):
     assert said.splitlines() == [f"rank {r} | {line}" for r in range(3) for line in (f"m = {r}", "l")] and not err
 
 
-def test_what_a_rank_printed_before_it_died_is_shown(capsys):
+def test_the_output_of_a_rank_that_died_is_shown(capsys):
     with pytest.raises(processes.RankError):
         processes.run(learner("def f():\n    print('last words')\n    os._exit(1)"), ranks=1, seconds=100)
     assert capsys.readouterr().out == "rank 0 | last words\n"
 
 
-def test_not_too_much_is_shown(capsys):
+def test_long_output_is_shortened(capsys):
     processes.run(learner("def f():\n    for n in range(10**5): print('x', n)"), ranks=1, seconds=100)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) < 10**4 and lines[0] == "rank 0 | x 0" and lines[-1] == "rank 0 | x 99999"
 
 
 @LINUX
-def test_ranks_listen_on_the_loopback_alone_and_the_launcher_not_at_all():
+def test_ranks_listen_on_the_loopback_only_and_the_launcher_not_at_all():
     text = inspect.getsource(listening)  # sent as it is, this module would be imported in each rank
     ours = learner(f"{text}\ndef f():\n    dist.barrier()\n    return listening('self')")
     for found in processes.run(ours, seconds=100):
         assert found and {address for _, address in found} <= {"0100007F", "0" * 24 + "01000000"}
-    assert not listening(launcher := ways._way.process.pid)
-    assert len(os.listdir(f"/proc/{launcher}/task")) == 1, "what is forked has one thread"
+    assert not listening(launcher := launcher_connection._connection.process.pid)
+    assert len(os.listdir(f"/proc/{launcher}/task")) == 1, "a process that forks must have one thread"
 
 
 def listening(process):
@@ -219,7 +220,7 @@ def listening(process):
 
 
 @LINUX
-def test_what_a_rank_starts_ends_with_the_run():
+def test_processes_that_a_rank_starts_end_with_the_run():
     start = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'], start_new_session=True).pid"
     (pid,) = processes.run(
         learner(f"def f():\n    import subprocess, sys\n    return {start}"), ranks=1, seconds=100
@@ -257,7 +258,7 @@ def test_an_interrupt_ends_the_ranks_and_the_next_run_works(capsys, tmp_path):
     assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
 
 
-def test_ranks_that_cannot_be_started_are_told_and_the_next_run_works(monkeypatch):
+def test_a_failure_to_start_ranks_is_reported_and_the_next_run_works(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(running, "METHOD", "none")
         with pytest.raises(RuntimeError, match="the ranks could not be started:\n(?s:.*)'none'"):
@@ -265,7 +266,7 @@ def test_ranks_that_cannot_be_started_are_told_and_the_next_run_works(monkeypatc
     assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
 
 
-def test_what_a_rank_imports_of_torch_the_next_ones_have():
+def test_modules_of_torch_that_a_rank_imports_are_there_in_the_next_run():
     f = learner(
         "def f():\n    had = len(sys.modules)\n    import torch.utils.benchmark\n    return len(sys.modules) - had"
     )
@@ -273,16 +274,16 @@ def test_what_a_rank_imports_of_torch_the_next_ones_have():
 
 
 @LINUX
-def test_a_launcher_that_died_is_told_and_the_next_run_works(tmp_path, monkeypatch):
+def test_the_death_of_the_launcher_is_reported_and_the_next_run_works(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     ends = learner("def f():\n    os.kill(os.getppid(), 9)\n    time.sleep(100)")
-    with pytest.raises(ChildProcessError, match="starts another"):
+    with pytest.raises(ChildProcessError, match="again to start another"):
         processes.run(ends, ranks=2, seconds=100)
     assert not list(tmp_path.glob("ranks-*"))
     assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
 
 
-def test_the_folder_the_environment_and_the_path_are_the_notebooks(tmp_path, monkeypatch):
+def test_ranks_have_the_folder_environment_and_path_of_the_notebook(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OF_A_CELL", "1")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -294,7 +295,7 @@ def test_the_folder_the_environment_and_the_path_are_the_notebooks(tmp_path, mon
 
 
 @pytest.mark.process
-def test_where_a_fork_is_not_trusted_each_rank_is_a_new_python(monkeypatch):
+def test_with_spawn_each_rank_is_a_new_python(monkeypatch):
     monkeypatch.setattr(running, "METHOD", "spawn")
     found = processes.run(learner(RING, offset=1.5), 3, ranks=2, seconds=100)
     assert [float(total[0]) for _, total in found] == [4, 4]
@@ -306,36 +307,36 @@ def test_where_a_fork_is_not_trusted_each_rank_is_a_new_python(monkeypatch):
     "options",
     [{"ranks": 0}, {"ranks": 2.0}, {"ranks": True}, {"ranks": 10**6}, {"seconds": 0}, {"seconds": np.nan}],
 )
-def test_numbers_that_make_no_sense_are_told(options):
+def test_invalid_numbers_are_refused(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))} is .*give a"):
         processes.run(print, **options)
 
 
-def test_what_cannot_be_sent_is_told():
+def test_functions_and_results_that_cannot_be_sent_are_refused():
     with pytest.raises(pickling.CannotBeSent, match="lock"):
         processes.run(learner("def f(): return lock", lock=threading.Lock()))
     with pytest.raises(processes.RankError, match="TypeError: a rank returned object, .*accepted are"):
         processes.run(learner("def f(): return object()"), ranks=1, seconds=100)
 
 
-def test_a_rank_starts_no_ranks():
+def test_a_rank_cannot_start_ranks():
     with pytest.raises(processes.RankError, match="RuntimeError: this process is a rank already"):
         processes.run(learner("def f(run): run(print)"), processes.run, ranks=1, seconds=100)
 
 
-def test_an_exit_is_told():
+def test_an_exit_is_reported():
     with pytest.raises(processes.RankError, match="rank 0 raised SystemExit: 3"):
         processes.run(learner("def f(): raise SystemExit(3)"), ranks=1, seconds=100)
 
 
 def runs():
-    """Run ranks and end; in a process of its own."""
+    """Run ranks and end, in a separate process."""
     assert processes.run(learner("def f(): return 7"), ranks=1, seconds=100) == [7]
 
 
 @pytest.mark.process
-def test_a_process_of_multiprocessing_that_ran_ranks_ends():
-    """Such a process skips atexit, and waits for its own processes: the launcher must have been told to end."""
+def test_a_process_started_by_multiprocessing_ends_after_running_ranks():
+    """Such a process skips atexit and waits for its children, so the launcher must be told to end."""
     process = multiprocessing.get_context("spawn").Process(target=runs)
     process.start()
     process.join(60)

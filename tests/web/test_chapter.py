@@ -34,7 +34,7 @@ def write(tmp_path):
 
 
 def covered(body):
-    """Return (names of the cards, words) of each cover."""
+    """Return (names of the cards, words) for each cover."""
     return [
         (names, re.sub(r"<[^>]+>", "", rest))
         for names, rest in re.findall(
@@ -43,7 +43,7 @@ def covered(body):
     ]
 
 
-def test_outputs_under_a_question_stay_behind_its_card(write):
+def test_outputs_below_a_question_are_covered_by_its_card(write):
     page = write(
         markdown("# 99 · Title\n\nText"),
         code("1 + 1", said="2\n"),
@@ -60,7 +60,7 @@ def test_outputs_under_a_question_stay_behind_its_card(write):
     assert "99 · Title" not in page.body, "the page has it already"
 
 
-def test_a_heading_ends_what_a_question_covers(write):
+def test_a_question_covers_outputs_up_to_the_next_heading(write):
     page = write(code('checks.predict("one")'), markdown("## Next"), code("print(3)", said="3\n"))
     assert covered(page.body) == []
     assert page.sections == [("Next", "Next")]
@@ -84,7 +84,7 @@ def test_code_is_folded_where_the_notebook_folds_it(write):
     assert page.body.count("<details") == 1 and "<summary>The &lt;sums&gt;.</summary>" in page.body
 
 
-def test_progress_is_the_readers(write):
+def test_progress_is_that_of_the_reader(write):
     stored = {"text/html": '<a href="01_x.ipynb">0 of 3</a>', "text/plain": "0 of 3"}
     page = write(code("from flashlib import checks\n\nchecks.progress()", data=stored))
     assert "0 of 3" not in page.body and "about.html#progress" in page.body
@@ -95,7 +95,7 @@ def test_outputs_are_text_not_markup(write):
     assert "&lt;b&gt;red&lt;/b&gt;" in page.body and "\x1b" not in page.body
 
 
-def test_a_picture_is_a_file_in_few_colours_with_words(write, tmp_path):
+def test_a_picture_is_a_file_with_few_colours_and_a_description(write, tmp_path):
     buffer = io.BytesIO()
     Image.linear_gradient("L").convert("RGBA").save(buffer, "PNG")
     png = base64.b64encode(buffer.getvalue()).decode()
@@ -115,7 +115,7 @@ def test_the_words_of_each_section_can_be_searched(write):
     ]
 
 
-def test_a_glossary_is_searched_term_by_term(write):
+def test_the_terms_of_a_glossary_can_be_searched(write):
     table = "| | |\n|---|---|\n| tile, $B_r$ | *some* rows |\n| $m$ | the maximum |"
     page = write(markdown(f"## Glossary\n\nWords.\n\n{table}\n\nAfter."))
     assert page.terms == [["term-tile-B_r", "tile, B_r", "some rows"], ["term-m", "m", "the maximum"]]

@@ -1,4 +1,4 @@
-"""The notebooks that Colab opens: what their first cell does, and where their links lead."""
+"""The notebooks for Colab: what their first cell does, and where their links lead."""
 
 import ast
 import subprocess
@@ -39,7 +39,7 @@ def test_addresses_are_those_of_a_repository_on_github():
         assert github.owned(elsewhere) == github.pages(elsewhere) == colab.link(elsewhere, ONE.slug) == ""
 
 
-def test_links_lead_to_colab_to_the_repository_and_elsewhere_as_they_did():
+def test_links_lead_to_colab_and_to_the_repository_and_others_are_unchanged():
     text = (
         "[a](06_tiling.ipynb) [b](06_tiling.ipynb#Loops) [c](../docs/kernels.md) [d](https://a.b/c.ipynb) [e](#f)"
     )
@@ -59,7 +59,7 @@ def test_code_that_is_folded_is_a_form_and_no_output_answers_a_question():
 
 
 @pytest.mark.parametrize("one", CHAPTERS, ids=lambda one: one.number)
-def test_every_chapter_is_a_sound_notebook(one):
+def test_every_chapter_is_a_valid_notebook(one):
     nb = colab.notebook(one, notebooks.read(build.NOTEBOOKS / f"{one.slug}.ipynb"), GITHUB)
     nbformat.validate(nb)
     ast.parse(nb.cells[0].source)
@@ -68,7 +68,7 @@ def test_every_chapter_is_a_sound_notebook(one):
     assert (nb.metadata.get("accelerator") == "GPU") == ("triton" in one.needs)
 
 
-def test_a_site_has_them_only_where_colab_can_open_them(tmp_path):
+def test_a_site_has_them_only_if_colab_can_open_them(tmp_path):
     nb = notebooks.read(build.NOTEBOOKS / f"{ONE.slug}.ipynb")
     colab.write(tmp_path / "none", [(ONE, nb)], "https://example.org/Owner/Name")
     colab.write(tmp_path / "colab", [(ONE, nb)], GITHUB)
@@ -77,7 +77,7 @@ def test_a_site_has_them_only_where_colab_can_open_them(tmp_path):
 
 @pytest.mark.process
 def test_the_first_cell_fetches_the_course_and_can_be_run_again(tmp_path):
-    """With git, from a repository that stands for the published one; nothing is installed."""
+    """With git, from a repository in place of the published one; nothing is installed."""
     source = tmp_path / "published"
     for name in ("flashlib/__init__.py", "notebooks/data/one.json"):
         (source / name).parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The font of the formulas: all that the pages need of it, and little more."""
+"""The font of the formulas has what the pages need, and little more."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def cut():
 
 
 @pytest.mark.parametrize("amount", ["few", "all"])
-def test_it_has_every_sign_of_the_formulas_and_is_small(amount, cut, monkeypatch):
+def test_it_has_every_character_of_the_formulas_and_is_small(amount, cut, monkeypatch):
     if amount == "few":
         chapters = font.notebooks.chapters
         monkeypatch.setattr(font.notebooks, "chapters", lambda folder: chapters(folder)[3:5])
@@ -31,18 +31,18 @@ def test_it_has_every_sign_of_the_formulas_and_is_small(amount, cut, monkeypatch
 
 
 @pytest.mark.parametrize("tex, sign", [(r"\sqrt d", "√"), (r"\sqrt[3]{d}", "√"), (r"\hat d", "^"), ("a < b", "<")])
-def test_what_a_formula_needs_is_what_is_drawn(tex, sign):
-    """A root has no text; other signs have."""
+def test_a_formula_needs_the_characters_that_are_drawn(tex, sign):
+    """A root has no text, unlike other signs."""
     assert sign in font.characters(formula(tex))
 
 
 @pytest.mark.parametrize("letter, italic", ["x𝑥", "hℎ", "α𝛼", "ϕ𝜙", "Θ𝛩", "∂𝜕"])
-def test_a_letter_alone_is_in_italics(letter, italic):
+def test_a_single_letter_is_in_italics(letter, italic):
     assert ord(italic) in font.points(letter)
 
 
 def variants(font, coverage, construction):
-    """Return how many sizes each glyph has, and whether it is also made of pieces."""
+    """Return how many sizes each glyph has, and whether it can also be made from pieces."""
     found = font["MATH"].table.MathVariants
     glyphs, made = getattr(found, coverage).glyphs, getattr(found, construction)
     names = {name: chr(point) for point, name in font.getBestCmap().items()}
@@ -50,7 +50,7 @@ def variants(font, coverage, construction):
     return {name: (one.VariantCount, one.GlyphAssembly is not None) for name, one in pairs}
 
 
-def test_roots_and_parentheses_grow_with_what_they_hold(cut):
+def test_roots_and_parentheses_grow_with_their_content(cut):
     upright = variants(cut, "VertGlyphCoverage", "VertGlyphConstruction")
     for sign in "√()[]{}|⌈⌉⌊⌋":
         sizes, is_assembled = upright.get(sign, (0, False))

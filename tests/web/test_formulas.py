@@ -1,4 +1,4 @@
-"""Formulas as pages have them: where a line may break, and the spaces that LaTeX leaves."""
+"""Formulas on pages: where a line may break, and LaTeX's spaces."""
 
 import html
 import re
@@ -44,12 +44,12 @@ def test_a_long_formula_may_break_after_a_sign_and_loses_nothing(tex, parts):
         assert text(part)[-1] in formulas.BREAKS and len(text(part)) >= formulas.SHORTEST
 
 
-def test_a_formula_on_its_own_lines_is_not_cut():
+def test_a_formula_on_separate_lines_is_not_split():
     markup, _ = prose.to_html("$$\nl = 0.1353 \\cdot 1.3679 + 1.3679 = 0.1851 + 1.3679\n$$")
     assert markup.count("<math") == 1 and 'display="block"' in markup
 
 
-def test_infinity_has_no_room_around_it():
+def test_infinity_has_no_space_around_it():
     assert "<mi>∞</mi>" in formulas.formula(r"-\infty")
 
 
@@ -83,7 +83,7 @@ def test_infinity_has_no_room_around_it():
     ],
 )
 @pytest.mark.parametrize("display", ["inline", "block"])
-def test_a_function_stands_apart_from_what_it_is_next_to(tex, expected, display):
+def test_a_function_has_space_to_its_neighbours(tex, expected, display):
     assert spaced(tex, display) == expected
 
 
@@ -97,7 +97,7 @@ def test_a_function_stands_apart_from_what_it_is_next_to(tex, expected, display)
         *("a b", "a(b)", r"\mathrm{scale}", r"a \bmod b", r"\sum_j x", "x'"),
     ],
 )
-def test_no_space_stands_before_a_parenthesis_at_an_end_or_beside_a_sign(tex):
+def test_there_is_no_space_before_a_parenthesis_at_an_end_or_next_to_a_sign(tex):
     assert "mspace" not in formulas.formula(tex)
 
 
@@ -109,7 +109,7 @@ def test_a_space_that_is_written_is_not_doubled(tex, expected):
 
 
 @pytest.mark.parametrize("tex", [r"\max(x)", r"\min_i x", r"\operatorname{lse} = m", r"\lim x", r"\det A"])
-def test_a_function_is_no_operator_with_room_of_its_own(tex):
+def test_a_function_does_not_have_the_space_of_an_operator(tex):
     assert not re.search(r"<mo[^>]*>[a-z]", formulas.formula(tex))
 
 
@@ -122,10 +122,10 @@ def test_a_function_is_no_operator_with_room_of_its_own(tex):
         *((r"\infty - 1", 0), (r"\operatorname{lse} - m", 0), (r"\operatorname{lse}_a - m", 0)),
     ],
 )
-def test_a_sign_is_close_to_its_term_where_it_has_one_only(tex, prefixes):
+def test_a_sign_is_close_to_its_only_term(tex, prefixes):
     signs = re.findall(r'<mo form="prefix">[+−±]', formulas.formula(tex, "block"))
     assert len(signs) == prefixes
 
 
-def test_words_in_a_formula_may_have_signs_of_html():
+def test_words_in_a_formula_may_contain_html_characters():
     assert "a\xa0&lt;\xa0b\xa0&amp;\xa0c" in formulas.formula(r"\text{a < b & c} = d", "block")

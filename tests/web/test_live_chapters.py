@@ -1,4 +1,4 @@
-"""The cells of the chapters in the order of a reader: backwards, at random, twice. They print what is stored."""
+"""The cells of the chapters print what is stored in any order: backwards, at random, twice."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from flashlib.chapters import CHAPTERS  # noqa: E402
 from tools import notebooks  # noqa: E402
 from web.live import cells, parts  # noqa: E402
 
-# The kernel with its stand-ins, in a Python of its own: questions come in a line each, and so do answers.
+# The kernel with its stand-ins, in a new Python process: each question is a line, and so is each answer.
 KERNEL = """
 import json, sys
 from web.live.inside import kernel
@@ -37,7 +37,7 @@ def printed(outputs):
 
 @pytest.mark.process
 @pytest.mark.parametrize("chapter", [one for one in CHAPTERS if parts.is_live(one)], ids=lambda one: one.slug)
-def test_a_cell_prints_what_is_stored_whatever_ran_before(chapter):
+def test_a_cell_prints_its_stored_output_whatever_ran_before(chapter):
     nb = notebooks.read(parts.ROOT / "notebooks" / f"{chapter.slug}.ipynb")
     told = cells.of_chapter(nb.cells)
     stored = {cell.id: cell for cell in nb.cells}

@@ -15,7 +15,7 @@ from web.live.inside import kernel, no_input, stand_ins  # noqa: E402
 
 
 class Counter(stand_ins.AnyWidget):
-    """A widget that answers with twice what it is asked for."""
+    """A widget that answers with twice the number it is asked for."""
 
     n = traitlets.Int().tag(sync=True)
     twice = traitlets.Bytes().tag(sync=True)
@@ -70,7 +70,7 @@ def test_a_cell_may_show_nothing(page, source):
     assert run(page(source or "# nothing"), "c0")["outputs"] == []
 
 
-def test_an_error_is_told_as_in_a_notebook(page):
+def test_an_error_is_reported_as_in_a_notebook(page):
     answer = run(page("def f(x):\n    return 1 / x", "y = 0\nf(y)"), "c1")
     (said,) = [one["text"] for one in answer["outputs"]]
     head, place, last = said.split("\n\n")
@@ -98,7 +98,7 @@ def test_a_cell_above_that_fails_is_named(page):
     assert answer["outputs"] == [] and "ZeroDivisionError" in answer["first"][0]["raised"]
 
 
-def test_a_cell_that_needs_what_is_not_there_says_so(page):
+def test_a_cell_that_needs_something_a_page_lacks_says_so(page):
     made = page("import torch", "torch.ones(3)")
     told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(
         [nbformat.v4.new_code_cell(text, id=id) for id, text in made.sources.items()]
@@ -119,7 +119,7 @@ def test_a_cell_that_needs_what_is_not_there_says_so(page):
         ("from ipywidgets import interact", "ipywidgets"),
     ],
 )
-def test_what_a_page_has_not_is_found_by_imports(source, expected):
+def test_imports_show_what_a_page_lacks(source, expected):
     found = cells.missing_of(source)
     assert found.startswith(f"This cell needs {expected}") if expected else not found
 
@@ -137,11 +137,11 @@ def test_a_widget_is_shown_asked_and_answers_at_once(page):
     assert json.loads(event)["changes"] == {"n": 4, "twice": {"buffer": 0}} and buffers == [b"\x08"]
 
 
-def test_a_mistake_of_the_kernel_is_told(page):
+def test_a_mistake_of_the_kernel_is_reported(page):
     assert "ValueError" in ask(page("x = 1"), "run", cell="none", sources={})[0]["failed"]
 
 
-def test_a_trait_is_told_as_it_says_itself():
+def test_a_trait_is_sent_as_its_serialiser_returns_it():
     class Packed(stand_ins.AnyWidget):
         runs = traitlets.List().tag(sync=True, to_json=lambda value, _: bytes(value))
 
@@ -152,7 +152,7 @@ def test_a_trait_is_told_as_it_says_itself():
     assert told == [{"runs": b"\1\2"}] and widget.state() == {"runs": b"\1\2"}
 
 
-def test_what_draws_runs_without_drawing():
+def test_code_that_draws_runs_without_drawing():
     nothing = stand_ins.Nothing()
     (line,) = nothing.plot([1, 2], "o-", color="red")
     nothing.spines[:].set_visible(False)
@@ -182,7 +182,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize("way", WAITS)
-def test_code_that_waits_for_a_line_is_told_what_to_do_instead(page, way):
+def test_code_that_waits_for_input_is_told_what_to_do_instead(page, way):
     import builtins
     import getpass
 

@@ -1,4 +1,4 @@
-"""Which cells run before one, whatever a reader has run before."""
+"""Which cells run before a cell, whatever a reader ran before."""
 
 import ast
 
@@ -16,7 +16,7 @@ class Reader:
         self.order = Order(needs.all_names(sources))
 
     def run(self, number):
-        """Return the value of the cell's last line, and which cells ran for it."""
+        """Return the value of the cell's last line, and the cells that ran for it."""
         self.ran = []
         for k in [*self.order.before(number), number]:
             tree = ast.parse(self.sources[k])
@@ -32,7 +32,7 @@ class Reader:
         self.order.change(number, *needs.all_names([source]))
 
 
-def test_only_what_is_needed_runs_and_once():
+def test_only_needed_cells_run_and_only_once():
     reader = Reader("x = 1", "y = 2", "z = x + 1", "z")
     assert (reader.run(3), reader.ran) == (2, [0, 2, 3])
     assert (reader.run(3), reader.ran) == (2, [3])
@@ -47,7 +47,7 @@ def test_in_order_nothing_runs_again():
 
 
 @pytest.mark.parametrize("before", [[2, 4], [4, 4], [4, 2, 4], [3], []])
-def test_a_cell_sees_what_the_cells_above_it_leave(before):
+def test_a_cell_sees_the_values_that_the_cells_above_it_leave(before):
     reader = Reader("x = [1]", "x.append(2)", "len(x)", "x = [7, 8, 9]", "len(x)")
     for k in before:
         reader.run(k)
@@ -62,7 +62,7 @@ def test_a_cell_that_changes_a_value_gives_the_same_each_time():
     assert reader.run(2) == 2
 
 
-def test_a_cell_that_runs_again_takes_nothing_from_another():
+def test_a_cell_that_runs_again_changes_nothing_for_others():
     reader = Reader("m, l = 0, 0", "m = m + 1", "l = l + m\nl", "(m, l)")
     assert [reader.run(k) for k in (2, 2, 3, 1, 2, 3)] == [1, 1, (1, 1), None, 1, (1, 1)]
 
@@ -79,7 +79,7 @@ def test_a_cell_that_was_changed_runs_again_for_those_that_need_it():
     assert (reader.run(2), reader.ran) == (5, [1, 2])
 
 
-def test_what_a_function_takes_is_what_it_was_when_it_is_called():
+def test_a_function_uses_the_values_at_the_time_of_its_call():
     reader = Reader("def f():\n    return a", "a = 1", "f()", "a = 2", "f()")
     assert [reader.run(k) for k in (4, 2, 4)] == [2, 1, 2]
 

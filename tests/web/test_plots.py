@@ -1,4 +1,4 @@
-"""A plot on a page has words for those who do not see it: what its code writes on it."""
+"""A plot on a page has a description for those who cannot see it: the texts that its code writes on it."""
 
 import nbformat
 import pytest
@@ -13,7 +13,7 @@ from web.plots import of_plot
 
 
 def plots():
-    """Yield (chapter, cell, the output) of each plot that a notebook stores: widgets say what they show."""
+    """Yield (chapter, cell, output) for each plot stored in a notebook; widgets describe themselves."""
     for chapter in CHAPTERS:
         for cell in nbformat.read(ROOT / "notebooks" / f"{chapter.slug}.ipynb", as_version=4).cells:
             for data in (output.get("data", {}) for output in cell.get("outputs", [])):
@@ -21,8 +21,8 @@ def plots():
                     yield chapter.slug, cell, data
 
 
-def test_nearly_every_plot_of_the_course_says_what_it_shows():
-    """All but one that a function of another cell draws, at most."""
+def test_nearly_every_plot_of_the_course_has_a_description():
+    """All but at most one, which a function of a different cell draws."""
     said = [described(cell, data) for _, cell, data in plots()]
     assert len(said) > 30 and all(any(letter.isalpha() for letter in words) for words in said)
     assert said.count(UNNAMED) <= 1
@@ -41,5 +41,5 @@ def test_nearly_every_plot_of_the_course_says_what_it_shows():
         ("plt.imshow(P)\nax.set_title(name)", ""),
     ],
 )
-def test_what_the_code_of_a_plot_writes(source, words):
+def test_the_texts_in_the_code_of_a_plot_are_found(source, words):
     assert of_plot(source) == words

@@ -1,4 +1,4 @@
-"""Markdown as pages have it: headings, links, tables."""
+"""Markdown on pages: headings, links, tables."""
 
 import html
 import re
@@ -28,19 +28,19 @@ def test_links_lead_to_pages_and_to_the_repository(repository):
     assert " c" in text(markup)
 
 
-def test_headings_have_an_address_that_html_may_hold():
+def test_headings_have_an_id_that_html_allows():
     markup, headings = prose.to_html("## 2. What *softmax* `adds`, $x_j$?\n\ntext\n\n### More")
     assert [(level, anchor) for level, anchor, _ in headings] == [(2, "2.-What-softmax-adds"), (3, "More")]
     assert 'id="2.-What-softmax-adds"' in markup and 'href="#2.-What-softmax-adds"' in markup
 
 
 @pytest.mark.parametrize("language", ["", "python", "nothing"])
-def test_code_can_be_moved_sideways_by_keyboard(language):
+def test_code_can_be_scrolled_sideways_by_keyboard(language):
     markup, _ = prose.to_html(f"```{language}\nx = 1 < 2\n```")
     assert markup.count("<pre") == markup.count('<pre tabindex="0"') == 1 and "&lt;" in markup
 
 
-def test_a_cell_above_nothing_is_no_heading():
+def test_a_cell_above_nothing_is_not_a_heading():
     markup, _ = prose.to_html("| | b |\n|---|---|\n| 1 | 2 |")
     assert "<th></th>" not in markup and markup.count("<th>") == 1
 
@@ -51,12 +51,12 @@ def test_a_formula_that_heads_a_column_has_a_name():
     assert markup.count("unseen") == 1
 
 
-def test_a_fold_holds_markdown():
+def test_folded_text_is_markdown():
     markup, _ = prose.to_html("<details><summary>Hint</summary>\n\nTake **two** sums, $l$.\n\n</details>")
     assert "<strong>two</strong>" in markup and "<math" in markup and markup.count("</details>") == 1
 
 
-def test_what_a_glossary_explains_has_an_address():
+def test_the_terms_of_a_glossary_have_ids():
     markup, _ = prose.to_html("| | |\n|---|---|\n| tile, $B_r$ | rows |\n| KV cache | kept |")
     assert re.findall(r'<tr id="([^"]*)">\s*<td>(.*?)[,<]', markup) == [
         ("term-tile-B_r", "tile"),

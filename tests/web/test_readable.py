@@ -40,11 +40,11 @@ def test_a_formula_reads_as_a_line(tex, display):
     assert readable.line(formula(tex, display)) == LINES[tex]
 
 
-def test_the_words_of_a_text_keep_its_formulas_and_whole_signs():
+def test_the_words_of_a_text_include_its_formulas_unbroken():
     markup, _ = prose.to_html("Divide by $l$: $0.1353 + 1.3679 + 0.1851 = 1.6883 < 2$, `a < b` & *so* on.")
     assert prose.words(markup) == "Divide by l: 0.1353 + 1.3679 + 0.1851 = 1.6883 < 2, a < b & so on."
 
 
-def test_a_heading_of_a_column_is_not_said_twice():
+def test_the_heading_of_a_column_is_not_repeated():
     markup, _ = prose.to_html("| $x_j$ | b |\n|---|---|\n| $y$ | 2 |")
     assert prose.words(markup) == "x_j b y 2"

@@ -1,4 +1,4 @@
-"""The recorded settings of a player: what the page gets is what Python computes."""
+"""The recorded settings of a player: the page gets what Python computes."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ def test_each_setting_has_the_frames_that_python_computes():
         assert frames == json.loads(json.dumps(recorded.alone(player.frames))), key
 
 
-def test_players_of_the_same_numbers_share_a_record_and_others_do_not():
+def test_players_with_the_same_numbers_share_a_record_and_others_do_not():
     one, same, other = (
         recorded.of(FlashPlayer(N=3, d=2, B_r=2, B_c=2, **changed)).name
         for changed in ({}, {"causal": True}, {"seed": 1})
@@ -57,5 +57,5 @@ def test_players_of_the_same_numbers_share_a_record_and_others_do_not():
         lambda: MergeTree(),
     ],
 )
-def test_where_more_can_be_asked_for_nothing_is_recorded(widget):
+def test_nothing_is_recorded_for_a_player_with_too_many_settings(widget):
     assert recorded.of(widget()) is None

@@ -1,4 +1,4 @@
-"""What a search of the whole course finds first."""
+"""The first results of searches in the whole course."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from tests.required import ROOT, node
 from tools import notebooks
 from web import build, chapter
 
-# What is asked, and the address of the first result, or the beginning of it.
+# A search, and the address of the first result, or its beginning.
 FIRST = {
     "online softmax": "03_online_softmax.html",
     "flashattention": "05_one_pass.html",
@@ -48,7 +48,7 @@ console.log(JSON.stringify([first, slips.map((words) => found(index, words).leng
 
 @pytest.fixture(scope="module")
 def index():
-    """What is searched, made from the texts of all chapters."""
+    """The index, made from the texts of all chapters."""
     found = []
     for one in CHAPTERS:
         cells = notebooks.read(ROOT / "notebooks" / f"{one.slug}.ipynb").cells
@@ -60,7 +60,7 @@ def index():
     return found
 
 
-def test_the_first_result_is_what_was_asked_for(index):
+def test_the_first_result_is_the_right_one(index):
     command = [node(), "--input-type=module", "--eval", ASK]
     given = json.dumps([index, [*FIRST], [*SLIPS]])
     done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", check=True)
@@ -70,7 +70,7 @@ def test_the_first_result_is_what_was_asked_for(index):
     assert dict(zip(SLIPS, mended, strict=True)) == SLIPS
 
 
-def test_each_term_of_the_glossary_is_found_by_its_row_alone(index):
+def test_each_term_of_the_glossary_is_found_in_its_own_row(index):
     terms = [entry for entry in index if entry[0] == "term"]
     assert len(terms) > 40 and len({address for _, address, *_ in terms}) == len(terms)
     assert all(heading and text for _, _, _, heading, text in terms)

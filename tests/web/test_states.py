@@ -1,4 +1,4 @@
-"""Which cells are run for a widget, and what the page is told of it."""
+"""Which cells are run for a widget, and what the page gets."""
 
 import json
 
@@ -38,11 +38,11 @@ def needed(*sources):
         (("rng = make()", "a = rng.normal()", "b = rng.normal()", "show(b)"), {0, 1, 2}),
     ],
 )
-def test_only_cells_that_a_widget_is_made_of_are_needed(sources, expected):
+def test_only_the_cells_that_make_a_widget_are_needed(sources, expected):
     assert needed(*sources) == expected
 
 
-def test_a_widget_is_told_with_its_state_and_without_its_scripts(tmp_path):
+def test_the_page_gets_the_state_of_a_widget_without_its_scripts(tmp_path):
     cells = code("raise SystemExit", "from flashlib.widgets import MergeTree", "MergeTree(cuts=(2, 3))")
     cells[-1].outputs = [nbformat.v4.new_output("display_data", {"text/plain": words_of_tree()})]
     (told,) = states.of_chapter(cells, tmp_path).values()
@@ -57,13 +57,13 @@ def words_of_tree():
     return repr(MergeTree(cuts=(2, 3)))
 
 
-def test_a_widget_that_differs_from_what_the_notebook_has_is_an_error(tmp_path):
+def test_a_widget_that_differs_from_the_one_in_the_notebook_is_an_error(tmp_path):
     cells = code("from flashlib.widgets import MergeTree\nMergeTree(cuts=(2, 3))", stored=["MergeTree(another)"])
     with pytest.raises(ValueError, match=r"^cell c0 shows 'MergeTree\(.*run make notebooks$"):
         states.of_chapter(cells, tmp_path)
 
 
-def test_what_a_cell_prints_is_not_said_and_it_runs_in_the_folder_of_the_notebooks(tmp_path, capsys):
+def test_a_cell_prints_nothing_and_runs_in_the_folder_of_the_notebooks(tmp_path, capsys):
     space = {}
     states._run("import os\nprint('loud')\nhere = os.getcwd()", space, tmp_path)
     assert capsys.readouterr().out == "" and space["here"] == str(tmp_path)

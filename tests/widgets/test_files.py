@@ -1,6 +1,8 @@
 """What a page gets of each widget is the text of its files, and nothing of it asks the network."""
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from flashlib.widgets.compiler_lab import CompilerLab
 from flashlib.widgets.prediction_card.prediction_card import PredictionCard
 
 CLASSES = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
+SITE = Path(__file__).resolve().parents[2] / "web" / "static" / "site.css"
 SVG = "http://www.w3.org/2000/svg"
 APART = {"import.js", "types.js"}  # imports the scripts; no code
 
@@ -54,6 +57,17 @@ def test_a_column_of_numbers_grows_with_the_number():
     assert len(columns) > 20
     fixed = [(name, c.strip()) for name, c in columns if re.search(r"\d\s*ch\b", re.sub(r"minmax\(.*?\)", "", c))]
     assert fixed == [("stepped.css", "15ch 1fr")], "give it minmax(Nch, max-content)"
+
+
+def test_few_rules_have_the_body_of_another():
+    """What looks like something else joins its rule: in the same sheet, or in shared/alike.css across widgets."""
+    bodies = []
+    for path in [*widget.FOLDER.rglob("*.css"), SITE]:
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        bodies += [" ".join(body.split()) for body in re.findall(r"\{([^{}]*)\}", text)]
+    again = Counter(bodies) - Counter(set(bodies))
+    assert len(bodies) > 1000
+    assert again.total() <= 0.1 * len(bodies), again.most_common(10)
 
 
 def test_a_style_sheet_has_letters_of_a_byte():

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib import tiled
-from flashlib.pictures import numbers
+from flashlib.pictures import number_text
 from flashlib.pictures.canvas import length
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets import FlashPlayer
@@ -25,12 +25,12 @@ def test_a_picture_shows_the_numbers_of_the_step(rng, order, causal):
     for at, step in enumerate(steps):
         shown = figure.draw(Q, K, V, steps, at).texts
         for r in range(len(step.m)):
-            assert numbers.number(step.m_old[r]) in shown
-            assert {numbers.number(step.m[r]), numbers.number(step.m[r]) + " ↑"} & set(shown)
-            assert numbers.number(step.alpha[r]) in shown
-            assert numbers.number(step.l[r]) in shown
+            assert number_text.number(step.m_old[r]) in shown
+            assert {number_text.number(step.m[r]), number_text.number(step.m[r]) + " ↑"} & set(shown)
+            assert number_text.number(step.alpha[r]) in shown
+            assert number_text.number(step.l[r]) in shown
         for X in (step.S_ij, step.P_ij, step.O_acc, Q[step.rows], K[step.cols], V[step.cols]):
-            assert {numbers.short(x) for x in X.ravel()} <= set(shown)
+            assert {number_text.short(x) for x in X.ravel()} <= set(shown)
         assert f"tile ({step.i}, {step.j}) of 2 × 3 tiles" in shown
 
 
@@ -43,7 +43,7 @@ def test_a_picture_tells_about_the_row(rng):
     steps = list(tiled.steps(Q, K, V, B_r=3, B_c=1))
     k, r = next((k, r) for k, s in enumerate(steps) for r in range(3) if s.m[r] > s.m_old[r] > -np.inf)
     row = steps[k].rows.start + r
-    assert f"Row {row}: the maximum grew from {numbers.number(steps[k].m_old[r])} to " in told(k, row)
+    assert f"Row {row}: the maximum grew from {number_text.number(steps[k].m_old[r])} to " in told(k, row)
     assert told(len(steps), None).startswith("Finished")
     with pytest.raises(IndexError, match="at is 99"):
         figure.draw(Q, K, V, steps, 99)
@@ -89,6 +89,6 @@ def test_a_picture_of_a_wrong_loop_shows_what_is_wrong(rng):
     picture = player.figure()
     assert picture.words.startswith(f"Step {k + 1} is wrong: O_acc[")
     assert f"of row {right[k].rows.start + r} is " in picture.words
-    assert {numbers.short(x) for x in right[k].O_acc[r]} <= set(picture.texts) and "≠" in picture.texts
+    assert {number_text.short(x) for x in right[k].O_acc[r]} <= set(picture.texts) and "≠" in picture.texts
     assert "≠" not in FlashPlayer(Q, K, V).figure().texts
     assert not player.figure(at=k, row=right[k].rows.start + r).words.startswith("Row")

@@ -288,7 +288,7 @@ def test_anything_with_the_right_attributes_is_a_step():
     assert verdict_of(plain)["first"] is None
 
 
-@pytest.mark.parametrize("source", [tiled._fa1_steps, tiled._fa2_steps, no_rescale_of_l])
+@pytest.mark.parametrize("source", [tiled.fa1_steps, tiled.fa2_steps, no_rescale_of_l])
 def test_the_line_of_each_part_is_found_by_the_name_it_assigns(source):
     lines = lines_of(source, causal=False)
     assert list(lines) == list(PARTS)
@@ -345,7 +345,7 @@ def test_a_mask_is_handed_on_and_is_in_the_truth():
     assert re.search("wrong from step 1 on", repr(deaf))
 
     def loop(Q, K, V, O, B_r, B_c, mask, scale):
-        return tiled._fa2_steps(Q, K, V, O, np.empty(len(Q)), B_r, B_c, mask, scale or Q.shape[1] ** -0.5)
+        return tiled.fa2_steps(Q, K, V, O, np.empty(len(Q)), B_r, B_c, mask, scale or Q.shape[1] ** -0.5)
 
     Q, K, V = np.random.default_rng(0).normal(size=(3, 8, 4))
     for causal in (False, True):

@@ -11,7 +11,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import masks, tiled
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets import FlashPlayer, MaskLab
 from flashlib.widgets.mask_lab import choices, expression, words
 from tests.checks.each import each

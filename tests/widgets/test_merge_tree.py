@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.softmax import IDENTITY, merge, safe, summarise
 from flashlib.widgets import MergeTree
 from flashlib.widgets.merge_tree.checks import MAX_LEAVES

@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import ring
-from flashlib.ring import Compute, Kind, Receive, Send, Wait
+from flashlib.ring import Compute, FaultKind, Receive, Send, Wait
 from flashlib.ring.cost import Problem
 from flashlib.ring.cost import all_gather as cost_of_gathering
 from flashlib.ring.cost import ring as cost_of_ring
@@ -508,7 +508,7 @@ def test_words():
 
 def test_every_kind_of_fault_has_its_words():
     said = {RingPlayer(3, 24, program=program).result["fault"]["kind"] for program in test_play.WRONG}
-    assert said == {kind.value for kind in Kind}
+    assert said == {kind.value for kind in FaultKind}
 
 
 def test_repr():

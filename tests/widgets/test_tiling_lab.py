@@ -9,7 +9,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import cost, tiled
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets import TilingLab
 from flashlib.widgets.tiling_lab.numbers import BLOCKS, FORMS, LARGEST, break_even
 

@@ -1,6 +1,6 @@
-"""What a page is told of the code cells of its chapter: by which names they need each other, and what is missing.
+"""What a page knows about the code cells of its chapter: the names that link them, and what they lack there.
 
-A cell cannot run in a page if it imports what is not there, such as torch or processes, or needs a cell that does.
+A cell cannot run on a page if it imports what a page lacks, such as torch or processes, or needs a cell that does.
 """
 
 import ast
@@ -21,9 +21,9 @@ MISSING = {  # package: why a page has none
 
 
 def of_chapter(cells):
-    """Return [what a page is told of a code cell], in order.
+    """Return what a page needs to know about each code cell, in order.
 
-    id; names: its Names as lists; imports: names; missing: what it needs that is not there, in words, or "".
+    id; names: its Names as lists; imports: names; missing: what it needs that a page lacks, in words, or "".
     """
     code = [cell for cell in cells if cell.cell_type == "code" and cell.source.strip()]
     names = needs.all_names([cell.source for cell in code])
@@ -43,7 +43,7 @@ def of_chapter(cells):
 
 
 def missing_of(source):
-    """Return what code imports that a page has not, in words, or ""."""
+    """Return what code imports that a page does not have, in words, or ""."""
     for module in _imports(ast.parse(source), everywhere=True):
         root = module.split(".")[0]
         if root in MISSING:
@@ -54,7 +54,7 @@ def missing_of(source):
 
 
 def _imports(tree, everywhere=False):
-    """Yield the modules that code imports; those that a function imports when it is called only on demand."""
+    """Yield the modules that code imports; those that a function imports when it is called, only on demand."""
     for node in ast.walk(tree) if everywhere else tree.body:
         match node:
             case ast.Import():
@@ -68,7 +68,7 @@ def _imports(tree, everywhere=False):
 
 @cache
 def missing_in(module):
-    """Return which of MISSING a module of flashlib needs to be imported, or ""."""
+    """Return which of MISSING a module of flashlib needs to be imported, or "" if none."""
     seen, left = set(), [module]
     while left:
         seen.add(path := _file(left.pop()))
@@ -88,6 +88,6 @@ def _imports_of(path):
 
 @cache
 def _file(module):
-    """Return the Path of a module of flashlib, or None for another name in one."""
+    """Return the Path of a module of flashlib, or None if the name is not one of a module."""
     path = ROOT.joinpath(*module.split("."))
     return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)

@@ -1,8 +1,8 @@
-"""The files that Python in the page is made of, written once for all chapters.
+"""The files that Python needs on a page, written once for all chapters.
 
-Pyodide's core and its wheel of NumPy are looked for in one folder: what the environment variable PYODIDE names, an
-unpacked release of Pyodide for example, else .venv/pyodide, which `python -m tools.pyodide` fills. The version
-stands in package.json; the wheel's name and hash in the list that Pyodide's own files have.
+Pyodide's core and its wheel of NumPy are expected in one folder: the one in the environment variable PYODIDE, for
+example an unpacked release of Pyodide, or else .venv/pyodide, which `python -m tools.pyodide` fills. The version
+is in package.json, and the wheel's name and hash are in Pyodide's own list of packages.
 """
 
 import gzip
@@ -22,20 +22,20 @@ from web.live import cells
 ROOT = Path(__file__).resolve().parents[2]
 CORE = "pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"
 LOCK = "pyodide-lock.json"
-SLOWER = 3  # times as long as elsewhere an answer may take in a page until it is ended
+SLOWER = 3  # an answer may take this many times as long on a page as elsewhere before it is stopped
 COURSE = "course.zip"
-PACKAGES = "traitlets", "cloudpickle"  # in Python alone, taken from the environment that builds
+PACKAGES = "traitlets", "cloudpickle"  # pure Python, taken from the environment that builds
 DATA = re.compile(r"\bdata/[\w.]+")
 EMPTY = ".js", ".css"  # files of widgets that their classes read; the page has them already
 THEN = 1980, 1, 1, 0, 0, 0  # so that the same files make the same archive
 
 
 class Missing(Exception):
-    """Pyodide is not where it is looked for, or is another one."""
+    """Pyodide is not where it is expected, or has a different version."""
 
 
 class Part(NamedTuple):
-    """A file that Python in the page is made of. size: bytes; packed: those that travel, as a host packs text."""
+    """A file that Python on a page needs. size: in bytes; packed: in bytes as sent, since hosts compress text."""
 
     name: str
     size: int
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 def folder():
-    """Return where Pyodide is looked for."""
+    """Return the folder where Pyodide is expected."""
     return Path(os.environ.get("PYODIDE") or ROOT / ".venv" / "pyodide")
 
 
@@ -53,17 +53,17 @@ def version():
 
 
 def is_live(chapter):
-    """Return whether the cells of a chapter run in its page: those before the kernels do."""
+    """Return whether the cells of a chapter run on its page, as they do before the kernels."""
     return chapter.part == next(iter(PARTS)) and not chapter.needs
 
 
 def numpy_wheel(place):
-    """Return the Path that NumPy's wheel has in a folder with Pyodide."""
+    """Return the Path of NumPy's wheel in a folder with Pyodide."""
     return place / _packages(place)["numpy"]["file_name"]
 
 
 def check(place):
-    """Raise Missing, which says what to do, unless a folder has the right Pyodide, whole."""
+    """Raise Missing, which says what to do, unless a folder has all of the right Pyodide."""
     names = [*CORE, LOCK]
     lost = [name for name in names if not (place / name).is_file()]
     if not lost:
@@ -74,13 +74,13 @@ def check(place):
         lost = [] if wheel.is_file() else [wheel.name]
         found = "" if lost else hashlib.sha256(wheel.read_bytes()).hexdigest()
         if not lost and found != _packages(place)["numpy"]["sha256"]:
-            raise Missing(f"{wheel} has the hash {found}, which is not the one in {LOCK}")
+            raise Missing(f"{wheel} has the hash {found}, not the one in {LOCK}")
     if lost:
         raise Missing(f"{place} has no {', '.join(lost)}: run python -m tools.pyodide")
 
 
 def write(place):
-    """Write all parts to a folder; return a Part of each, in the order in which they are needed."""
+    """Write all parts to a folder; return the Part of each, in the order in which they are needed."""
     source = folder()
     check(source)
     place.mkdir(parents=True)
@@ -97,7 +97,7 @@ def _packages(place):
 
 
 def _lock(place):
-    """Return the list of Pyodide's packages, cut to the one that is here."""
+    """Return the list of Pyodide's packages, cut down to NumPy."""
     found = json.loads((place / LOCK).read_text(encoding="utf-8"))
     return found | {"packages": {"numpy": found["packages"]["numpy"]}}
 
@@ -108,7 +108,7 @@ def _part(path):
 
 
 def write_course(path):
-    """Write the archive of all other Python: flashlib, what runs in the page, and what both need."""
+    """Write the archive of the other Python code: flashlib, what runs on the page, and what both need."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in sorted(_course().items()):
             info = zipfile.ZipInfo(name, THEN)
@@ -139,7 +139,7 @@ def _course():
 
 
 def _is_read(path):
-    """Return whether a module holds solutions: they are read as text, and import what they need when they run."""
+    """Return whether a module has solutions: these are read as text, and import what they need when they run."""
     return path.suffix == ".py" and path.name.startswith("solutions") and "chapters" in path.parts
 
 

@@ -1,7 +1,7 @@
 // What a search finds: chapters, terms of the glossary and sections, the best first.
 
 /**
- * What is searched. Of a chapter the heading is its idea; of a term, its text is what it means.
+ * An entry of the index. The heading of a chapter is its idea; the text of a term is its meaning.
  * @typedef {[kind: "chapter" | "term" | "section", address: string, chapter: string, heading: string, text: string]} Entry
  */
 
@@ -13,10 +13,10 @@ const SMALL = new Set("a an and are as by for from how in is it of on or the to 
 const APART = "[^\\p{L}\\p{N}]*"; // between two words
 const START = "(?<![\\p{L}\\p{N}_])";
 
-/** A word where it begins; a letter only where it stands alone. */
+/** Matches a word at its beginning, and a letter only if it is a word. */
 const begins = (word) => `${START}${loose(word)}${word.length > 1 ? "" : "(?![\\p{L}\\p{N}_])"}`;
 
-/** Lower case, no accents, and a hyphen where a capital begins a word: "flash-attention". */
+/** Lower case, without accents, and with a hyphen before a capital inside a word: "flash-attention". */
 const normal = (text) =>
   text
     .normalize("NFKD")
@@ -31,7 +31,7 @@ function wordsOf(asked) {
   return large.length ? large : words;
 }
 
-/** What matches a word in any spelling: ping-pong, pingpong, ping pong; -ise, -ize; one tile, two tiles. */
+/** A pattern for all spellings of a word: ping-pong, pingpong, ping pong; -ise, -ize; one tile, two tiles. */
 function loose(word) {
   const letters = [...word].map((one) => ("sz".includes(one) ? "[sz]" : one.replace(/[.*+?^${}()|[\]\\/]/, "\\$&")));
   const form = letters.join(letters.length > 4 ? "[-‐ ]?" : "[-‐]?");
@@ -48,7 +48,7 @@ function patterns(words) {
   };
 }
 
-/** The points of an entry, none if it lacks a word. */
+/** The score of an entry, 0 if it lacks a word. */
 function points({ kind, title, second, all }, { forms, phrase, exact }) {
   if (!forms.every(({ inside }) => inside.test(all))) return 0;
   const has = (text) => forms.every(({ start }) => text.search(start) >= 0);
@@ -72,7 +72,7 @@ function kept(compute) {
   };
 }
 
-/** The index with its texts in the form that is compared. */
+/** The index, with its texts normalised for comparison. */
 const prepare = kept((index) =>
   index.map((entry) => {
     const [kind, , chapter, heading, text] = entry;
@@ -82,7 +82,7 @@ const prepare = kept((index) =>
 );
 
 /**
- * The best entries that have all the words.
+ * The best entries that contain all the words.
  * @param {Entry[]} index
  * @param {string} asked
  * @returns {Entry[]}
@@ -96,7 +96,7 @@ export function found(index, asked) {
   return best.slice(0, MOST).map(({ entry }) => entry);
 }
 
-/** How many letters are wrong: one left out, put in, replaced, or two that changed places. */
+/** The number of wrong letters: missing, added or replaced, or two exchanged. */
 function slips(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, k) => k);
   let before = row;
@@ -124,7 +124,7 @@ const vocabulary = kept((index) => {
 });
 
 /**
- * What was probably meant, where a word occurs nowhere: the search with the nearest word in its place, or "".
+ * What the reader probably meant if a word occurs nowhere: the search with the nearest word instead, or "".
  * @param {Entry[]} index
  * @param {string} asked
  */
@@ -146,7 +146,7 @@ export function meant(index, asked) {
 }
 
 /**
- * The piece of a text around the first of the words, in parts: every second one is a word that was asked for.
+ * The part of a text around the first match, in pieces: every second one is a word of the search.
  * @param {string} text
  * @param {string} asked
  */

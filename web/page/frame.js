@@ -1,4 +1,4 @@
-// What surrounds a page: the theme, the contents, places that are folded.
+// The frame of a page: the theme, the contents and folded parts.
 
 function startTheme() {
   const button = document.querySelector("#theme");
@@ -15,7 +15,7 @@ function startTheme() {
     try {
       localStorage.setItem("flashlib.theme", root.dataset.theme);
     } catch {
-      // it lasts as long as the page
+      // it lasts only as long as the page
     }
     show();
   });
@@ -23,7 +23,7 @@ function startTheme() {
   show();
 }
 
-/** On a narrow window the contents open and close. */
+/** In a narrow window, open and close the contents. */
 function startContents() {
   const button = document.querySelector("#menu");
   const contents = document.querySelector("#contents");
@@ -46,7 +46,7 @@ function startContents() {
   if (current) contents.scrollTop = /** @type {HTMLElement} */ (current).offsetTop - contents.clientHeight / 3;
 }
 
-/** The place that an address names after its #; a text that is not encoded, such as "100%", stands for itself. */
+/** The place that an address names after its #; text that is not encoded, such as "100%", is taken literally. */
 function placeNamed(text) {
   try {
     return document.getElementById(decodeURIComponent(text));
@@ -55,7 +55,7 @@ function placeNamed(text) {
   }
 }
 
-/** Go to the place that the address names, wherever it is folded. */
+/** Go to the place that the address names, and unfold it. */
 export function goThere() {
   const target = placeNamed(location.hash.slice(1));
   if (!target) return;

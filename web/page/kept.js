@@ -1,4 +1,4 @@
-// What the browser keeps of a reader: nothing of it is sent anywhere.
+// What the browser stores about a reader. None of it is sent anywhere.
 
 const NAME = "flashlib.progress";
 
@@ -20,7 +20,7 @@ export function progress() {
 }
 
 /**
- * What can be used of a file that may hold anything; an Error if it is no progress.
+ * The usable part of a file that may contain anything; throws an Error if it is not a progress file.
  * @param {any} found
  * @returns {Progress}
  */
@@ -42,12 +42,12 @@ export function keep(change) {
   try {
     localStorage.setItem(NAME, JSON.stringify(now));
   } catch {
-    // it is shown on this page, and forgotten with it
+    // it lasts only as long as the page
   }
   listeners.forEach((listener) => listener());
 }
 
-/** @param {() => void} listener called now and after each change, in this window or another */
+/** @param {() => void} listener called now and after each change, in any window */
 export function follow(listener) {
   listeners.add(listener);
   addEventListener("storage", (event) => event.key === NAME && listener());

@@ -1,4 +1,4 @@
-// The files of this page are kept in the browser, so that it works without a network the next time.
+// Store the files of this page in the browser, so that the page works without a network next time.
 
 /** @param {string[]} [more] files that a worker has fetched */
 export async function keepFiles(more = []) {
@@ -13,6 +13,6 @@ export async function keepFiles(more = []) {
     active?.postMessage({ keep: [...new Set(keep)] });
     document.documentElement.dataset.kept = String(keep.length); // for tests
   } catch {
-    // a browser that keeps nothing
+    // a browser that stores nothing
   }
 }

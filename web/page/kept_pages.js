@@ -1,8 +1,8 @@
-// The page for when there is no network: it lists the pages that the browser has kept.
+// The page that is shown without a network: it lists the pages that the browser has stored.
 
 const KEPT = "flashattention"; // as in offline.js
 
-/** Show the links to those pages that are kept. */
+/** Show the links to the stored pages. */
 export async function listKeptPages() {
   const list = document.querySelector("#kept");
   if (!list || !("caches" in globalThis)) return;
@@ -12,6 +12,6 @@ export async function listKeptPages() {
     for (const link of list.querySelectorAll("a"))
       if (kept.has(link.href)) link.closest("li")?.removeAttribute("hidden");
   } catch {
-    // a browser that keeps nothing
+    // a browser that stores nothing
   }
 }

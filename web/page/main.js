@@ -1,4 +1,4 @@
-// All that a page of the site does, once it is read.
+// Everything that a page of the site does after it has loaded.
 
 import { goThere, startFrame } from "./frame.js";
 import { keepFiles } from "./kept_files.js";

@@ -1,4 +1,4 @@
-// Keeps the files of the pages that were visited, so that these work without a network: a service worker.
+// A service worker that stores the files of visited pages, so that these work without a network.
 
 /** @type {any} what is global in a service worker */
 const keeper = self;
@@ -6,18 +6,18 @@ const KEPT = "flashattention";
 const HOME = new URL("./", keeper.location.href).href;
 const OFFLINE = `${HOME}offline.html`; // shown for a page that is not kept
 
-/** Where a file is below the site's home, with its query. */
+/** The path of a file below the site's home, with its query. */
 const below = ({ origin, pathname, search }) => `${origin}${pathname}${search}`.slice(HOME.length);
 
-/** The hash that the address of a file names, or "": pages may be asked for with any query. */
+/** The hash in the address of a file, or "", since pages may be requested with any query. */
 const hashIn = (url) => /^static\/.*\?([0-9a-f]{8})$/.exec(below(url))?.[1] ?? "";
 
 /** Whether a file can only change with its address. */
 const isFixed = (url) => hashIn(url) !== "" || /^static\/(recorded|pictures)\/[^?]+$/.test(below(url));
 
 /**
- * The address at which a file is kept. A page has several: hosts ignore its query, and most of them take "name" for
- * name.html.
+ * The address under which a file is stored. A page has several: hosts ignore its query, and most of them serve
+ * name.html for "name".
  * @param {string} address
  */
 function placeOf(address) {
@@ -27,9 +27,9 @@ function placeOf(address) {
 }
 
 /**
- * What is kept of a file, if anything is and can be read.
+ * The stored copy of a file, if there is one and it can be read.
  * @param {string} address
- * @param {boolean} [ofAnyHash] an older page finds no other version of its scripts, once a newer one was visited
+ * @param {boolean} [ofAnyHash] take any version: once a newer page was visited, an older one does not find its scripts
  */
 async function keptAt(address, ofAnyHash = false) {
   try {
@@ -40,17 +40,17 @@ async function keptAt(address, ofAnyHash = false) {
   }
 }
 
-/** Whether an answer is all of a file, and nothing else in its place: it is, for example, not a part of it. */
+/** Whether a response is the whole file: not a part of it, nor anything else in its place. */
 const isWhole = ({ status, type, redirected }) => status === 200 && type === "basic" && !redirected;
 
-/** Whether an answer has the hash that its address names: during a deploy a host may still have the file before. */
+/** Whether a response has the hash in its address: during a deploy a host may still have the older file. */
 async function isAsNamed(url, answer) {
   const hash = await crypto.subtle.digest("SHA-256", await answer.arrayBuffer());
   const hex = Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
   return hex.startsWith(hashIn(url));
 }
 
-/** Keep an answer in place of older ones. Storage may be full, and then these stay. */
+/** Store a response, replacing older ones. If storage is full, these stay. */
 async function keep(address, answer) {
   const url = new URL(address);
   const isTrue = !hashIn(url) || (await isAsNamed(url, answer.clone()));
@@ -61,7 +61,7 @@ async function keep(address, answer) {
     if (old.url !== place) await cache.delete(old, { ignoreVary: true });
 }
 
-/** What there is without a network. */
+/** The response without a network. */
 async function answerOffline({ url, mode }) {
   const kept = await keptAt(url, true);
   if (kept || mode !== "navigate") return kept;
@@ -70,7 +70,7 @@ async function answerOffline({ url, mode }) {
   return page && isDeep ? Response.redirect(OFFLINE) : page; // its links begin at the site's home
 }
 
-/** The answer comes first, and is kept after: whoever waits for it sees it come, and has it if it cannot be kept. */
+/** Respond first and store afterwards, so that nobody waits, and a response that cannot be stored still arrives. */
 async function respond(event) {
   const { request } = event;
   const kept = isFixed(new URL(request.url)) && (await keptAt(request.url));
@@ -93,7 +93,7 @@ keeper.addEventListener("fetch", (event) => {
   if (method === "GET" && url.startsWith(HOME) && !headers.has("range")) event.respondWith(respond(event));
 });
 
-// What a page had loaded before this was there, and the page to show for others.
+// The files that a page had loaded before this worker started, and the page to show in place of missing ones.
 keeper.addEventListener("message", (event) => {
   const fetchMissing = async (address) => {
     if (address !== OFFLINE && (await keptAt(address))) return;

@@ -1,10 +1,10 @@
-// Widgets and cards play from the state that stands in the page. Another setting is looked up in a record, if there is
-// one, or asked of the page's own Python, if it has one.
+// Widgets and cards play from the state in the page. A different setting is looked up in a record, if there is one,
+// or computed by the page's own Python, if it has it.
 
 import { keep, progress } from "./kept.js";
 import { isRecorded, recordedFrames } from "./recorded.js";
 
-/** Put the buffers of a widget back to their places in its state, as Python would have sent them. */
+/** Put the buffers of a widget back into its state, where Python would have sent them. */
 function restore({ state, buffers }) {
   for (const { path, data } of buffers) {
     const place = path.slice(0, -1).reduce((value, key) => value[key], state);
@@ -15,8 +15,8 @@ function restore({ state, buffers }) {
 }
 
 /**
- * The model of a widget, as anywidget describes it, without a server: what is set stays on this page. `ask` is called
- * when the widget asks for another setting, if anything can answer.
+ * The model of a widget, as anywidget describes it, without a server: changes stay on this page. `ask` is called when
+ * the widget asks for a different setting, if anything can answer.
  */
 function modelOf(state, ask) {
   const heard = new Map();
@@ -53,7 +53,7 @@ function modelOf(state, ask) {
   return model;
 }
 
-/** What answers a widget: a record for the settings that it has, and Python for all others, if the page has one. */
+/** Answers a widget: from a record if that has the setting, and else from Python, if the page has it. */
 function answerer({ record, cell }, python) {
   if (!record && !python) return undefined;
   let busy = false;
@@ -79,14 +79,14 @@ function answerer({ record, cell }, python) {
   };
 }
 
-/** What a reader typed into a card is there again, and kept whenever it changes. */
+/** Restore what a reader typed into a card, and store it whenever it changes. */
 function remember(model) {
   const { name } = model.get("card");
   model.set("given", progress().predicted[name] ?? {});
   model.on("change:given", () => keep(({ predicted }) => (predicted[name] = model.get("given"))));
 }
 
-/** Open the outputs under questions once all of these are answered, or their answers were shown. */
+/** Open the outputs below questions once all of them are answered, or their answers were shown. */
 function uncover() {
   const cards = new Map();
   /** @type {NodeListOf<HTMLElement>} */
@@ -106,7 +106,7 @@ function uncover() {
   }
 }
 
-/** Render a widget in its place, and take away what stood there once that has worked. */
+/** Render a widget in its place, and then remove what was there before. */
 async function play(place, told, python) {
   const el = document.createElement("div");
   place.append(el);

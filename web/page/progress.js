@@ -1,4 +1,4 @@
-// Progress: what is solved and predicted, in the contents and on the page of the site itself.
+// Progress: what is solved and predicted, in the contents and on the page about the site.
 
 /** @import { Progress } from "./kept.js" */
 import { checked, follow, keep, progress } from "./kept.js";
@@ -7,7 +7,7 @@ import { checked, follow, keep, progress } from "./kept.js";
 const chapters = () => /** @type {any[]} */ (globalThis.flashSite.chapters ?? []);
 
 /**
- * How much of a chapter is done, and of how much.
+ * How much of a chapter is done, and how much there is.
  * @param {{ cards: string[], exercises: string[] }} chapter
  * @param {Progress} now
  */
@@ -31,7 +31,7 @@ function show() {
   for (const box of boxes) box.checked = String(box.dataset.solved) in now.solved;
 }
 
-/** A tick beside an exercise: on this page nothing checks it. */
+/** A tick box next to an exercise, on pages without Python, where nothing checks it. */
 function listenToBoxes() {
   document.addEventListener("change", ({ target }) => {
     if (!(target instanceof HTMLInputElement) || !target.dataset.solved) return;
@@ -43,7 +43,7 @@ function listenToBoxes() {
   });
 }
 
-/** Give the progress out as a file, and take one in: what both have solved and predicted is joined. */
+/** Save the progress to a file, and load one, which adds to what is solved and predicted here. */
 function listenToFiles() {
   const said = document.querySelector("#progress-said");
   document.querySelector("#progress-export")?.addEventListener("click", () => {

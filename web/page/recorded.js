@@ -1,7 +1,7 @@
-// The recorded settings of a widget: a script that is loaded when a reader first asks for another setting.
+// The recorded settings of a widget: a script that is loaded when a reader first asks for a different setting.
 
 /**
- * The bytes of a part of a record.
+ * Return the bytes of a part of a record.
  * @param {string} packed base64 of a zlib stream
  */
 async function unpacked(packed) {
@@ -14,7 +14,7 @@ async function unpacked(packed) {
 const loaded = new Map();
 
 /**
- * Load a record, once; from a setting, as JSON, to its frames.
+ * Load a record, once; return a Map from a setting, as JSON, to its frames.
  * @param {string} name
  */
 function loadRecord(name) {
@@ -39,14 +39,14 @@ function loadRecord(name) {
 
 const keyOf = (model, settings) => JSON.stringify(settings.map((setting) => model.get(setting)));
 
-/** @param {any} model @param {{ settings: string[], keys: string[][] }} record whether it may have what is asked for */
+/** @param {any} model @param {{ settings: string[], keys: string[][] }} record whether the record may have this setting */
 export function isRecorded(model, { settings }) {
   const others = ["asked", ...settings];
   return [...model.touched].every((name) => others.includes(name));
 }
 
 /**
- * The frames that Python would answer with.
+ * Return the frames with which Python would answer.
  * @param {any} model
  * @param {{ name: string, settings: string[] }} record
  */

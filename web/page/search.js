@@ -1,4 +1,4 @@
-// Search in all chapters: the index is a script that is loaded when it is first asked for.
+// Search in all chapters: the index is a script that is loaded for the first search.
 
 import { found, meant, piece } from "./find.js";
 
@@ -32,7 +32,7 @@ function option([kind, address, chapter, heading, text], asked, k) {
   return make("li", { role: "none" }, link);
 }
 
-/** Keep one of the results selected, the first to begin with. */
+/** Keeps one of the results selected, at first the first one. */
 class Results {
   /** @param {HTMLElement} list @param {HTMLInputElement} field */
   constructor(list, field) {
@@ -62,7 +62,7 @@ class Results {
   }
 }
 
-/** What is found for the words in the field, and a sentence about it. */
+/** Show the results for the words in the field, and a sentence about them. */
 async function look(asked) {
   const index = await load();
   const results = found(index, asked);
@@ -109,7 +109,7 @@ export function startSearch() {
   list.addEventListener("click", ({ target }) => target instanceof Element && target.closest("a") && dialog.close());
 }
 
-/** The button and the key / open the dialog, its own button and a click beside it close it. */
+/** The button and the key / open the dialog; its own button and a click outside close it. */
 function startOpening(dialog, field) {
   const open = () => {
     dialog.showModal();

@@ -1,4 +1,4 @@
-// The theme, before the page is painted: what the reader chose, else what the system has.
+// Set the theme before the page is painted: the reader's choice, or else the system's.
 
 const chosen = (() => {
   try {

@@ -1,13 +1,13 @@
-// The worker that runs Python: it fetches the parts, tells how far it is, and hands questions to the kernel.
+// The worker that runs Python: it fetches the parts, reports its progress, and passes questions to the kernel.
 
 /** @type {any} what is global in a worker */
 const scope = self;
 const SITE = "/lib/python3.12/site-packages";
 
-/** @type {any} the kernel, once it has begun */
+/** @type {any} the kernel, once it runs */
 let page;
 
-/** Fetch the parts, all at once; from a name to its bytes. */
+/** Fetch all parts at once; return a map from name to bytes. */
 async function fetched(parts) {
   const packed = new Map(parts.map(({ name }) => [name, 0]));
   const tell = () => postMessage({ fetched: [...packed.values()].reduce((sum, part) => sum + part, 0) });
@@ -63,7 +63,7 @@ async function begin({ parts, cells }) {
   postMessage({ kind: "ready" });
 }
 
-/** A list of bytes of Python, as arrays of this side. */
+/** Convert a Python list of bytes to arrays. */
 function taken(proxy) {
   const buffers = proxy.toJs();
   proxy.destroy();

@@ -11,16 +11,17 @@ E4M3, LARGEST = torch.float8_e4m3fn, 448.0
 
 
 class Prepared(NamedTuple):
-    """run(): computes, and returns O in e4m3. unit: what O must be multiplied with."""
+    """run() computes O and returns it in e4m3. unit: the factor by which O must be multiplied."""
 
     run: Callable[[], torch.Tensor]
     unit: float
 
 
 def prepared(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, largest: float) -> Prepared:
-    """Return cuDNN's attention on these tensors, each in e4m3 with one scale; it gives O in e4m3 only.
+    """Return cuDNN's attention on these tensors, each in e4m3 with one scale; it returns O in e4m3 only.
 
-    largest: of O, for its scale. Raises ImportError without the frontend, and whatever that raises.
+    largest: the largest value of O, for its scale. Raises ImportError without the frontend, and whatever the
+    frontend raises.
     """
     import cudnn
 

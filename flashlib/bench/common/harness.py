@@ -1,4 +1,4 @@
-"""Verify, time, record. Knows no algorithm: what is compared is decided in `__main__`."""
+"""Verify, time, record. It knows no algorithm: its callers decide what is compared."""
 
 import contextlib
 import datetime
@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-say = functools.partial(print, flush=True)  # a line at a time: a run that is cut off has shown what it found
+say = functools.partial(print, flush=True)  # a line at a time: a run that is cut off has shown its results so far
 
 
 @contextlib.contextmanager
 def stopwatch(what: str) -> Iterator[None]:
-    """Say how long it took."""
+    """Print how long the block took."""
     start = time.perf_counter()
     yield
     say(f"{what}: {time.perf_counter() - start:.0f} s")
@@ -30,10 +30,10 @@ def verify(
     name: str, given: torch.Tensor | np.ndarray, exact: torch.Tensor | np.ndarray,
     plain: torch.Tensor | np.ndarray, *, roundings: int = 1,
 ) -> None:  # fmt: skip
-    """Raise AssertionError unless given's largest error is at most twice that of a plain implementation.
+    """Raise AssertionError unless the largest error of `given` is at most twice that of a plain implementation.
 
     given, plain: tensors or arrays of one dtype; exact: the same in fp64. NaN never passes.
-    roundings: how often given rounds S, which plain does once; the bound grows with it.
+    roundings: how often `given` rounds S, which a plain implementation does once; the bound grows with it.
     """
     given, plain, exact = map(torch.as_tensor, (given, plain, exact))
     error, bound = ((X.double() - exact).abs().max().item() for X in (given, plain))
@@ -60,14 +60,14 @@ def reason(error: BaseException) -> str:
 
 
 def median_ms(run: Callable[[], object], *, rep_ms: int = 200) -> float:
-    """Return the median time of run() on the GPU, in milliseconds: warmed up, by events, L2 cleared in between."""
+    """Return the median time of run() on the GPU in milliseconds: warmed up, by events, L2 cleared in between."""
     import triton  # not before flashlib.kernels, which chooses between compiler and interpreter
 
     return triton.testing.do_bench(run, warmup=50, rep=rep_ms, return_mode="median")
 
 
 def captured(run: Callable[[], object], times: int) -> torch.cuda.CUDAGraph:
-    """Return a CUDA graph of this many calls of run(): it replays their launches without Python."""
+    """Return a CUDA graph of this many calls of run(), which replays their launches without Python."""
     run()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -80,8 +80,8 @@ def captured(run: Callable[[], object], times: int) -> torch.cuda.CUDAGraph:
 def side_by_side(runs: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return the time of each run on the GPU, in milliseconds, by name.
 
-    They are timed in turn, and again in the opposite order. The smaller of the two medians counts: what the GPU
-    did just before, or its temperature, can only add to a time, and was seen to add a tenth.
+    They are timed in turn, then again in the opposite order. The smaller of the two medians counts, because
+    earlier work on the GPU, or its temperature, can only add to a time (by up to a tenth, as measured).
     """
     forth = {name: median_ms(run, rep_ms=100) for name, run in runs.items()}
     back = {name: median_ms(runs[name], rep_ms=100) for name in reversed(runs)}
@@ -91,7 +91,7 @@ def side_by_side(runs: dict[str, Callable[[], object]]) -> dict[str, float]:
 def replayed_us(graphs: dict[str, torch.cuda.CUDAGraph], *, turns: int = 7) -> dict[str, float]:
     """Return the median time of a replay of each graph, in microseconds, by name; the order of a turn alternates.
 
-    Shorter than `side_by_side`, for many graphs of which each takes a millisecond or so.
+    Quicker than `side_by_side`, for many graphs that take about a millisecond each.
     """
     taken: dict[str, list[float]] = {name: [] for name in graphs}
     for turn in range(turns):
@@ -107,9 +107,9 @@ def replayed_us(graphs: dict[str, torch.cuda.CUDAGraph], *, turns: int = 7) -> d
 
 
 def compare(names: Iterable[str], runs: dict[str, Callable[[], object]], flops: float) -> dict:
-    """Return {"tflops": {name: ...}, "mb": {name: ...}}, None for names without a run.
+    """Return {"tflops": {name: ...}, "mb": {name: ...}}, with None for names without a run.
 
-    runs: functions by name, each of which does `flops` operations. mb: see `cuda_peak_bytes`.
+    runs: functions by name, each of `flops` operations. mb: see `cuda_peak_bytes`.
     """
     tflops = {name: round(flops / ms / 1e9, 1) for name, ms in side_by_side(runs).items()}
     mb = {name: round(cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
@@ -117,7 +117,7 @@ def compare(names: Iterable[str], runs: dict[str, Callable[[], object]], flops: 
 
 
 def peak_bytes(run: Callable[[], object]) -> int:
-    """Return the most bytes that NumPy's arrays held at once during run(), beyond those there before."""
+    """Return the peak memory of NumPy's arrays during run() in bytes, beyond what they held before."""
     tracemalloc.start()
     run()
     peak = tracemalloc.get_traced_memory()[1]
@@ -126,8 +126,8 @@ def peak_bytes(run: Callable[[], object]) -> int:
 
 
 def torch_peak_bytes(run: Callable[[], object]) -> int:
-    """Return the most bytes that torch's tensors on the CPU held at once during run(), beyond those before."""
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler says that it starts and stops
+    """Return the peak memory of torch's CPU tensors during run() in bytes, beyond what they held before."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the profiler prints that it starts and stops
     with torch.profiler.profile(
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, acc_events=True
     ) as prof:
@@ -138,11 +138,11 @@ def torch_peak_bytes(run: Callable[[], object]) -> int:
 
 
 def cuda_peak_bytes(run: Callable[[], object]) -> int:
-    """Return the most bytes that torch held on the GPU during run(), beyond those before and what it returns.
+    """Return torch's peak GPU memory during run() in bytes, beyond what it held before and the result.
 
-    run returns a tensor, or a tuple of them.
+    run returns a tensor, or a tuple of tensors.
     """
-    run()  # the first call also makes handles and workspaces, which stay
+    run()  # the first call also creates handles and workspaces, which persist
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
@@ -153,9 +153,9 @@ def cuda_peak_bytes(run: Callable[[], object]) -> int:
 
 
 def cpu_environment() -> dict:
-    """Return what every number measured on a CPU depends on: its name, versions and date."""
+    """Return what every number measured on a CPU depends on: the CPU's name, versions and the date."""
     try:
-        text = Path("/proc/cpuinfo").read_text()  # Linux; elsewhere the platform has a name
+        text = Path("/proc/cpuinfo").read_text()  # Linux; elsewhere the platform knows the name
         cpu = next(line.partition(": ")[2] for line in text.splitlines() if line.startswith("model name"))
     except (OSError, StopIteration):
         cpu = platform.processor()
@@ -169,13 +169,13 @@ def cpu_environment() -> dict:
 
 
 def environment() -> dict:
-    """Return what every number measured on a GPU depends on: device, versions and date."""
+    """Return what every number measured on a GPU depends on: the device, versions and the date."""
     import triton
 
     return {
         "gpu": torch.cuda.get_device_name(),
         "python": platform.python_version(),
-        "torch": str(torch.__version__),  # of a type of its own
+        "torch": str(torch.__version__),  # a special type
         "triton": triton.__version__,
         "cudnn": torch.backends.cudnn.version(),
         "date": datetime.date.today().isoformat(),
@@ -183,7 +183,7 @@ def environment() -> dict:
 
 
 def capability() -> int | str:
-    """Return what the compiler knows the current GPU by: 90 for a capability of 9.0, "gfx942" for an MI300X."""
+    """Return the compiler's name for the current GPU: 90 for a capability of 9.0, "gfx942" for an MI300X."""
     if torch.version.hip:
         return torch.cuda.get_device_properties().gcnArchName.partition(":")[0]
     major, minor = torch.cuda.get_device_capability()
@@ -191,7 +191,7 @@ def capability() -> int | str:
 
 
 def watch(steps: Iterable) -> tuple[list, list, int]:
-    """Return what a generator yields, the GPU's milliseconds for each, and the most bytes that torch held."""
+    """Return what a generator yields, the GPU's milliseconds for each item, and torch's peak memory in bytes."""
     torch.cuda.reset_peak_memory_stats()
     results, events = [], [torch.cuda.Event(enable_timing=True)]
     events[0].record()
@@ -205,7 +205,7 @@ def watch(steps: Iterable) -> tuple[list, list, int]:
 
 
 def write(path: str | Path, record: dict) -> None:
-    """Write a record as JSON, each row of its lists on a line, so that a new run is a readable diff."""
+    """Write a record as JSON, with each row of its lists on one line, so that a new run makes a readable diff."""
 
     def text(value):
         if not isinstance(value, list):

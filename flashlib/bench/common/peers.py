@@ -1,7 +1,7 @@
 """Attention as others compute it on a GPU, all with one signature: run(Q, K, V, causal) -> O.
 
 Tensors are (B, H, N, d) with N_q = N_k, so torch's top-left causal mask is the bottom-right one. Q may have a
-multiple of the heads of K and V, except for `eager`.
+multiple of the heads of K and V, except with `eager`.
 """
 
 import functools
@@ -15,13 +15,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-NEEDED = ("ours", "ours_fused", "sdpa_flash")  # a run fails without these; without another it says why
+NEEDED = ("ours", "ours_fused", "sdpa_flash")  # without these a run fails; without another peer it says why
 EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
 
 
 @functools.cache
 def kernels(name: str) -> ModuleType:
-    """Return a module of flashlib.kernels; imported when it is used, as Triton may not be installed."""
+    """Return a module of flashlib.kernels, imported only when it is used, as Triton may not be installed."""
     return importlib.import_module(f"flashlib.kernels.{name}")
 
 
@@ -36,7 +36,7 @@ def differentiable(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bo
 
 
 class _WithBackward(torch.autograd.Function):
-    """Our forward pass with a backward pass of choice: autograd would choose the faster one."""
+    """Our forward pass with a chosen backward pass; autograd would choose the faster one."""
 
     @staticmethod
     def forward(ctx, backward, Q, K, V, causal):
@@ -54,7 +54,7 @@ class _WithBackward(torch.autograd.Function):
 def with_backward(
     name: str, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, **options: bool
 ) -> torch.Tensor:
-    """Return O, whose gradients are those of `backward` of the module of this name, with these options."""
+    """Return O, with the gradients computed by `backward` of the module of this name, with these options."""
     return _WithBackward.apply(functools.partial(kernels(name).backward, **options), Q, K, V, causal)
 
 
@@ -68,7 +68,7 @@ def sdpa(backend: SDPBackend, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
 
 
 def chosen_sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
-    """SDPA by the backend that the caller has chosen: choosing takes the CPU some time."""
+    """SDPA with the backend that the caller has chosen, as choosing one takes CPU time."""
     return scaled_dot_product_attention(Q, K, V, is_causal=causal, enable_gqa=Q.shape[1] != K.shape[1])
 
 

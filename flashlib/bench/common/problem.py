@@ -1,4 +1,4 @@
-"""The inputs of every benchmark on a GPU, and how results are verified: on one head, against fp64."""
+"""The inputs of all benchmarks on a GPU, and how results are verified: on one head, against fp64."""
 
 import functools
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Size(NamedTuple):
 
 
 class Problem:
-    """Random tensors of one size, and the right results of one head.
+    """Random tensors of one size, and the correct results for one head.
 
     size: a Size. gradients: whether dQ, dK and dV are timed instead of O. whole: verify all heads, not one.
     tensors: Q, K and V. dO: None without gradients. expected: {"O": (exact, plain)}, or the same for "dQ", "dK"
@@ -59,11 +59,11 @@ class Problem:
         return self.size.B * self.size.H_q * self.head_flops
 
     def part(self, X: torch.Tensor) -> torch.Tensor:
-        """Return the part that is verified: the last head of K and V, and the heads of Q that read it."""
+        """Return the part that is verified: the last head of K and V, and the heads of Q that use it."""
         return X if self.whole else X[-1:, -(X.shape[1] // self.size.H_k) :]
 
     def run(self, peer: Callable) -> Callable:
-        """Return what is timed: peer(Q, K, V, causal); for gradients only its backward pass."""
+        """Return the function that is timed: peer(Q, K, V, causal), or for gradients only its backward pass."""
         if not self.gradients:
             return functools.partial(peer, *self.tensors, self.size.causal)
         leaves = [X.detach().requires_grad_() for X in self.tensors]
@@ -71,7 +71,7 @@ class Problem:
         return lambda: torch.autograd.grad(O, leaves, self.dO, retain_graph=True)
 
     def verify(self, what: str, given: torch.Tensor | tuple[torch.Tensor, ...], roundings: int = 1) -> None:
-        """Raise AssertionError unless what a call returned, O or a tuple of gradients, is right."""
+        """Raise AssertionError unless the result of a call, O or a tuple of gradients, is correct."""
         given = given if isinstance(given, tuple) else (given,)
         for X, (name, (exact, plain)) in zip(given, self.expected.items(), strict=True):
             harness.verify(f"{name} of {what}", self.part(X), exact, plain, roundings=roundings)

@@ -1,6 +1,6 @@
-"""Note what the kernels of a recorded row were compiled to, and tell whether that has changed since.
+"""Note what the kernels of a recorded row were compiled to; `tests/bench` compares it with what they are today.
 
-A row has "kernels", a list of what `kernels.compiler.compiled` said of each of our kernels that was timed:
+A row has "kernels", which lists what `kernels.compiler.compiled` reported of each of our timed kernels:
 
     kernel, d, causal, shape  which one, and (B, H_q, H_k, N)
     asked                     the options that the call was given; the kernel chose the others
@@ -10,14 +10,14 @@ A row has "kernels", a list of what `kernels.compiler.compiled` said of each of 
                               same SASS, and takes much less time to make.
 """
 
-import functools
-import json
-from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from flashlib.bench.common import harness
+
+if TYPE_CHECKING:
+    from flashlib.kernels.compiler.compiled import Launch
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "notebooks" / "data"
@@ -25,7 +25,7 @@ CAPABILITY = 90  # of the GPU of the records
 
 
 class Notes:
-    """Adds "kernels" to rows while the GPU works on: the compiler is a process of its own, without the GPU.
+    """Adds "kernels" to rows while the GPU goes on working: the compiler is a separate process without a GPU.
 
     capability: of the GPU that is timed.
     """
@@ -42,7 +42,7 @@ class Notes:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     def add(self, row: dict, size: dict, asked: dict[str, dict]) -> None:
-        """Note in a row what the kernels in `asked`, {kernel: options}, are compiled to.
+        """Record in a row what the kernels in `asked`, {kernel: options}, are compiled to.
 
         size: d, causal and shape, as `compiled.launch` takes them.
         """
@@ -57,7 +57,7 @@ class Notes:
         for entry, future in self.waiting:
             try:
                 entry |= future.result()
-            except Exception as error:  # the times are right all the same
+            except Exception as error:  # the times are still right
                 entry["reason"] = harness.reason(error)
                 harness.say(f"{entry['kernel']} is not known as compiled: {entry['reason']}")
         self.waiting.clear()
@@ -65,24 +65,25 @@ class Notes:
 
 def launched(entry: dict, capability: int | str = CAPABILITY) -> dict:
     """Return config, ttgir and sass of the call that an entry describes."""
-    config = _launch(entry, "config", capability).config
-    found = _launch(_alike(entry | {"config": config}), "sass", capability)
+    config = launch(entry, "config", capability).config
+    found = launch(alike(entry | {"config": config}), "sass", capability)
     if not found.sass:
         raise RuntimeError("Triton's disassembler, nvdisasm, is missing")
     return found._asdict()
 
 
-def _launch(entry, until, capability=CAPABILITY):
+def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "Launch":
+    """Return what the call that an entry describes is compiled to, `until` as `compiled.launch` takes it."""
     from flashlib.kernels.compiler import compiled  # not before it is needed: Triton may not be installed
 
     size = {name: entry[name] for name in ("kernel", "d", "causal", "shape")}
     return compiled.launch(**size, **entry["asked"], capability=capability, until=until)
 
 
-def _alike(entry) -> dict:
-    """Return one call for all that run the same code: Triton only knows of what N is a multiple.
+def alike(entry: dict) -> dict:
+    """Return a call that stands for all that run the same code: Triton only knows what N is a multiple of.
 
-    Up to 4096 keys the Hopper kernel chooses by N.
+    Up to 4096 keys the Hopper kernel's choices depend on N.
     """
     from flashlib.kernels.compiler import registry
 
@@ -94,123 +95,7 @@ def _alike(entry) -> dict:
     return {name: entry[name] for name in ("kernel", "d", "causal")} | asked
 
 
-class Record(NamedTuple):
-    """A recorded run.
-
-    module: the one of flashlib.bench that makes it; options: the words on its command line. entries(record): its
-    notes, as (place, entry, code): entry is None where nothing was noted; code: whether the compiled code is
-    compared, or only the options that were chosen.
-    """
-
-    file: str
-    module: str
-    entries: Callable
-    options: str = ""
-
-    @property
-    def command(self) -> str:
-        words = ("python -m", self.module, self.options, f"--out notebooks/data/{self.file}")
-        return " ".join(filter(None, words))
-
-    def read(self) -> dict:
-        return json.loads((DATA / self.file).read_text(encoding="utf-8"))
-
-
-def _noted(row, place):
-    for entry in row.get("kernels") or [None]:
-        yield place, entry, True
-
-
-def _of_tables(record):
-    for name in ("rows", "more"):
-        for row in record.get(name, []):
-            size = f"d = {row['d']}, causal = {row['causal']}, N = {row['N']}"
-            for place, entry, _ in _noted(row, size):  # no table shows the fused pass at these sizes
-                yield place, entry, not entry or entry["kernel"] != "backward_fused"
-
-
-def _of_ladder(record):
-    for row in record["rows"]:
-        if has_notes(row):
-            yield from _noted(row, f"{row['rung']}, causal = {row['causal']}")
-
-
-def _of_rows(record):
-    for part in ("rows", "more", "rungs"):
-        for row in record.get(part, []):
-            name = row.get("rung", part)
-            yield from _noted(row, f"{name}, d = {row['d']}, causal = {row.get('causal', False)}, N = {row['N']}")
-
-
-def _of_ring(record):
-    for row in record["rows"]:
-        if "kernels" in row:  # those of a whole sequence, at the row of both passes
-            yield from _noted(row, f"{row['ranks']} ranks, {row['H']}/{row['H_k']} heads, N = {row['N']}")
-
-
-def _of_gpt(record):
-    yield from _noted(record["runs"][0], "the GPT")
-
-
-def _of_models(record):
-    for row in record["rows"]:
-        if (row["pass"], row["N"]) == ("step", 4096):  # from there on it is the same code
-            yield from _noted(row, f"a step of {row['N']} tokens")
-
-
 def has_notes(row: dict) -> bool:
-    """Return whether a row of a ladder says what was compiled: the best of each rung with tiles, at d = 128."""
+    """Return whether a ladder's row records what was compiled: the best of each rung with tiles, at d = 128."""
     stored = row["rung"] in ("r1_eager", "r2_softmax", "b1_eager")
     return row["part"] in ("ladder", "wait") and row["best"] and row["d"] == 128 and not stored
-
-
-RECORDS = [
-    Record("h200_forward.json", "flashlib.bench", _of_tables),
-    Record("h200_backward.json", "flashlib.bench", _of_tables, "--backward"),
-    Record("h200_ladder.json", "flashlib.bench.ladder", _of_ladder),
-    Record("h200_backward_ladder.json", "flashlib.bench.backward_ladder", _of_ladder),
-    Record("h200_gpt.json", "flashlib.bench.gpt", _of_gpt),
-    Record("h200_hopper.json", "flashlib.bench.hopper", _of_rows),
-    Record("h200_fp8.json", "flashlib.bench.fp8", _of_rows),
-    Record("h200_models.json", "flashlib.bench.models", _of_models),
-    Record("h200_hopper_ladder.json", "flashlib.bench.hopper_ladder", _of_rows),
-    Record("h200_hopper_backward.json", "flashlib.bench.hopper_backward", _of_rows),
-    Record("h200_hopper_backward_256.json", "flashlib.bench.hopper_backward", _of_rows, "--wide"),
-    Record("h200_hopper_backward_ladder.json", "flashlib.bench.hopper_backward_ladder", _of_rows),
-    Record("h200_timelines.json", "flashlib.bench.timelines", _of_rows),
-    Record("h200_ring.json", "flashlib.bench.ring", _of_ring),
-]
-
-
-def outdated(record: dict, noted: Iterable[tuple[str, dict | None, bool]], pinned: str) -> list[str]:
-    """Return what has changed since, a sentence for each change.
-
-    record: as read; noted: its `entries`; pinned: the version of Triton that it must be made with.
-    """
-    if record["triton"] != pinned:
-        return [f"it was made with Triton {record['triton']}, and requirements.txt pins {pinned}"]
-    said = []
-    for place, entry, code in noted:
-        if entry is None or "sass" not in entry:
-            said.append(f"{place}: it does not say what was compiled" + (f": {entry['reason']}" if entry else ""))
-            continue
-        what = f"{entry['kernel']} at {place}"
-        config = _launch(entry, "config").config
-        if config != entry["config"]:
-            said.append(f"{what}: launched with {entry['config']}, and today it would be {config}")
-        elif code and _ttgir(json.dumps(_alike(entry))) != entry["ttgir"]:
-            if launched(entry)["sass"] != entry["sass"]:
-                said.append(f"{what}: its code has changed")
-    return said
-
-
-@functools.cache
-def _ttgir(entry: str) -> str:
-    return _launch(json.loads(entry), "ttgir").ttgir
-
-
-def pinned_triton() -> str:
-    """Return the version of Triton in requirements.txt."""
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    line = next(line for line in lines if line.startswith("triton=="))
-    return line.removeprefix("triton==").partition(";")[0].strip()

@@ -1,4 +1,4 @@
-"""The right results of a few rows and keys of a long sequence, in memory that does not grow with N squared."""
+"""The correct results for a few rows and keys of a long sequence, in memory that does not grow with N squared."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ def results(
 ) -> Sampled:  # fmt: skip
     """Return Sampled of the first sequence; Q, dO: (B, H, N, d), K, V: (B, H_k, N, d); rows, keys: positions.
 
-    In fp64; rounded: as standard attention in the dtype of Q rounds, which stores S, P, O and dS.
+    In fp64; with `rounded`, rounded as by standard attention in the dtype of Q, which stores S, P, O and dS.
     """
     group, (N, d) = Q.shape[1] // K.shape[1], Q.shape[2:]
     wide = torch.float32 if rounded else torch.float64
@@ -32,7 +32,7 @@ def results(
     K_, V_ = K[0, 0].to(wide), V[0, 0].to(wide)
     found = Sampled(*(Q.new_zeros((len(at), d), dtype=wide) for at in (rows, rows, keys, keys)))
     place, cols = Place(N, N, 0, 0), torch.arange(N, device=Q.device)
-    for h in range(group):  # dK and dV sum over the heads of Q that read this one
+    for h in range(group):  # dK and dV sum over the heads of Q that use this one
         for start in range(0, N, ROWS):
             r = torch.arange(start, min(start + ROWS, N), device=Q.device)
             Q_i, dO_i = Q[0, h, r].to(wide), dO[0, h, r].to(wide)

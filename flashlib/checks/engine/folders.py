@@ -6,7 +6,7 @@ from types import ModuleType
 
 from flashlib.chapters import CHAPTERS
 
-ASKED = "asked.txt"  # what the cards of a chapter ask: tools/asked.py writes it
+ASKED = "asked.txt"  # what the cards of a chapter ask: tools/card_questions.py writes it
 PACKAGE = "flashlib.checks.chapters"
 FOLDER = Path(__file__).parents[1] / "chapters"
 

@@ -21,7 +21,6 @@ from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.parts import Made
 from flashlib.checks.harness.watch import Watch
 
-FEWEST = 16  # rows and keys of a tile: tl.dot takes no fewer
 WIDEST = 128  # keys of the widest tile that an answer may have
 LOOKS = frozenset(  # functions of torch that wait until the GPU is done
     ("item", "tolist", "cpu", "numpy", "__int__", "__index__", "__bool__", "__float__", "__array__")

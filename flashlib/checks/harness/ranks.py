@@ -74,7 +74,7 @@ class Task(NamedTuple):
         return model
 
     def played(self, answer: Callable, problem: Problem, seed: int | None = None) -> tuple[str, np.ndarray, Any]:
-        """Return what the ranks did, as text, the numbers that they returned, and the Run."""
+        """Return what the ranks did, as text, the numbers that they returned, and the RingRun."""
         options = {**self.options(problem), "program": self.program(answer), "seed": seed}
         run = ring.events(*problem.arrays()[:3], **options)
         fault = f"\n{run.fault.kind}" if run.fault else ""
@@ -142,7 +142,7 @@ def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: T
 
     cases = [Case("", tuple(one), None) for one in problems] + random_cases.cases(draw)
     tried: list[Tried] = []
-    shown: Any = None  # the first that is wrong, and its Run
+    shown: Any = None  # the first that is wrong, and its RingRun
     for case in cases:
         problem = Problem(*case.arguments)
         announce(str, problem)
@@ -188,7 +188,7 @@ def _details(run, problem):
 
 
 def _looked_at(answer, case, task, right):
-    """Return what an answer gave in a case, what is wrong with it, or None, and the Run that shows it."""
+    """Return what an answer gave in a case, what is wrong with it, or None, and the RingRun that shows it."""
     problem = Problem(*case.arguments)
     try:
         done, numbers, run = task.played(answer, problem)
@@ -218,7 +218,7 @@ def _wrong_numbers(run, right):
 
 
 def _in_other_orders(answer, problem, task, right):
-    """Return the Finding of what goes wrong in another order of events, and the Run, or None."""
+    """Return the Finding of what goes wrong in another order of events, and the RingRun, or None."""
     done, numbers, run = task.played(answer, problem, seed=1)
     if run.fault:
         return Finding(run.fault.kind.id, said=run.fault.said), run
@@ -260,7 +260,7 @@ def _said(run, r):
     return said
 
 
-def text(run: ring.Run) -> str:
+def text(run: ring.RingRun) -> str:
     """Return what each rank did, a line for each. In which order copies are asked for side by side is left out."""
     lines = []
     for r in range(len(run.ranks)):

@@ -1,7 +1,7 @@
-"""The functions of the package flash_attn (FlashAttention 2), by our kernels, and a module that stands in for it.
+"""The functions of the package flash_attn (FlashAttention 2) with our kernels, and a module that replaces it.
 
-Arguments, defaults, layouts (B, N, H, d) and results are those of flash_attn 2.8.3, whose documentation says what
-they mean. `stand_in()` makes `import flash_attn` find this module, for code that imports the package:
+Arguments, defaults, layouts (B, N, H, d) and results are those of flash_attn 2.8.3, and are documented there.
+`stand_in()` makes `import flash_attn` find this module, for code that imports the package:
 
     from flashlib.interop import flash_attn
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def stand_in() -> None:
-    """Make `import flash_attn` find this module, in this process; raise RuntimeError if another is there already.
+    """Make `import flash_attn` find this module in this process; raise RuntimeError if another one is loaded.
 
     Only the functions of the package and the main four of flash_attn.bert_padding are here. flash_attn.layers,
     with its rotary embedding, .losses, .models, .modules and .ops are missing: importing one of them raises

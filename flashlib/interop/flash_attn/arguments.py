@@ -1,4 +1,4 @@
-"""What the functions of flash_attn have in common: their options, checked, as our kernels take them."""
+"""The options that the functions of flash_attn have in common: checked, and converted for our kernels."""
 
 import functools
 from numbers import Integral, Real
@@ -11,12 +11,12 @@ from flashlib.inputs import check_causal
 from flashlib.kernels import varlen
 from flashlib.kernels.launch.cache_layout import check_tensor
 
-Results = torch.Tensor | tuple[torch.Tensor, ...]  # out, or what else was asked for with it
+Results = torch.Tensor | tuple[torch.Tensor, ...]  # out, or a tuple of out and other requested results
 LEAST_D = 16  # of our kernels
 
 
 class Options(NamedTuple):
-    """Options of a call. window: keys on either side, None for all; local: if there is one; cap: None or c."""
+    """Options of a call. window: keys on either side, None for all; local: whether it has one; cap: None or c."""
 
     p: float
     scale: float
@@ -33,7 +33,7 @@ class Options(NamedTuple):
 
     @property
     def mask(self) -> masks.Mask | None:
-        """The mask of window and soft cap. causal is not in it."""
+        """The mask of window and soft cap, without causal."""
         return _mask(self.window, self.cap)
 
 
@@ -41,7 +41,7 @@ def options_of(
     q: torch.Tensor, dropout_p: Any, softmax_scale: Any, causal: Any, window_size: Any, softcap: Any,
     alibi_slopes: Any, deterministic: Any, return_attn_probs: Any,
 ) -> Options:  # fmt: skip
-    """Return the options of a call; raise TypeError or ValueError for what is none. q: its last axis is d."""
+    """Return the options of a call; raise TypeError or ValueError for invalid ones. q: (..., d)."""
     check_causal(causal)
     varlen.check_dropout(dropout_p)
     check_bools(deterministic=deterministic, return_attn_probs=return_attn_probs)
@@ -58,14 +58,14 @@ def options_of(
 
 
 def check_bools(**values: Any) -> None:
-    """Raise TypeError unless all are True or False."""
+    """Raise TypeError unless all of these are True or False."""
     for name, value in values.items():
         if not isinstance(value, bool):
             raise TypeError(f"{name} is {value!r}; pass True or False")
 
 
 def check_slopes(slopes: torch.Tensor | None, B: int, H: int, q: torch.Tensor) -> None:
-    """Raise TypeError or ValueError unless slopes are (H,) or (B, H) of float32, where q is."""
+    """Raise TypeError or ValueError unless slopes are (H,) or (B, H) in float32, on the device of q."""
     if slopes is not None:
         of_each = isinstance(slopes, torch.Tensor) and slopes.ndim == 2
         shape = (B, H) if of_each else (H,)
@@ -73,7 +73,7 @@ def check_slopes(slopes: torch.Tensor | None, B: int, H: int, q: torch.Tensor) -
 
 
 def _window(window_size) -> tuple[int | None, int | None]:
-    """Return left and right, None for all: -1 in flash_attn, where they may be tensors on the CPU."""
+    """Return left and right, None for all. In flash_attn that is -1, and they may be tensors on the CPU."""
     try:
         left, right = window_size
     except (TypeError, ValueError):
@@ -89,7 +89,7 @@ def _side(name, n):
     return None if n < 0 else int(n)
 
 
-@functools.lru_cache(maxsize=256)  # plans are kept with a mask: the same numbers give the same one
+@functools.lru_cache(maxsize=256)  # plans are cached by mask: equal numbers must give the same mask
 def _mask(window, cap):
     hide = None if window == (None, None) else masks.window(*window)
     if cap is None:
@@ -98,7 +98,7 @@ def _mask(window, cap):
 
 
 def unpacked(name: str, X: torch.Tensor, n: int, axis: int, axes: str) -> tuple[torch.Tensor, ...]:
-    """Return the n tensors of a packed one; raise TypeError or ValueError if it is not n on that axis."""
+    """Return the n tensors of a packed one; raise TypeError or ValueError unless that axis has n entries."""
     if not isinstance(X, torch.Tensor) or X.ndim != axis + 3 or X.shape[axis] != n:
         given = tuple(X.shape) if isinstance(X, torch.Tensor) else type(X).__name__
         raise ValueError(f"{name} is {given}; pass {axes}")
@@ -106,17 +106,17 @@ def unpacked(name: str, X: torch.Tensor, n: int, axis: int, axes: str) -> tuple[
 
 
 def widened(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return tensors whose last axis is at least as long as kernels take: more columns of 0 change no product."""
+    """Return tensors whose last axis is long enough for the kernels; additional columns of 0 change no product."""
     return tuple(
         torch.nn.functional.pad(X, (0, LEAST_D - X.shape[-1])) if 0 < X.shape[-1] < LEAST_D else X for X in tensors
     )
 
 
 def lse_of_package(lse: torch.Tensor) -> torch.Tensor:
-    """Return the log-sum-exp as flash_attn has it: inf, not -inf, for a row that sees no key."""
+    """Return the log-sum-exp in flash_attn's convention: inf, not -inf, for a row that sees no key."""
     return torch.where(lse == -torch.inf, torch.inf, lse)
 
 
 def seed_for(options: Options, q: torch.Tensor) -> torch.Tensor | None:
-    """Return a seed for dropout, drawn by torch's generator of the device; nothing waits for it."""
+    """Return a seed for dropout from torch's generator of the device, without waiting for the GPU."""
     return torch.randint(2**62, (), device=q.device) if options.p else None

@@ -1,6 +1,6 @@
-"""flash_attn.bert_padding: tokens of padded sequences packed one after the other, and put back. Differentiable.
+"""flash_attn.bert_padding: pack the tokens of padded sequences one after another, and unpack them. Differentiable.
 
-unpad_input gives flash_attn_varlen_func its packs and offsets, and pad_input takes its result.
+unpad_input makes the packs and offsets for flash_attn_varlen_func, and pad_input takes its result.
 """
 
 import torch
@@ -12,11 +12,11 @@ def unpad_input(
     """Return the tokens of all sequences in a pack, their indices, cu_seqlens, max_seqlen and seqused.
 
     hidden_states: (B, N, ...). attention_mask: (B, N) of any dtype, 1 for tokens, 0 for padding.
-    unused_mask: the same, 1 for tokens that have a place in the pack, but are not used.
-    The pack: (T, ...), sequence by sequence. indices: (T,) of int64, where each token was among all B N.
-    cu_seqlens: (B + 1,) of int32. max_seqlen: an int. seqused: (B,) of int32, how many tokens of each are used.
-    These are the five values of flash_attn 2.7 and later; before, there were four, without seqused.
-    Raises TypeError or ValueError for anything else.
+    unused_mask: the same, 1 for tokens that are in the pack but not used. The pack: (T, ...), sequence by
+    sequence. indices: (T,) of int64, the position of each token among all B N. cu_seqlens: (B + 1,) of int32.
+    max_seqlen: an int. seqused: (B,) of int32, the number of used tokens of each. These are the five results of
+    flash_attn 2.7 and later; before that there were four, without seqused. Raises TypeError or ValueError for
+    anything else.
     """
     kept = real = _tokens("attention_mask", attention_mask, hidden_states)
     if unused_mask is not None:
@@ -48,7 +48,7 @@ def index_put_first_axis(values: torch.Tensor, indices: torch.Tensor, first_axis
 
 
 def _tokens(name, mask, hidden_states):
-    """Return a mask as bool; raise TypeError or ValueError unless it is (B, N), as hidden_states (B, N, ...)."""
+    """Return a mask as bool; raise TypeError or ValueError unless it is (B, N), like hidden_states (B, N, ...)."""
     if not isinstance(mask, torch.Tensor):
         raise TypeError(f"{name} is of type {type(mask).__name__}; pass a tensor (B, N)")
     if mask.ndim != 2 or mask.shape != hidden_states.shape[:2]:

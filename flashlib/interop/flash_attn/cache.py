@@ -1,4 +1,4 @@
-"""flash_attn_with_kvcache: new keys and values written into a cache, and new queries that attend to all of it."""
+"""flash_attn_with_kvcache: write new keys and values into a cache, and attend to all of it."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -19,13 +19,12 @@ def flash_attn_with_kvcache(
     softcap: float = 0.0, rotary_interleaved: bool = True, alibi_slopes: torch.Tensor | None = None,
     num_splits: int = 0, return_softmax_lse: bool = False,
 ) -> Results:  # fmt: skip
-    """Return attention of q, (B, N_q, H_q, d), over a cache: out, (B, N_q, H_q, d). No gradients.
+    """Return the attention of q, (B, N_q, H_q, d), over a cache: out, (B, N_q, H_q, d). It has no gradients.
 
     Options are those of flash_attn 2.8.3. k_cache, v_cache: (B_cache, N, H_k, d), or pages, (pages, page, H_k, d),
-    page a power of two. k and v, (B, N_new, H_k, d), are written to it, in place. num_splits: about how many parts
-    the keys of a sequence are split into, 0 to choose. With return_softmax_lse also the log-sum-exp,
-    (B, H_q, N_q).
-    Raises TypeError or ValueError for what is not honoured, before any work.
+    page a power of two. k and v, (B, N_new, H_k, d), are written to it, in place. num_splits: into about how many
+    parts the keys of a sequence are split, 0 to choose. With return_softmax_lse, also return the log-sum-exp, (B,
+    H_q, N_q). Raises TypeError or ValueError for unsupported arguments, before any work.
     """
     check_bools(rotary_interleaved=rotary_interleaved, return_softmax_lse=return_softmax_lse)
     options = options_of(
@@ -65,7 +64,7 @@ def flash_attn_with_kvcache(
 
 
 def _check(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, cache_seqlens, cache_batch_idx, block_table):
-    """Raise TypeError or ValueError for what belongs together and is not there; kernels check the rest."""
+    """Raise TypeError or ValueError for arguments that are missing beside others; kernels check the rest."""
     for name, X in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache), ("k", k), ("v", v)):
         if X is None and name in "kv":
             continue
@@ -88,13 +87,13 @@ def _check(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, cache_seqlens, cac
     capacity = k_cache.shape[1] * (1 if block_table is None else block_table.shape[-1])
     for name, X in (("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
         if X is not None and not (isinstance(X, torch.Tensor) and X.is_floating_point() and X.ndim == 2):
-            raise TypeError(f"{name} is no tensor of numbers; pass (N_max, d_rot / 2)")
+            raise TypeError(f"{name} is not a tensor of numbers; pass (N_max, d_rot / 2)")
         if X is not None and len(X) < capacity:
             raise ValueError(f"{name} has {len(X)} positions, and the cache has room for {capacity} tokens")
 
 
 def _lengths(cache_seqlens, q, k_cache, block_table):
-    """Return the tokens of each sequence before the call, (B,), or None: all of a contiguous cache."""
+    """Return how many tokens each sequence had before the call, (B,), or None: all of a contiguous cache."""
     if isinstance(cache_seqlens, Integral) and not isinstance(cache_seqlens, bool):
         return torch.full((len(q),), int(cache_seqlens), dtype=torch.int32, device=q.device)
     if cache_seqlens is not None and not isinstance(cache_seqlens, torch.Tensor):

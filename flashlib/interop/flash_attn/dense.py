@@ -1,4 +1,4 @@
-"""flash_attn_func and its packed forms: sequences of one length, (B, N, H, d)."""
+"""flash_attn_func and its packed forms: sequences of equal length, (B, N, H, d)."""
 
 from collections.abc import Sequence
 
@@ -23,11 +23,10 @@ def flash_attn_func(
     causal: bool = False, window_size: Sequence[int] = (-1, -1), softcap: float = 0.0,
     alibi_slopes: torch.Tensor | None = None, deterministic: bool = False, return_attn_probs: bool = False,
 ) -> Results:  # fmt: skip
-    """Return attention of q, (B, N_q, H_q, d), over k and v, (B, N_k, H_k, d), as out, (B, N_q, H_q, d).
+    """Return the attention of q, (B, N_q, H_q, d), over k and v, (B, N_k, H_k, d): out, (B, N_q, H_q, d).
 
-    Options are those of flash_attn 2.8.3; differentiable. With return_attn_probs also the log-sum-exp,
-    (B, H_q, N_q), and S_dmask.
-    Raises TypeError or ValueError for what is not honoured, before any work.
+    Options are those of flash_attn 2.8.3; differentiable. With return_attn_probs, also return the log-sum-exp, (B,
+    H_q, N_q), and S_dmask. Raises TypeError or ValueError for unsupported arguments, before any work.
     """
     options = options_of(
         q, dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs
@@ -49,7 +48,7 @@ def flash_attn_func(
 
 
 def _as_pack(q, k, v, options):
-    """Return the results by the kernels for packed sequences, which have dropout and slopes of each."""
+    """Return the results of the kernels for packed sequences, which support dropout and slopes per sequence."""
     (B, N_q, *_), N_k, d_v = q.shape, k.shape[1], v.shape[-1]
     if not len(k) == len(v) == B or N_k != v.shape[1]:
         raise ValueError(
@@ -75,7 +74,7 @@ def flash_attn_kvpacked_func(
     causal: bool = False, window_size: Sequence[int] = (-1, -1), softcap: float = 0.0,
     alibi_slopes: torch.Tensor | None = None, deterministic: bool = False, return_attn_probs: bool = False,
 ) -> Results:  # fmt: skip
-    """Do what flash_attn_func does, for k and v in one tensor, (B, N_k, 2, H_k, d)."""
+    """Do the same as flash_attn_func, with k and v in one tensor, (B, N_k, 2, H_k, d)."""
     k, v = unpacked("kv", kv, 2, 2, "k and v in one tensor, (B, N, 2, H_k, d)")
     return flash_attn_func(
         q, k, v, dropout_p, softmax_scale, causal,
@@ -88,7 +87,7 @@ def flash_attn_qkvpacked_func(
     window_size: Sequence[int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
     deterministic: bool = False, return_attn_probs: bool = False,
 ) -> Results:  # fmt: skip
-    """Do what flash_attn_func does, for q, k and v in one tensor, (B, N, 3, H, d)."""
+    """Do the same as flash_attn_func, with q, k and v in one tensor, (B, N, 3, H, d)."""
     q, k, v = unpacked("qkv", qkv, 3, 2, "q, k and v in one tensor, (B, N, 3, H, d)")
     return flash_attn_func(
         q, k, v, dropout_p, softmax_scale, causal,

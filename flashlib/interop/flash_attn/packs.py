@@ -1,4 +1,4 @@
-"""flash_attn_varlen_func and its packed forms: sequences of any lengths, one after the other, (T, H, d)."""
+"""flash_attn_varlen_func and its packed forms: sequences of any lengths, one after another, (T, H, d)."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -25,11 +25,11 @@ def flash_attn_varlen_func(
     alibi_slopes: torch.Tensor | None = None, deterministic: bool = False, return_attn_probs: bool = False,
     block_table: torch.Tensor | None = None,
 ) -> Results:  # fmt: skip
-    """Return attention of packed sequences, q (T_q, H_q, d) over k and v (T_k, H_k, d): out, (T_q, H_q, d).
+    """Return the attention of packed sequences, q (T_q, H_q, d) over k and v (T_k, H_k, d): out, (T_q, H_q, d).
 
     Options are those of flash_attn 2.8.3; differentiable. With block_table, (B, most) of int32, k and v are pages,
-    (pages, page, H_k, d), whose tokens are copied first. With return_attn_probs also the log-sum-exp, (H_q, T_q),
-    and S_dmask. Raises TypeError or ValueError for what is not honoured, before any work.
+    (pages, page, H_k, d), whose tokens are copied first. With return_attn_probs, also return the log-sum-exp,
+    (H_q, T_q), and S_dmask. Raises TypeError or ValueError for unsupported arguments, before any work.
     """
     options = options_of(
         q, dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs
@@ -58,7 +58,7 @@ def flash_attn_varlen_func(
 
 
 def _check_longest(name, longest, cu):
-    """Raise TypeError or ValueError unless no sequence is longer, as far as that can be seen without waiting."""
+    """Raise TypeError or ValueError if a sequence is longer, as far as that is known without waiting."""
     if isinstance(longest, torch.Tensor) and longest.ndim == 0 and not longest.is_floating_point():
         longest = int(longest)
     if isinstance(longest, bool) or not isinstance(longest, Integral) or longest < 0:
@@ -69,7 +69,7 @@ def _check_longest(name, longest, cu):
 
 
 def _of_pages(k, v, block_table, cu_k, longest):
-    """Return the tokens of pages as a pack; raise TypeError or ValueError for what is no cache in pages."""
+    """Return the tokens of pages as a pack; raise TypeError or ValueError unless they are a cache in pages."""
     if not isinstance(block_table, torch.Tensor) or block_table.dtype != torch.int32 or block_table.ndim != 2:
         raise TypeError(f"block_table is {_said(block_table)}; pass a tensor (B, most) of int32")
     if not isinstance(cu_k, torch.Tensor) or cu_k.ndim != 1 or len(cu_k) != len(block_table) + 1:
@@ -96,7 +96,7 @@ def flash_attn_varlen_kvpacked_func(
     window_size: Sequence[int] = (-1, -1), softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None,
     deterministic: bool = False, return_attn_probs: bool = False,
 ) -> Results:  # fmt: skip
-    """Do what flash_attn_varlen_func does, for k and v in one tensor, (T_k, 2, H_k, d)."""
+    """Do the same as flash_attn_varlen_func, with k and v in one tensor, (T_k, 2, H_k, d)."""
     k, v = unpacked("kv", kv, 2, 1, "k and v in one tensor, (T, 2, H_k, d)")
     return flash_attn_varlen_func(
         q, k, v, cu_seqlens_q, cu_seqlens_k,
@@ -111,7 +111,7 @@ def flash_attn_varlen_qkvpacked_func(
     softcap: float = 0.0, alibi_slopes: torch.Tensor | None = None, deterministic: bool = False,
     return_attn_probs: bool = False,
 ) -> Results:  # fmt: skip
-    """Do what flash_attn_varlen_func does, for q, k and v in one tensor, (T, 3, H, d)."""
+    """Do the same as flash_attn_varlen_func, with q, k and v in one tensor, (T, 3, H, d)."""
     q, k, v = unpacked("qkv", qkv, 3, 1, "q, k and v in one tensor, (T, 3, H, d)")
     return flash_attn_varlen_func(
         q, k, v, cu_seqlens, cu_seqlens, max_seqlen,

@@ -1,7 +1,7 @@
 """The third result of flash_attn's functions, which its tests ask for: weights, and which of them were dropped.
 
-The package's kernel writes them. Ours does not: torch computes them again, with a number for each score, and which
-were dropped follows from the seed. That waits for the GPU, and is for tests alone.
+The package's kernel writes them. Ours does not: torch recomputes them, storing every score, and the dropped ones
+follow from the seed. This waits for the GPU, and is meant for tests only.
 """
 
 import torch
@@ -14,7 +14,7 @@ ALL = 2**31 - 1
 
 
 def _get_block_size_n(device, head_dim, is_dropout, is_causal) -> int:
-    """Return how many keys have one maximum in S_dmask: all. The package's tests ask for it by this name."""
+    """Return how many keys share one maximum in S_dmask: all. The package's tests call it by this name."""
     return ALL
 
 
@@ -24,8 +24,8 @@ def S_dmask(
 ) -> torch.Tensor:  # fmt: skip
     """Return exp(S - max S) of packed sequences, (B, H_q, N_q, N_k), in the dtype of q, negative where dropped.
 
-    q: (T_q, H_q, d), k: (T_k, H_k, d). N_q and N_k are the longest, rounded up to multiples of 128; there are
-    zeros where nothing is seen. Empty without dropout.
+    q: (T_q, H_q, d), k: (T_k, H_k, d). N_q and N_k are the longest lengths, rounded up to multiples of 128; zero
+    where nothing is seen. Empty without dropout.
     """
     if seed is None:  # there is no dropout
         return q.new_empty(0)

@@ -1,4 +1,4 @@
-"""Our attention in Hugging Face transformers: an attention and a function for its masks, under one name.
+"""Our attention in Hugging Face transformers: an attention and a mask function, registered under one name.
 
     from flashlib.interop import transformers as course
     course.register()                       # the kernels, as "course"
@@ -12,17 +12,17 @@
     engines         the kernels, tiles in NumPy, the reference in torch, or a function of your own
     new_tokens      few new tokens over a cache, which torch.compile traces: a step is one CUDA graph
     dropping        dropout in training: a batch as a pack
-    seen            the mask of a call: what transformers says is seen, and the mask of flashlib that says the same
+    call_mask       the mask of a call: what transformers says is seen, as a mask of flashlib; padding: as a mask
     patterns        which functions of transformers are recognised, so that tiles are skipped
-    versions        which versions were tried, and what their interface asks for
+    versions        the versions that were tried
     weights         a small pretrained model that writes text
 
-Nothing is ignored: what an engine does not honour is refused in words, with what to do.
+Nothing is ignored: what an engine does not support is refused with an explanation and what to do instead.
 """
 
 from flashlib.interop.transformers import versions
 
-versions.warn()  # before transformers is imported, which may not be there
+versions.warn()  # before importing transformers, which may not be installed
 
 from flashlib.interop.transformers.register import register, standing_in  # noqa: E402
 

@@ -1,21 +1,21 @@
-"""An engine as transformers calls it: each argument is honoured, or refused in words before any work."""
+"""An engine in the form that transformers calls: it honours each argument, or refuses it before any work."""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from transformers.utils.output_capturing import _active_collector  # not all models hand output_attentions on
+from transformers.utils.output_capturing import _active_collector  # not all models pass output_attentions on
 
 from flashlib import masks
 from flashlib import sink as sinks
 from flashlib.inputs import resolve_scale
-from flashlib.interop.transformers import seen as seen_module
+from flashlib.interop.transformers import call_mask
+from flashlib.interop.transformers.call_mask import Hides, Seen, capped
 from flashlib.interop.transformers.engines import by_kernels, taken_by
 from flashlib.interop.transformers.new_tokens import of_new, takes_new
-from flashlib.interop.transformers.seen import Hides, Seen, capped
 from flashlib.types import Attention
 
-# What models hand on to an attention and what asks nothing of it, with who answers it.
+# Arguments that models pass to an attention and that it need not handle, and why.
 ANSWERED = {
     "position_ids": "Q and K are turned, and packs are in the mask",
     "cache_position": "it is in the mask",
@@ -43,9 +43,9 @@ REFUSED = {
 
 
 def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callable:
-    """Return an engine as AttentionInterface takes it. accept: names of arguments that ask nothing of it."""
+    """Return an engine in the form of AttentionInterface. accept: names of arguments that it need not handle."""
     takes = taken_by(engine)
-    direct = takes is None or takes >= {"causal", "scale"}  # as most calls are, so they take the CPU little time
+    direct = takes is None or takes >= {"causal", "scale"}  # the common case, kept cheap for the CPU
 
     def attend(
         module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -68,7 +68,7 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
         elif plain and engine is by_kernels and attention_mask.new is not None and takes_new(query, key, value):
             _check(attention_mask, query, key)
             new, scale = attention_mask.new, resolve_scale(scaling, query.shape[-1])
-            given = traced or attention_mask.padded  # a bias takes each call some time
+            given = traced or attention_mask.padded  # a bias costs every call some time
             O = of_new(query, key, value, new.lengths, new.padding if given else None, scale)
         else:
             O = _untraced(
@@ -81,7 +81,7 @@ def attention(engine: Callable, accept: frozenset[str] = frozenset()) -> Callabl
 
 
 def refuse(others: dict[str, Any]) -> None:
-    """Raise ValueError or TypeError, in words, for what no engine honours."""
+    """Raise ValueError or TypeError, with an explanation, for what no engine supports."""
     if any("attentions" in name for name in _active_collector.get() or ()):
         raise ValueError(f"output_attentions is given: {REFUSED['output_attentions']}")
     for name, X in others.items():
@@ -95,17 +95,17 @@ def refuse(others: dict[str, Any]) -> None:
         )
 
 
-@torch.compiler.disable  # between two graphs: torch.compile cannot look into a mask
+@torch.compiler.disable  # between two graphs, as torch.compile cannot trace a mask
 def _untraced(
     engine, takes, Q, K, V, mask, scale, causal, sliding_window, softcap, sink, bias, packs, dropout
 ) -> torch.Tensor:  # fmt: skip
     Q, K, V = _as_autocast(Q, K, V)
     B, _, N_q, _ = Q.shape
     if isinstance(mask, torch.Tensor):
-        mask, added = seen_module.of_table(mask, B, N_q, K.shape[2])
+        mask, added = call_mask.of_table(mask, B, N_q, K.shape[2])
         if added is not None:
             bias = added if bias is None else bias + added
-        packs = None  # they are in the table
+        packs = None  # they are part of the table
     if mask is None:
         hides = _said_by_call(causal, sliding_window, N_q, K.shape[2])
         hides = hides if softcap is None else capped(hides, softcap)
@@ -120,7 +120,7 @@ def _untraced(
 
 
 def _as_autocast(*tensors):
-    """Return tensors in the dtype of autocast, as sdpa takes them: K may come in another one than V."""
+    """Return tensors in the dtype of autocast, like sdpa; K may have a different dtype than V."""
     device = tensors[0].device.type
     if not torch.is_autocast_enabled(device):
         return tensors
@@ -128,9 +128,9 @@ def _as_autocast(*tensors):
 
 
 def _said_by_call(causal, sliding_window, N_q, N_k):
-    """Return what is hidden where the model made no mask: what the call says, as sdpa would take it.
+    """Return what is hidden if the model made no mask: what the arguments say, interpreted as by sdpa.
 
-    With more keys than queries that is the first step with a static cache: the keys beyond are not written yet.
+    More keys than queries means the first step with a static cache, whose remaining keys are not written yet.
     """
     causal = causal and N_q > 1
     keys = N_q if causal and N_k > N_q else N_k
@@ -151,7 +151,7 @@ def _check(mask, Q, K):
 
 
 def _packed(hides, packs, B, N_q):
-    """Return what is hidden if sequences are packed too: documents, by where they begin in all B * N tokens."""
+    """Return what is hidden if sequences are also packed: as documents, from their starts among B * N tokens."""
     if any(X is None for X in packs) or not torch.equal(*packs):
         raise ValueError(
             "cu_seq_lens_q and cu_seq_lens_k differ; packs of as many keys as queries are accepted: call "

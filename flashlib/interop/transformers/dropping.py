@@ -1,11 +1,10 @@
-"""Dropout, as models train with it: the kernels that have it take packs, so a batch is given to them as one.
+"""Dropout for training models: the kernels that support it take packs, so a batch is passed to them as a pack.
 
-Which weights are dropped follows from a seed that torch's generator of the device draws: after the same
-torch.manual_seed they are the same, and they are made again in the backward pass. A row of padding gives O = 0, as
-no token of it is in the pack.
+A seed from torch's generator of the device determines which weights are dropped: after the same torch.manual_seed
+they are the same, and they are recomputed in the backward pass. A row of padding gives O = 0, as its token is not
+in the pack.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +12,12 @@ import torch
 
 from flashlib import masks
 from flashlib import sink as sinks
-from flashlib.interop.transformers.present import Present
+from flashlib.interop.transformers.padding import Present
 from flashlib.types import Attention
 
 
 class Parts(NamedTuple):
-    """A mask, as packs take it: windows and soft caps, and what is said by where sequences begin and end."""
+    """A mask in the form for packs: windows and soft caps, and what the bounds of sequences express."""
 
     within: masks.Mask | None
     documents: masks.Mask | None
@@ -29,8 +28,8 @@ def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, dropout: float, *, causal: bool, mask: masks.Mask | None,
     scale: float, sink: torch.Tensor | None = None,
 ) -> Attention:  # fmt: skip
-    """Return O and lse, (B, H, N_q, d), with dropout; raise ValueError for a mask that no pack says."""
-    from flashlib import kernels  # only here: other engines need no Triton
+    """Return O and lse, (B, H, N_q, d), with dropout; raise ValueError for a mask that packs cannot express."""
+    from flashlib import kernels  # imported late: other engines do not need Triton
 
     B, H, N_q, _ = Q.shape
     parts = _parts(mask)
@@ -45,7 +44,7 @@ def attention(
 
 
 class Tokens(NamedTuple):
-    """Which of `size` tokens of a batch are in a pack, None for all, and where its sequences begin."""
+    """Which of the `size` tokens of a batch are in a pack (None for all), and where its sequences begin."""
 
     size: int
     kept: torch.Tensor | None
@@ -53,7 +52,7 @@ class Tokens(NamedTuple):
 
     @classmethod
     def of(cls, begin: np.ndarray, kept: np.ndarray, device: torch.device) -> "Tokens":
-        """begin, kept: (B, N), whether a sequence begins with a token, and whether it is in the pack."""
+        """begin, kept: (B, N), whether a token begins a sequence, and whether it is in the pack."""
         begins = np.append(0, kept.cumsum())[np.append(np.flatnonzero(begin), begin.size)]
         at = None if kept.all() else torch.from_numpy(np.flatnonzero(kept)).to(device)
         return cls(begin.size, at, torch.from_numpy(begins.astype(np.int32)))
@@ -63,14 +62,14 @@ class Tokens(NamedTuple):
         return X if self.kept is None else X[self.kept]
 
     def put_back(self, X: torch.Tensor, nothing: float) -> torch.Tensor:
-        """Return all tokens from those in the pack; others are `nothing`."""
+        """Return all tokens, given those in the pack; the others are `nothing`."""
         if self.kept is None:
             return X
         return X.new_full((self.size, *X.shape[1:]), nothing).index_copy(0, self.kept, X)
 
 
 def _tokens(parts, causal, B, N_q, N_k, device):
-    """Return Tokens of the rows and of the keys; raise ValueError where a pack would say something else."""
+    """Return the Tokens of the rows and of the keys; raise ValueError if a pack would mean something else."""
     if N_q == N_k:
         both = _of(parts, B, N_q, device)
         return both, both
@@ -83,7 +82,7 @@ def _of(parts, B, N, device):
     begin = np.zeros((B, N), bool)
     begin[:, :1] = True
     if parts.documents is not None:
-        ids = np.broadcast_to(parts.documents.ids, (B, N))
+        ids = np.broadcast_to(parts.documents.document_ids(), (B, N))
         begin[:, 1:] = ids[:, 1:] != ids[:, :-1]
     kept = np.ones((B, N), bool)
     if parts.present is not None:
@@ -93,24 +92,19 @@ def _of(parts, B, N, device):
 
 
 def _parts(mask):
-    """Return the Parts of a mask; raise ValueError for one that has others."""
+    """Return the Parts of a mask; raise ValueError if it has other parts."""
     within, documents, present = [], None, None
-    for part in _flat(mask):
-        if isinstance(part, masks.Window | masks.Softcap):
+    for part in () if mask is None else mask.conjuncts():
+        band, cap = part.band(), part.changes_scores and not part.asks_positions
+        if cap or band and not band.prefix:
             within.append(part)
-        elif isinstance(part, masks.Documents) and documents is None:
+        elif part.document_ids() is not None and documents is None:
             documents = part
         elif isinstance(part, Present) and present is None:
             present = part
         else:
             raise ValueError(f"{UNSAID}: it has {part!r}. {INSTEAD}")
-    return Parts(functools.reduce(masks.Mask.__and__, within) if within else None, documents, present)
-
-
-def _flat(mask):
-    if mask is None or type(mask) is masks.Mask:
-        return []
-    return [p for part in mask.parts for p in _flat(part)] if isinstance(mask, masks.Both) else [mask]
+    return Parts(masks.intersection(within) if within else None, documents, present)
 
 
 NO_PARTS = Parts(None, None, None)

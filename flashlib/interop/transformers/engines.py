@@ -1,9 +1,9 @@
-"""The engines: attentions of flashlib on tensors (B, H, N, d), or a function of your own.
+"""The engines: attentions of flashlib on tensors (B, H, N, d), or your own function.
 
-An engine is called as `flashlib.torch_ref.attention` is: engine(Q, K, V, causal=, mask=, scale=), and returns O
-and lse. One that also takes `sink` adds it itself. One that takes `keys` is given all of K and V, of which the
-first so many count; for others they are cut. One that takes `bias`, which broadcasts to all scores, adds it; for
-others it is in the mask. One that takes `dropout` drops weights with that probability.
+An engine is called like `flashlib.torch_ref.attention`: engine(Q, K, V, causal=, mask=, scale=), and returns O and
+lse. An engine that also takes `sink` adds it itself. One that takes `keys` gets all of K and V, of which only the
+first `keys` count; for others K and V are cut. One that takes `bias`, which broadcasts to all scores, adds it; for
+others it is part of the mask. One that takes `dropout` drops weights with that probability.
 """
 
 import inspect
@@ -17,24 +17,24 @@ from flashlib import masks, tiled, torch_ref
 from flashlib import sink as sinks
 from flashlib.inputs import resolve_scale
 from flashlib.interop.transformers import dropping
-from flashlib.interop.transformers.seen import FEW
+from flashlib.interop.transformers.call_mask import FEW
 from flashlib.types import Attention
 
-SMALLEST = 16  # d that kernels take
+SMALLEST = 16  # d that kernels support
 
 
 def by_kernels(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: masks.Mask | None = None,
     scale: float | None = None, sink: torch.Tensor | None = None, keys: int | None = None, dropout: float = 0.0,
 ) -> Attention:  # fmt: skip
-    """Return O and lse by the Triton kernels: few queries without gradients and without a mask by `decode`.
+    """Return O and lse from the Triton kernels: from `decode` for few queries without gradients and mask.
 
     dropout: see `dropping`.
 
-    keys: how many of the keys count, the first; None: all. A static cache is read where it lies, so each step is
-    planned as the one before.
+    keys: only so many of the first keys count; None: all. A static cache is read in place, so each step has the
+    same plan as the one before.
     """
-    from flashlib import kernels  # only here: the other engines need no Triton
+    from flashlib import kernels  # imported late: the other engines do not need Triton
 
     scale, d_v = resolve_scale(scale, Q.shape[-1]), V.shape[-1]
     narrow = min(Q.shape[-1], d_v) < SMALLEST
@@ -56,7 +56,7 @@ def by_kernels(
 
 
 def _wide_enough(X):
-    """Return X with zeros after its last axis, which change no score and no sum, where it is too short."""
+    """Return X, its last axis padded with zeros if it is too short; they change no score and no sum."""
     return X if X.shape[-1] >= SMALLEST else torch.nn.functional.pad(X, (0, SMALLEST - X.shape[-1]))
 
 
@@ -68,7 +68,7 @@ def by_tiles(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: masks.Mask | None = None,
     scale: float | None = None, sink: torch.Tensor | None = None, bias: torch.Tensor | None = None,
 ) -> Attention:  # fmt: skip
-    """Return O and lse by `flashlib.tiled`, head by head, with gradients; bfloat16 is computed in float32."""
+    """Return O and lse from `flashlib.tiled`, head by head, with gradients; bfloat16 is computed in float32."""
     B, H, N_q, _ = Q.shape
     mask = masks.fitted(mask, causal, B, H, N_q, K.shape[2])
     if bias is not None:
@@ -113,7 +113,7 @@ class _Tiled(torch.autograd.Function):
 
 
 def _heads(Q, K):
-    """Yield b, h and which head of K and V it reads."""
+    """Yield b, h and the head of K and V that h uses."""
     H, group = Q.shape[1], Q.shape[1] // max(K.shape[1], 1)
     return ((b, h, h // group) for b in range(len(Q)) for h in range(H))
 
@@ -125,13 +125,13 @@ def _array(X):
 
 
 def _of_head(mask, bias, b, h):
-    """Return the mask of a head, with what is added to its scores."""
+    """Return the mask of a head, including what is added to its scores."""
     mask = OfHead(mask, b, h)
     return mask if bias is None else mask & masks.bias(_array(bias[b, h]))
 
 
 class OfHead(masks.Mask):
-    """The mask of head h of sequence b, for an attention that knows one head."""
+    """The mask of head h of sequence b, for an attention of a single head."""
 
     def __init__(self, mask: masks.Mask, b: int, h: int):
         self.mask, self.b, self.h, self.changes_scores = mask, b, h, mask.changes_scores
@@ -147,7 +147,7 @@ class OfHead(masks.Mask):
         self.mask.check(place)
 
     def bounds(self, place: masks.Place, r: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return what the mask's do."""
+        """Return the mask's bounds."""
         return self.mask.bounds(self._at(place), r)
 
     def sees(self, place: masks.Place, r: Any, c: Any) -> Any:
@@ -155,7 +155,7 @@ class OfHead(masks.Mask):
         return self.mask.sees(self._at(place), r, c)
 
     def score(self, S: Any, place: masks.Place, r: Any, c: Any) -> Any:
-        """Return what becomes of scores."""
+        """Return the changed scores."""
         return self.mask.score(S, self._at(place), r, c)
 
     def slope(self, S: Any, place: masks.Place, r: Any, c: Any) -> Any:
@@ -167,7 +167,7 @@ ENGINES: dict[str, Callable] = {"kernels": by_kernels, "tiles": by_tiles, "torch
 
 
 def engine_of(engine: str | Callable) -> Callable:
-    """Return the engine of a name, or the function itself; raise TypeError or ValueError for anything else."""
+    """Return the engine with this name, or the given function; raise TypeError or ValueError for anything else."""
     if callable(engine):
         return engine
     if not isinstance(engine, str):
@@ -184,6 +184,6 @@ def _names():
 
 
 def taken_by(engine: Callable) -> set[str] | None:
-    """Return the names of what an engine takes; None if it takes any."""
+    """Return the names of an engine's parameters; None if it takes any keyword."""
     parameters = inspect.signature(engine).parameters.values()
     return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else {p.name for p in parameters}

@@ -1,8 +1,9 @@
-"""Which functions of transformers' masks are recognised: as a window around a query, and documents.
+"""Recognise transformers' mask functions as a window around a query, and documents.
 
-A function says of each score whether it is seen. Said as a window, whole tiles are skipped, and nothing is asked
-for each score. Only functions of `transformers.masking_utils` are recognised, by their names and what they look
-up, and only if that module's own samples agree with what is read from them. All others are asked, score by score.
+A mask function says of each score whether it is seen. A window instead allows whole tiles to be skipped, without a
+call for each score. Only functions of `transformers.masking_utils` are recognised, by their names and closure
+variables, and only if that module's own examples agree with what is read from them. All others are called for
+every score.
 """
 
 import functools
@@ -18,7 +19,7 @@ FAR = 2**30  # no bound
 
 
 class Pattern(NamedTuple):
-    """A query at q sees keys k from q - left to q + right, of its own document if there are ids, (B, N)."""
+    """A query at q sees keys k from q - left to q + right, in its own document if there are ids, (B, N)."""
 
     left: int = FAR
     right: int = FAR
@@ -38,7 +39,7 @@ class Pattern(NamedTuple):
 
 
 def recognised(function: Callable) -> Pattern | None:
-    """Return the pattern that a function of a mask is; None if it is not known to be one."""
+    """Return the pattern of a mask function; None if it is not recognised."""
     return _read(function) if _agree() else None
 
 
@@ -50,7 +51,7 @@ def _read(function):
         return None
     try:
         return reader(**inspect.getclosurevars(function).nonlocals)
-    except TypeError:  # it looks up something else than it did
+    except TypeError:  # it reads other variables than it did
         return None
 
 
@@ -60,7 +61,7 @@ def _and(mask_functions):
     found = Pattern()
     for function in mask_functions:
         own = _closed_over(function, "position_ids")
-        if own is not None:  # positions within documents: how far apart two are is the same, within one
+        if own is not None:  # positions within documents: distances within a document are the same
             pattern = _remapped(function, own, ids)
         else:
             pattern = _read(function)
@@ -76,7 +77,7 @@ def _remapped(function, positions, ids):
 
 
 def _closed_over(function, name):
-    """Return what a function of transformers' masks looks up by this name; None if it looks up no such thing."""
+    """Return the value of this closure variable of a transformers mask function, or None."""
     if not inspect.isfunction(function) or function.__module__ != masking_utils.__name__:
         return None
     return inspect.getclosurevars(function).nonlocals.get(name)
@@ -94,10 +95,10 @@ READERS = {
 
 @functools.cache
 def _agree() -> bool:
-    """Return whether what is read from samples sees what they see, and is read from them at all."""
+    """Return whether the examples are recognised at all, and as patterns that see what they see."""
     try:
         agree = all(map(_agrees, _samples()))
-    except Exception:  # whatever another version does
+    except Exception:  # whatever another version raises
         agree = False
     if not agree:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""Gives transformers an engine under a name."""
+"""Registers an engine with transformers under a name."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -8,20 +8,19 @@ from transformers.masking_utils import sdpa_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from flashlib.interop.transformers import attend
+from flashlib.interop.transformers.call_mask import mask_of_call
 from flashlib.interop.transformers.engines import engine_of
-from flashlib.interop.transformers.seen import mask_of_call
 
 
 def register(
     name: str = "course", engine: str | Callable = "kernels", *, tables: bool = False, accept: Iterable[str] = ()
 ) -> str:
-    """Register an engine and the function for its masks, for all models; return the name, for attn_implementation.
+    """Register an engine and its mask function for all models; return the name, for attn_implementation.
 
     engine: "kernels" (Triton; interpreted without a GPU), "tiles" (NumPy), "torch_ref", or a function that is
-    called as flashlib.torch_ref.attention is. tables: masks as tables of N_q x N_k, for a model that looks into
-    its mask.
-    accept: names of arguments of models that ask nothing of attention, besides those that are known.
-    Raises TypeError or ValueError for anything else, and for names that mean something else to transformers.
+    called like flashlib.torch_ref.attention. tables: make masks as N_q x N_k tables, for a model that looks into
+    its mask. accept: names of further arguments of models that an attention need not handle. Raises TypeError or
+    ValueError for anything else, and for names that mean something else to transformers.
     """
     _check_name(name)
     AttentionInterface.register(name, attend.attention(engine_of(engine), frozenset(accept)))
@@ -31,9 +30,9 @@ def register(
 
 @contextlib.contextmanager
 def standing_in(engine: str | Callable = "kernels", *, accept: Iterable[str] = ()) -> Iterator[str]:
-    """Let an engine stand in for "sdpa" as long as a `with` lasts; return that name.
+    """Replace "sdpa" by an engine within a `with`; return that name.
 
-    For what accepts only transformers' own names, such as continuous batching (generate_batch). Its masks are
+    For code that accepts only transformers' own names, such as continuous batching (generate_batch). Its masks are
     tables.
     """
     before = ALL_ATTENTION_FUNCTIONS["sdpa"]

@@ -8,16 +8,16 @@
     cpu      the backend of vLLM for CPUs with that, which was run
     cuda     that for a GPU, which was written by the same version's sources, and was not run
 
-vLLM has an environment of its own: `make vllm` makes one, and shows the same text from vLLM's own backend and from
+vLLM needs a separate environment: `make vllm` makes one, and shows the same text from vLLM's own backend and from
 ours. Tried with vLLM 0.32.0.
 """
 
 
 def register(device: str = "cpu") -> None:
-    """Let our backend stand in for vLLM's own: "cpu" or "cuda". Call it before a model is made.
+    """Register our backend in place of vLLM's own: "cpu" or "cuda". Call it before a model is made.
 
-    A name of one's own (CUSTOM) is not asked for on a CPU, so that the backend there stands in for CPU_ATTN.
-    Raises ValueError for other devices.
+    vLLM ignores the name CUSTOM on CPUs, so there our backend replaces CPU_ATTN. Raises ValueError for other
+    devices.
     """
     if device not in ("cpu", "cuda"):
         raise ValueError(f'device is {device!r}; accepted are "cpu" and "cuda"')

@@ -9,16 +9,16 @@ from flashlib.interop.vllm import pages
 
 
 class Backend(CPUAttentionBackend):
-    """vLLM's, with our Impl: how pages lie, and what a step is told of them, stays as it is."""
+    """vLLM's backend with our Impl: the layout of pages and the metadata of a step are unchanged."""
 
     @staticmethod
     def get_impl_cls() -> type:
-        """Return what computes."""
+        """Return the class that computes."""
         return Impl
 
 
 class Impl(CPUAttentionBackendImpl):
-    """Writes to pages and attends to them with our kernels; raises ValueError for what they do not do."""
+    """Writes to pages and attends to them with our kernels; raises ValueError for what they do not support."""
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
@@ -58,6 +58,6 @@ class Impl(CPUAttentionBackendImpl):
 
 
 def _pages(kv_cache):
-    """Return K and V as our caches are: (pages, H_k, page, d)."""
+    """Return K and V in the layout of our caches: (pages, H_k, page, d)."""
     n, H_k, page, _ = kv_cache.shape
     return kv_cache.view(n, H_k, 2 * page, -1).chunk(2, dim=2)

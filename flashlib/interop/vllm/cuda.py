@@ -1,7 +1,7 @@
 """The same for a GPU, in place of vLLM's FlashAttention: pages are K beside V, (H_k, page, 2 d).
 
-Written by the sources of vLLM 0.32.0, and never run. Lengths and starts are read in each layer, which waits for
-the GPU: so pass enforce_eager=True.
+Written from the sources of vLLM 0.32.0, and never run. Lengths and starts are read in each layer, which waits for
+the GPU, so pass enforce_eager=True.
 """
 
 from typing import Any
@@ -13,16 +13,16 @@ from flashlib.interop.vllm import pages
 
 
 class Backend(FlashAttentionBackend):
-    """vLLM's, with our Impl."""
+    """vLLM's backend with our Impl."""
 
     @staticmethod
     def get_impl_cls() -> type:
-        """Return what computes."""
+        """Return the class that computes."""
         return Impl
 
 
 class Impl(FlashAttentionImpl):
-    """Writes to pages and attends to them with our kernels; raises ValueError for what they do not do."""
+    """Writes to pages and attends to them with our kernels; raises ValueError for what they do not support."""
 
     def __init__(self, *given: Any, **options: Any):
         super().__init__(*given, **options)
@@ -47,7 +47,7 @@ class Impl(FlashAttentionImpl):
         kv_cache: torch.Tensor, attn_metadata: Any, output: torch.Tensor,
         output_scale: torch.Tensor | None = None, output_block_scale: torch.Tensor | None = None,
     ) -> torch.Tensor:  # fmt: skip
-        """Attend to the pages; without metadata vLLM only looks how much memory it takes."""
+        """Attend to the pages; without metadata vLLM only measures how much memory that takes."""
         if output_scale is not None or output_block_scale is not None:
             raise ValueError("output_scale is given: O is not written in fp8")
         if attn_metadata is None:

@@ -1,4 +1,4 @@
-"""What an attention backend of vLLM does, on tensors: our kernels over pages that vLLM owns."""
+"""The work of a vLLM attention backend, on tensors: our kernels over pages that vLLM owns."""
 
 from collections import defaultdict
 from typing import Any, NamedTuple
@@ -9,11 +9,11 @@ from flashlib import kernels, masks
 from flashlib.kernels.launch.cache_layout import check_table
 from flashlib.masks import Mask
 
-FEW = 16  # queries of a sequence that are decoded, at most; more are a prompt
+FEW = 16  # at most so many queries of a sequence are decoded; more are a prompt
 
 
 class Asked(NamedTuple):
-    """What a layer asks of its attention besides its tensors. left: keys before a query's own, or None."""
+    """The arguments of a layer's attention besides its tensors. left: keys before a query's own, or None."""
 
     scale: float
     causal: bool = True
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     sink: torch.Tensor | None = None
 
     def mask(self) -> Mask | None:
-        """Return the mask that says it; None where causal says all."""
+        """Return the mask; None if causal is all."""
         parts: list[Mask] = [] if self.softcap is None else [masks.softcap(self.softcap)]
         if self.slopes is not None:
             parts.append(masks.alibi(self.slopes.tolist()))
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
         return whole
 
     def options(self) -> dict[str, Any]:
-        """Return how kernels are asked."""
+        """Return the keyword arguments for the kernels."""
         return {"causal": self.causal, "mask": self.mask(), "scale": self.scale, "sink": self.sink}
 
 
@@ -46,7 +46,8 @@ def write(
 ) -> None:  # fmt: skip
     """Write new keys and values, (T, H_k, d), into pages (pages, H_k, page, d): token t into slot slots[t].
 
-    A slot is page * (keys of a page) + row; one below 0 is of no token. There may be more tokens than slots.
+    A slot is page * (keys in a page) + row; a negative one belongs to no token. There may be more tokens than
+    slots.
     """
     slots = slots[: len(key)]
     there, room = slots >= 0, len(K) * K.shape[2]
@@ -61,11 +62,11 @@ def attend(
     query: torch.Tensor, K: torch.Tensor, V: torch.Tensor, output: torch.Tensor, starts: torch.Tensor,
     lengths: torch.Tensor, table: torch.Tensor, asked: Asked,
 ) -> None:  # fmt: skip
-    """Write into `output` what queries of several sequences see of their pages, their own keys included.
+    """Write to `output` the attention of several sequences' queries over their pages, including their own keys.
 
-    query: (T, H_q, d), those of sequence b from starts[b] to starts[b + 1], its last tokens. lengths: (B,), all
-    tokens of a sequence. table: (B, most), the pages of each. output: as query, its last two axes as one or two.
-    Sequences with as many queries are decoded in one launch; a prompt is gathered from its pages first.
+    query: (T, H_q, d); rows starts[b] to starts[b + 1] are the last tokens of sequence b. lengths: (B,), all
+    tokens of each sequence. table: (B, most), the pages of each. output: like query, its last two axes as one or
+    two. Sequences with equally many queries are decoded in one launch; a prompt is gathered from its pages first.
     Raises ValueError, before any work, for a table on the CPU with a page that is read and does not exist.
     """
     begins, of_length = starts.tolist(), defaultdict(list)
@@ -88,7 +89,7 @@ def attend(
 
 
 def _check_table(starts, lengths, table, K, left):
-    """Raise ValueError if a page that is read does not exist; a sequence of few queries reads only its window."""
+    """Raise ValueError if a page to be read does not exist; a sequence with few queries reads its window only."""
     new = starts.diff()
     lengths = lengths[: len(new)]
     begins = torch.where(new <= FEW, (lengths - new - left).clamp(min=0), 0)

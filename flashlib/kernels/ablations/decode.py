@@ -38,7 +38,7 @@ def attention(
     cache = decode.Cache(K, V, lengths, table, None, None)
     plan = _in_one(decode.plan_of(Q, cache, causal, None, None, 0, parts), Q.device)
     check_no_gradient(Q=Q, K=K, V=V)
-    q, (k, v, lengths, table, _, _) = decode._as_read(Q, cache)
+    q, (k, v, lengths, table, _, _) = decode.as_read(Q, cache)
     B, H, N_q, d = Q.shape
     scale_log2e = resolve_scale(scale, d) * LOG2_E.value
     o = torch.empty((B, H, N_q, v.shape[3]), dtype=q.dtype, device=q.device)

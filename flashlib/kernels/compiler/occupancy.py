@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from flashlib.gpus import GPU, GPUS
-from flashlib.kernels.compiler.makers import NVIDIA, maker_of
+from flashlib.kernels.compiler.makers import maker_of
 
 PARTS = 4  # of a multiprocessor: each has a quarter of the registers, and its own warps
 
@@ -36,8 +36,6 @@ MULTIPROCESSORS: dict[int | str, Multiprocessor] = {
     "gfx942": Multiprocessor(("MI300X",), warps=32, programs=32, unit=512),
     "gfx950": Multiprocessor(("MI355X",), warps=32, programs=32, unit=1280),
 }
-REGISTERS = 64 * 1024  # in a multiprocessor of NVIDIA's, 32 bits each
-MAX_REGISTERS = NVIDIA.max_registers
 
 
 class Programs(NamedTuple):

@@ -5,14 +5,11 @@ import contextlib
 import os
 import re
 from types import FunctionType
-from typing import TYPE_CHECKING
 
 from flashlib.kernels.compiler import constants, seen, sources
+from flashlib.kernels.compiler.launches import Enough, Launches
 from flashlib.learner import pickling
 from flashlib.private_apis import of_compiler, of_kernels
-
-if TYPE_CHECKING:
-    from flashlib.kernels.compiler.worker import Launches
 
 LOCATED = re.compile(r"^(.+?):(\d+):\d+: error: (.+)", re.MULTILINE)
 ERROR = re.compile(r"\berror: (.+)|ptxas fatal\s*: (?:\(\w+\) )?(.+)")
@@ -20,11 +17,7 @@ HOPPER = 90  # the GPU that the course's Gluon is for
 LOG = 2  # the file that the compiler writes to from C++
 
 
-class Enough(Exception):
-    """The requested part is there."""
-
-
-def answer(launches: "Launches", request: dict) -> dict:
+def answer(launches: Launches, request: dict) -> dict:
     """Return {"refused": what the compiler refuses, {} for nothing}.
 
     request: launches, the parcel of a list of `seen.Launch`; room: {capability: bytes of shared memory}. What is
@@ -44,7 +37,7 @@ def answer(launches: "Launches", request: dict) -> dict:
     return {"refused": {}}
 
 
-def _refused(launches: "Launches", launch: seen.Launch, room: int) -> dict:
+def _refused(launches: Launches, launch: seen.Launch, room: int) -> dict:
     """Return what the compiler refuses of a launch, {} for nothing. room: bytes of shared memory."""
     launches.prepare(None, "cubin")
     taken = 0

@@ -9,17 +9,16 @@ capability and has no GPU; only the launch is left out.
 import base64
 import contextlib
 import importlib
-import io
 import json
 import os
 import re
 import sys
-from typing import Any, NoReturn
 
 import torch
 import triton
 
 from flashlib.kernels.compiler import listings, said, trial
+from flashlib.kernels.compiler.launches import Enough, Launches
 from flashlib.kernels.compiler.makers import maker_of
 from flashlib.kernels.launch import inputs, tile_sizes, which_gpu
 from flashlib.learner import pickling
@@ -27,43 +26,6 @@ from flashlib.private_apis import of_compiler
 
 SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
 INTERNAL = "Triton's compiler gave up"
-
-
-class Launches:
-    """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
-
-    name: of the one kernel that is compiled, since a call may launch several; None: the last is kept. names: of
-    all that were launched. until: how far: "config", not at all; "ttgir"; else to the end. compile_options:
-    those that only the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
-    """
-
-    def __init__(self) -> None:
-        def compile_only(kernel, *args, grid, warmup, **options):
-            self.names.append(kernel.__name__)
-            if self.name not in (None, kernel.__name__):
-                return
-            self.options = dict(zip(kernel.arg_names, args, strict=False)) | options
-            only_compiler = ((name, value) for name, value in options.items() if name not in kernel.arg_names)
-            self.compile_options = sorted(only_compiler)
-            if self.until == "config":
-                raise trial.Enough
-            self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
-            of_compiler.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
-            self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
-
-        run = of_compiler.replace_run(compile_only)
-
-    def prepare(self, name: str | None, until: str) -> None:
-        self.name: str | None = name
-        self.names, self.until = [], until
-        self.compiled = self.options = self.compile_options = None
-        self.ttgir: Any = None
-        self.log = io.StringIO()
-
-    def stop(self, ttgir: object) -> NoReturn:
-        """Take the place of what makes LLVM's code from TTGIR."""
-        self.ttgir = str(ttgir)
-        raise trial.Enough
 
 
 def pretend(capability: int | str, room: int, sms: int) -> None:
@@ -82,7 +44,7 @@ def answer(launches: Launches, request: dict) -> dict:
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
     stopped = of_compiler.stopped_at_ttgir(launches.stop) if only_ttgir else contextlib.nullcontext()
-    with contextlib.redirect_stdout(launches.log), contextlib.suppress(trial.Enough), stopped:
+    with contextlib.redirect_stdout(launches.log), contextlib.suppress(Enough), stopped:
         _launch(request)  # Triton prints what ptxas says
     if launches.options is None:
         raise ValueError(f"{request['kernel']} launched no kernel")

@@ -179,7 +179,7 @@ class PlansOfMasks:
             return self.of_none
         check_mask(mask)
         known = mask.known_by or mask
-        if type(known).__hash__ is object.__hash__ or known is mask and mask.functions:
+        if type(known).__hash__ is object.__hash__:
             return self.of_masks.setdefault(mask, Plans())
         plans = self.of_values.get(known)
         return self.of_values.keep(known, Plans()) if plans is None else plans

@@ -4,37 +4,33 @@ A plan knows of a tensor only how it lies in memory, and each call gives its own
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import torch
 
 from flashlib import masks
 from flashlib.kernels.launch.inputs import DTYPES, check_readable, kernel_input
-from flashlib.kernels.masking import looked_up, placed
 from flashlib.kernels.masking.device_side import Change, MaskArgs
 from flashlib.kernels.masking.looked_up import Bias
-from flashlib.masks.biased import OfDistance, OfFunction, OfPlace
+from flashlib.kernels.masking.score_tests import device_function
 
 
-def of(mask: masks.Mask | None) -> tuple[torch.Tensor, ...]:
+def tensors_read(mask: masks.Mask | None) -> tuple[torch.Tensor, ...]:
     """Return the tensors that a mask's changes of scores read."""
     return () if mask is None else mask.biases
 
 
 def named(mask: masks.Mask | None) -> dict[str, torch.Tensor]:
     """Return the same by their names in an error."""
-    return {f"bias {k} of the mask" if k else "the bias of the mask": T for k, T in enumerate(of(mask))}
+    return {f"bias {k} of the mask" if k else "the bias of the mask": T for k, T in enumerate(tensors_read(mask))}
 
 
-def check(change: Iterable[masks.Mask], Q: torch.Tensor, N_q: int, N_k: int) -> None:
-    """Raise TypeError or ValueError unless kernels take the tensors of these parts of a mask."""
+def check(change: Iterable[masks.Mask], Q: torch.Tensor, place: masks.Place) -> None:
+    """Raise TypeError or ValueError unless kernels take the tensors that these masks read."""
     for part in change:
-        whole, place = placed.whole(part), masks.Place(N_q, N_k)
-        if isinstance(part, masks.Placed):
-            place = masks.Place(part.N_q, part.N_k)
-        if not isinstance(whole, masks.Biased):
+        lookup = part.device_change(place, Q.shape[1]).lookup
+        if lookup is None:
             continue
-        (T,) = whole.biases
+        T = lookup.bias
         if not isinstance(T, torch.Tensor):
             raise TypeError(f"bias is of type {type(T).__name__}; pass a tensor, e.g. torch.as_tensor(bias)")
         if T.dtype not in DTYPES:
@@ -42,13 +38,15 @@ def check(change: Iterable[masks.Mask], Q: torch.Tensor, N_q: int, N_k: int) -> 
         if T.device != Q.device:
             raise ValueError(f"bias is on {T.device} and Q on {Q.device}; move them to one device")
         check_readable(bias=T)
-        _ask_at_the_edges(whole, place, Q)
+        if lookup.own is None:
+            _ask_at_the_edges(lookup, Q)
 
 
-def check_rows(change: Iterable[masks.Mask], N_q: int) -> None:
+def check_rows(change: Iterable[masks.Mask], place: masks.Place, H: int, N_q: int) -> None:
     """Raise ValueError for a bias of the place of queries in decoding, where each sequence has its own length."""
     for part in change:
-        if isinstance(part, masks.Biased) and isinstance(part.at, OfPlace) and part.shape[2] > 1:
+        lookup = part.device_change(place, H).lookup
+        if lookup is not None and lookup.by_row:
             raise ValueError(
                 f"bias has {N_q} queries, and in decoding they stand elsewhere in each sequence: pass "
                 "masks.distance_bias, or masks.bias with at= and its kernel"
@@ -57,7 +55,7 @@ def check_rows(change: Iterable[masks.Mask], N_q: int) -> None:
 
 def check_gradients(mask: masks.Mask | None, given: Sequence[torch.Tensor]) -> None:
     """Raise TypeError or ValueError unless the gradients of a mask's biases can be added to these tensors."""
-    tensors = of(mask)
+    tensors = tensors_read(mask)
     if not isinstance(given, tuple | list) or len(given) != len(tensors):
         raise TypeError(f"d_bias is {given!r:.60}; pass a tensor for each bias of the mask: {len(tensors)}")
     for X, T in zip(given, tensors, strict=True):
@@ -70,36 +68,31 @@ def check_gradients(mask: masks.Mask | None, given: Sequence[torch.Tensor]) -> N
             )
 
 
-def _ask_at_the_edges(mask, place, Q):
+def _ask_at_the_edges(lookup, Q):
     """Have a user's function name the entries of the first and last rows and keys: all distances are there."""
-    (B, H), device = Q.shape[:2], Q.device
-    if not isinstance(mask.at, OfFunction) or not (B and H and place.N_q and place.N_k):
+    (B, H), device, place = Q.shape[:2], Q.device, lookup.place
+    if not (B and H and place.N_q and place.N_k):
         return
     b, h = torch.arange(B, device=device)[:, None, None, None], torch.arange(H, device=device)[:, None, None]
     rows, keys = (torch.arange(n, device=device) for n in (place.N_q, place.N_k))
     rows = rows[:, None] + place.past
     for r, c in ((rows[[0, -1]], keys), (rows, keys[[0, -1]])):
-        mask.at.index(place._replace(b=b, h=h), r, c, mask.shape)
+        lookup.index(place._replace(b=b, h=h), r, c, lookup.shape)
 
 
-def change(part: masks.Biased, N_q: int, N_k: int) -> tuple[Change, Bias]:
-    """Return the Change of a part of a mask, and where its tensor's entries are, without a pointer to them."""
-    of_user = part.change and part.change.kernel
-    f, slope, by_bias = of_user or (looked_up.plus, looked_up.alike, looked_up.alike)
-    strides = read(part.biases[0]).reshape(part.shape).stride()
-    at: Any
-    match part.at:
-        case OfPlace():
-            far = sum(n * stride for n, stride in zip(part.shape[2:], strides[2:], strict=True)) >= 2**31
-            at, own = looked_up.of_far_place if far else looked_up.of_place, N_k - N_q
-        case OfDistance():
-            at, own = looked_up.of_distance, N_q - 1
-        case OfFunction(kernel=kernel):
-            at, own = kernel, None
-    alike = [n == 1 and own is not None for n in part.shape]
+def bias_change(change: masks.DeviceChange) -> tuple[Change, Bias]:
+    """Return the Change of a mask that reads a tensor, and where its entries are, without a pointer to them."""
+    lookup = change.lookup
+    assert lookup is not None
+    at, own, shape = lookup.function, lookup.own, lookup.shape
+    strides = read(lookup.bias).reshape(shape).stride()
+    if at == "of_place" and sum(n * stride for n, stride in zip(shape[2:], strides[2:], strict=True)) >= 2**31:
+        at = "of_far_place"
+    alike = [n == 1 and own is not None for n in shape]
     strides = tuple(None if same else stride for same, stride in zip(alike, strides, strict=True))
-    sizes = tuple(None if same else n for same, n in zip(alike, part.shape, strict=True))
-    return Change(f, slope, at, by_bias), Bias(None, strides, sizes, own)
+    sizes = tuple(None if same else n for same, n in zip(alike, shape, strict=True))
+    functions = (device_function(f) for f in (change.score, change.slope, at, lookup.by_bias))
+    return Change(*functions), Bias(None, strides, sizes, own)
 
 
 def read(T: torch.Tensor) -> torch.Tensor:

@@ -13,8 +13,9 @@ import triton.language as tl
 
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import on_device_of
-from flashlib.kernels.masking import device_side, host_side
+from flashlib.kernels.masking import device_side
 from flashlib.kernels.masking.device_side import SPAN, Change, Intervals, MaskArgs, Masking, Variant
+from flashlib.kernels.masking.pass_sizes import PassSizes
 from flashlib.masks import FAR
 
 STRETCH = tl.constexpr(1024)  # blocks: in each stretch, those with most tiles come first
@@ -71,11 +72,11 @@ class Plan(NamedTuple):
 
 
 def plan(
-    B: int, causal: bool, asked: dict[str, host_side.Asked], window: tuple[int, int] = (FAR, FAR)
+    B: int, causal: bool, asked: dict[str, PassSizes], window: tuple[int, int] = (FAR, FAR)
 ) -> Plan:  # fmt: skip
     """Return the plan for B sequences, and for passes by their names.
 
-    asked: as in `host_side.of`, with one batch that holds all sequences. window: how many keys rows see to the
+    asked: the sizes of each pass, with one batch that holds all sequences. window: how many keys rows see to the
     left and right of their own, FAR for all.
     """
     around = Around(window[0], 0 if causal else window[1])

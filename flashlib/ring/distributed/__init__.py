@@ -1,19 +1,23 @@
-"""Attention over ranks of torch.distributed: each has its part of a sequence, and a module is a way to attend.
+"""Attention over ranks of torch.distributed: each holds its part of a sequence; each module is one way to attend.
 
-    ring         K and V go round, hop by hop; nothing of the size of the whole sequence is held
-    all_gather   K and V of all ranks come to all: simpler, and holds them all
+    ring         K and V go round, hop by hop; nothing as large as the whole sequence is held
+    all_gather   K and V of all ranks go to all ranks: simpler, but each rank holds them all
     ulysses      ranks exchange heads for rows: each computes whole rows of some heads
     two_d        both: groups exchange heads for rows, and one rank of each group forms a ring
 
-Each has attention(Q, K, V, *, group=None, layout="zigzag", causal=False, mask=None, scale=None) -> Attention, for
-tensors (B, H, N of this rank, d) of a rank's own rows, which all ranks of the group call alike. Gradients come
-through autograd: then all ranks must go backward too.
+Each has attention(Q, K, V, *, group=None, layout="zigzag", causal=False, mask=None, scale=None) -> Attention.
+All ranks of the group call it, each with its own rows: (B, H, its part of N, d). Gradients come through autograd,
+and then all ranks must go backward too.
 
-    training     a sequence split and joined, positions, labels across cuts, the mean of the loss
-    memory       what a rank holds at most, in closed form
-    call         what every way checks, plans and differentiates
-    link         copies between ranks, copy_engines: others; keys: K and V on their way; gradients: the way back
-    local        what a rank computes of a hop, by on_gpu or on_cpu; on_hopper, if dQ need not repeat to the bit
+To see how a ring works, first read docs/zigzag_ring.py: causal, forward and backward, on one screen. Here are
+
+    training      splits and joins a sequence; positions, labels across cuts, the mean of the loss
+    memory        the most that a rank holds, in closed form
+    call          what every way does around its two passes
+    agreements    what the ranks of a group agree on before the first copy; axes: a group and a rank's number in it
+    link          copies between ranks; copy_engines, signals: copies that take no multiprocessor
+    keys          K and V on their way round; gradients: the backward pass
+    local         computes a hop, with on_gpu or on_cpu, or on_hopper if dQ may differ in its bits; of_heads: masks
 
 Source: Liu and others, Ring Attention (2023); Llama Team, The Llama 3 Herd of Models (2024), section 3.3.2, for
 all-gather; Jacobs and others, DeepSpeed Ulysses (2023); Fang and Zhao, USP (2024), for both.

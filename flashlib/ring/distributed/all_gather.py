@@ -1,8 +1,8 @@
-"""Attention over ranks by all-gather: K and V of all come to all, and each computes its rows as one process would.
+"""Attention over ranks by all-gather: every rank gets all K and V, and computes its rows as one process would.
 
-Simpler than a ring, and nothing of the copy is hidden. It holds what a ring does not: K and V of the whole
-sequence, twice while they are put in order; going back dK and dV of it too, in fp32, three times while each rank's
-share is sent to it.
+It is simpler than a ring, but no part of the copy is hidden, and a rank holds K and V of the whole sequence: twice
+while they are put in order. The backward pass also holds dK and dV of the whole sequence, in fp32: three times
+while each rank is sent its share.
 
 Source: Llama Team, The Llama 3 Herd of Models (2024), section 3.3.2.
 """
@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import torch
 
 from flashlib.masks import Mask
-from flashlib.masks.parts import Runs, count
+from flashlib.masks.runs import Runs, count
 from flashlib.ring import hops, layouts
 from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import link as links
-from flashlib.ring.distributed.call import Axis, Call, Where
+from flashlib.ring.distributed.axes import Axis, axis_of
+from flashlib.ring.distributed.call import RankCall, Where
 from flashlib.ring.distributed.keys import numbers, side_by_side
 from flashlib.types import Attention, Grads
 
@@ -28,24 +29,24 @@ def attention(
     causal: bool = False, mask: Mask | None = None, scale: float | None = None, local: ModuleType | None = None,
     link: Callable | None = None,
 ) -> Attention:  # fmt: skip
-    """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, by the keys of all ranks.
+    """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, over the keys of all ranks.
 
-    All arguments, results and errors are those of `ring.attention`; link is not used.
+    Arguments, results and errors are those of `ring.attention`; link is not used.
     """
-    axes = calls.axis(group), Axis()
+    axes = axis_of(group), Axis()
     return calls.attend(WAY, axes, Q, K, V, layout, causal, mask, scale, local, link)
 
 
-class Plan(NamedTuple):
-    """keys: Runs of each rank. parts: rows of this rank that stand together, and what they see of all keys."""
+class GatherPlan(NamedTuple):
+    """keys: Runs of each rank. parts: adjacent rows of this rank, and what they see of all keys."""
 
     keys: tuple[Runs, ...]
     N_k: int
     parts: tuple[tuple[slice, hops.Hop], ...]
 
 
-def plan(where: Where) -> Plan:
-    """Return the Plan of a rank: each run of its rows is one call, whose rows are causal if the whole is."""
+def plan(where: Where) -> GatherPlan:
+    """Return the GatherPlan of a rank. Each run of its rows is one call, which is causal if the whole is."""
     mask, N_q, N_k, P, me, layout, ask = where
     parts, start = [], 0
     for run in layouts.runs(N_q, P, me, layout):
@@ -53,10 +54,10 @@ def plan(where: Where) -> Plan:
         if found:
             parts.append((slice(start + found.rows.start, start + found.rows.stop), found))
         start += len(run)
-    return Plan(tuple(layouts.runs(N_k, P, r, layout) for r in range(P)), N_k, tuple(parts))
+    return GatherPlan(tuple(layouts.runs(N_k, P, r, layout) for r in range(P)), N_k, tuple(parts))
 
 
-def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> Attention:
+def forward(call: RankCall, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> Attention:
     """Return O, in the dtype of Q, and lse."""
     K, V = gathered(call, K, V)
     dtype = torch.promote_types(Q.dtype, torch.float32)
@@ -69,16 +70,16 @@ def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> At
 
 
 def backward(
-    call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    call: RankCall, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
     delta: torch.Tensor,
 ) -> Grads:  # fmt: skip
-    """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64: K and V are gathered again."""
+    """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64; K and V are gathered again."""
     dQ, parts = _shares(call, Q, K, V, lse, dO, delta)
     return Grads(dQ, *_home(call, parts, (K, V)))
 
 
 def _shares(call, Q, K, V, lse, dO, delta):
-    """Return dQ, and what this rank's rows add to dK and dV of each rank, flat; all else so large is let go."""
+    """Return dQ, and flat, what this rank's rows add to dK and dV of each rank; all else as large is freed."""
     K, V = gathered(call, K, V)
     dQ, *dKV = (torch.zeros(X.shape, dtype=lse.dtype, device=X.device) for X in (Q, K, V))
     for rows, (_, keys, mask) in call.plan.parts:
@@ -91,7 +92,7 @@ def _shares(call, Q, K, V, lse, dO, delta):
     return dQ, [torch.cat([taken(X, runs).reshape(-1) for X in dKV]) for runs in call.plan.keys]
 
 
-def gathered(call: Call, K: torch.Tensor, V: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def gathered(call: RankCall, K: torch.Tensor, V: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Return K and V of all ranks, in the order of the whole sequence."""
     like, tokens = (K, V), [count(keys) for keys in call.plan.keys]
     own = torch.cat([X.reshape(-1) for X in like])
@@ -104,7 +105,7 @@ def gathered(call: Call, K: torch.Tensor, V: torch.Tensor) -> tuple[torch.Tensor
 
 
 def _home(call, parts, like):
-    """Return dK and dV of this rank's keys: the sum of all ranks' shares, in the order of ranks."""
+    """Return dK and dV of this rank's keys: the sum of all ranks' shares, in the order of the ranks."""
     mine = call.plan.keys[call.ring.me]
     shares = links.exchange(call.ring.group, parts, [len(parts[call.ring.me])] * call.ring.size)
     total = shares[0]
@@ -114,7 +115,7 @@ def _home(call, parts, like):
 
 
 def put(whole: torch.Tensor, part: torch.Tensor, runs: Runs) -> None:
-    """Write items of a part to where they stand in the whole."""
+    """Write a part to its runs of the whole."""
     start = 0
     for run in runs:
         whole[:, :, run.start : run.stop : run.step] = part[:, :, start : start + len(run)]
@@ -122,7 +123,7 @@ def put(whole: torch.Tensor, part: torch.Tensor, runs: Runs) -> None:
 
 
 def taken(whole: torch.Tensor, runs: Runs) -> torch.Tensor:
-    """Return the items of the whole that stand there."""
+    """Return these runs of the whole, one after the other."""
     parts = [whole[:, :, run.start : run.stop : run.step] for run in runs]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2) if parts else whole[:, :, :0]
 

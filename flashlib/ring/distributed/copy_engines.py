@@ -1,10 +1,10 @@
 """Copies between GPUs of one host by their copy engines, which take no multiprocessor from attention.
 
-The buffers of a ring lie in memory that every rank can read. A rank says that its buffer is full; the next one
-copies it, by an ordinary copy on a stream of its own, and says that it is done. NCCL's send and receive are
-kernels, and hold multiprocessors while they copy.
+The buffers of a ring are in memory that every rank can read. A rank signals that its buffer is full; the next rank
+copies it, with an ordinary copy on a separate stream, and signals that it is done. NCCL's send and receive, by
+contrast, are kernels, which occupy multiprocessors while they copy.
 
-The memory is kept with the group, for later calls. One call at a time may run in a group.
+The memory is kept as long as the group, for later calls. Only one call at a time may run in a group.
 """
 
 import contextlib
@@ -19,17 +19,17 @@ from flashlib.ring.distributed import signals
 from flashlib.ring.distributed.link import Link, Message
 
 ALIGNED = 512  # bytes
-KEYS, GRADIENTS = 0, 2  # the first of two channels of each kind of copy: full, and done
+KEYS, GRADIENTS = 0, 2  # each kind of copy has two channels, full and done; this is the first
 
 
 class CopyEngines(Link):
-    """Copies by copy engines: what `link.Link` does, in memory that ranks share."""
+    """Copies by copy engines: does what `link.Link` does, in memory that the ranks share."""
 
     from_anywhere = False
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         super().__init__(group)
-        self.memory: Any = None if group is None else _memories.setdefault(group, Memory(group))
+        self.memory: Any = None if group is None else _memories.setdefault(group, GroupMemory(group))
 
     def reserve(self, numbers: dict[str, int], dtype: torch.dtype, device: torch.device) -> None:
         self.memory.reserve({name: n * dtype.itemsize for name, n in numbers.items()}, device)
@@ -38,7 +38,7 @@ class CopyEngines(Link):
         return self.memory.own(name, n * dtype.itemsize).view(dtype)
 
     def start(self, sends: Sequence[Message], receives: Sequence[Message], tag: int = 0) -> Any:
-        """Start copies. Each rank sends one message at most, and may receive two."""
+        """Start copies. Each rank sends at most one message, and may receive two."""
         sends, receives = ([message for message in some if message[1].numel()] for some in (sends, receives))
         if not (sends or receives):
             return Copied(None, ())
@@ -60,20 +60,20 @@ class CopyEngines(Link):
 
 
 class Copied:
-    """Copies on their way: waiting has the stream that computes wait for the stream that copies."""
+    """Copies under way. Waiting makes the stream that computes wait for the stream that copies."""
 
     def __init__(self, stream: Any, tensors: Sequence[torch.Tensor]) -> None:
         self.event, self.tensors = stream and stream.record_event(), tensors
 
     def wait(self) -> None:
-        """Have the current stream wait until all has come, and all that was sent has been read."""
+        """Make the current stream wait until everything has arrived, and everything sent has been read."""
         if self.event:
             self.event.wait()
         self.event, self.tensors = None, ()
 
 
-class Memory:
-    """The memory of a group: named buffers, at the same places on all its ranks."""
+class GroupMemory:
+    """The memory of a group: named buffers, at the same offsets on all of its ranks."""
 
     def __init__(self, group: dist.ProcessGroup) -> None:
         self.group: Any = weakref.ref(group)
@@ -83,12 +83,12 @@ class Memory:
         self.stream: Any = None
 
     def reserve(self, sizes: dict[str, int], device: torch.device) -> None:
-        """Have buffers of at least so many bytes; all ranks of the group call it, and with the same."""
+        """Make the buffers at least this large, in bytes. All ranks of the group call this with the same sizes."""
         if self.memory is not None and all(n <= self.sizes.get(name, -1) for name, n in sizes.items()):
             return
         self.sizes |= {name: max(n, self.sizes.get(name, 0)) for name, n in sizes.items()}
         if self.memory is not None and device.type == "cuda":
-            torch.cuda.synchronize(device)  # what reads it has been launched, not more
+            torch.cuda.synchronize(device)  # work that reads it has been launched, but may still run
         self.memory = self.handle = None
         n = sum(map(_aligned, self.sizes.values()))
         self.memory, self.handle = shared(max(n, ALIGNED), device, self.group())
@@ -104,7 +104,7 @@ class Memory:
 
     @contextlib.contextmanager
     def aside(self, device: torch.device) -> Any:
-        """Work on the stream of copies, which first waits for all that the current one has been given."""
+        """Work on the stream for copies, which first waits for all work so far on the current stream."""
         if device.type != "cuda":
             yield None
             return
@@ -115,16 +115,16 @@ class Memory:
             yield self.stream
 
     def _at(self, name):
-        """Return where a buffer begins; names keep the order in which they came."""
+        """Return the offset of a buffer. Names keep the order in which they were reserved."""
         names = list(self.sizes)
         return sum(_aligned(self.sizes[other]) for other in names[: names.index(name)])
 
 
-_memories: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: its Memory}
+_memories: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: its GroupMemory}
 
 
 def shared(n: int, device: torch.device, group: dist.ProcessGroup) -> tuple[torch.Tensor, Any]:
-    """Return n bytes that all ranks of the group can read, and what reads and signals: see `signals.Signals`."""
+    """Return n bytes that all ranks of the group can read, and a `signals.Signals` that reads and signals."""
     from flashlib.private_apis.of_torch import symmetric_memory  # only here: ranks without a GPU do not need it
 
     memory, handle = symmetric_memory(n + signals.room(group), device, group)

@@ -1,7 +1,7 @@
-"""The way back round a ring: sums of dK and dV travel behind the keys that they belong to, and at last come home.
+"""The backward pass of a ring: sums of dK and dV travel behind the keys they belong to, and finally come home.
 
-The last ones would come home when nothing is left to compute. But heads do not meet, so where much travels they
-take turns: the gradients of some come home while those of others are computed. Less is held at a time, too.
+The last copies come home when nothing is left to compute. But heads are independent, so if many bytes travel,
+heads take turns: the gradients of some come home while those of others are computed. That also takes less memory.
 
 Source: zhuzilin's ring-flash-attention (2024), for dK and dV on their way.
 """
@@ -11,29 +11,28 @@ from typing import Any
 
 import torch
 
-from flashlib.masks.parts import count
-from flashlib.ring.distributed import of_heads
-from flashlib.ring.distributed.call import Call
-from flashlib.ring.distributed.keys import Keys, numbers, side_by_side, source
+from flashlib.masks.runs import count
+from flashlib.ring.distributed.call import RankCall
+from flashlib.ring.distributed.keys import TravellingKeys, numbers, side_by_side, source
 from flashlib.types import Grads
 
-TURN = 2**26  # bytes of dK and dV from which on heads take turns: NVLink takes a sixth of a millisecond for them
+TURN = 2**26  # bytes of dK and dV from which heads take turns: NVLink copies these in a sixth of a millisecond
 
 
 def backward(
-    call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    call: RankCall, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
     delta: torch.Tensor, *, rounded: bool = True,
 ) -> Grads:  # fmt: skip
     """Return dQ, dK and dV of this rank's rows and keys. lse, delta: of whole rows.
 
-    rounded: to the dtypes of Q, K and V; else they are fp32 or fp64, as the sums are.
+    rounded: whether to the dtypes of Q, K and V; otherwise they are fp32 or fp64, like the sums.
     """
-    link, found = call.link(call.ring.group), Joined((Q, K, V), None if rounded else lse.dtype)
+    link, found = call.link(call.ring.group), GradientsOfAllHeads((Q, K, V), None if rounded else lse.dtype)
     before: list[Turn] = []
     for heads in turns(call, K, V, lse.dtype):
         turn = Turn(call, link, heads, K, V, Q, lse, dO, delta)
         for hop in range(max(call.plan.last) + 1):
-            if hop and before:  # its last gradients have come by now, and this turn needs the buffers
+            if hop and before:  # its last gradients have arrived by now, and this turn needs the buffers
                 found.put(before.pop())
             at, shares = turn.shares(hop)
             turn.sums.add(hop, at, shares)
@@ -43,11 +42,11 @@ def backward(
     return Grads(*found.whole)
 
 
-def turns(call: Call, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> list[tuple[slice, slice]]:
+def turns(call: RankCall, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> list[tuple[slice, slice]]:
     """Return the heads of Q, and of K and V, of each turn."""
     H, H_k = len(call.local.taken), K.shape[1]
     hops = (hop for of in call.plan.hops for hop in of if hop)
-    apart = call.local.calls or any(of_heads.tells_apart(hop.mask) for hop in hops)
+    apart = call.local.calls or any(hop.mask.tells_heads_apart() for hop in hops)
     if apart or not (H_k and max(call.plan.last)):
         return [(slice(0, H), slice(0, H_k))]
     found = in_turns(H_k, numbers((K, V), max(map(count, call.plan.keys))) * dtype.itemsize)
@@ -55,24 +54,26 @@ def turns(call: Call, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> l
 
 
 def in_turns(H_k: int, n: int) -> list[slice]:
-    """Return the heads of K and V of each turn, if n bytes of dK and dV travel; the first has as many as any."""
+    """Return the heads of K and V in each turn, if n bytes of dK and dV travel; the first turn has the most."""
     cut = H_k - H_k // 2
     return [slice(0, cut), slice(cut, H_k)] if n >= TURN and H_k > 1 else [slice(0, H_k)]
 
 
 class Turn:
-    """What some heads of this rank are on the way back. heads: of Q, and of K and V. All else: of all heads."""
+    """The backward pass of some heads. heads: of Q, and of K and V. The other arguments: of all heads."""
 
-    def __init__(self, call: Call, link: Any, heads: tuple[slice, slice], K, V, *of_rows: torch.Tensor) -> None:
+    def __init__(
+        self, call: RankCall, link: Any, heads: tuple[slice, slice], K, V, *of_rows: torch.Tensor
+    ) -> None:
         q, k = self.heads = heads
         self.call, self.local = call, call.local.of_heads(q)
         self.of_rows = [X[:, q] for X in of_rows]  # Q, lse, dO, delta
-        self.keys = Keys(call, link, K[:, k], V[:, k])
-        self.sums = Sums(call, link, K[:, k], V[:, k], of_rows[1].dtype)
+        self.keys = TravellingKeys(call, link, K[:, k], V[:, k])
+        self.sums = TravellingGradients(call, link, K[:, k], V[:, k], of_rows[1].dtype)
         self.dQ: Any = None
 
     def shares(self, hop: int) -> tuple[slice, Sequence]:
-        """Compute a hop: return which keys it sees of those that are here, and its shares of their dK and dV."""
+        """Compute a hop: return which of the keys that are here it sees, and its shares of their dK and dV."""
         copies, at, shares = self.keys.start(hop), slice(0, 0), (None, None)
         if found := self.call.plan.hops[self.call.ring.me][source(self.call, hop)]:
             rows, at = found.rows, found.keys
@@ -85,7 +86,7 @@ class Turn:
         return at, shares
 
     def totals(self) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
-        """Yield dQ, dK and dV, each as one tensor or as the sum of two, and let go of each."""
+        """Yield dQ, dK and dV, each as one tensor or as two to be added, and keep none of them."""
         own, home = self.sums.finished()
         dQ, self.dQ = summed(self.dQ, self.of_rows[0], own[0].dtype), None
         yield dQ, None
@@ -93,15 +94,15 @@ class Turn:
         yield from zip(own, home, strict=True)
 
 
-class Joined:
-    """dQ, dK and dV of all heads, in the dtypes of Q, K and V, or all in one."""
+class GradientsOfAllHeads:
+    """dQ, dK and dV of all heads, in the dtypes of Q, K and V, or all in one dtype."""
 
     def __init__(self, like: tuple[torch.Tensor, ...], dtype: torch.dtype | None) -> None:
         self.like, self.dtypes = like, [dtype or X.dtype for X in like]
         self.whole: list[Any] = [None] * len(like)
 
     def put(self, turn: Turn) -> None:
-        """Take what a turn has found; what is all there is, and needs no rounding, is kept as it is."""
+        """Add the results of a turn. A tensor that has all heads and needs no rounding is kept as it is."""
         q, k = turn.heads
         for i, (heads, (total, more)) in enumerate(zip((q, k, k), turn.totals(), strict=True)):
             shape, dtype = self.like[i].shape, self.dtypes[i]
@@ -115,10 +116,10 @@ class Joined:
             del total, more
 
 
-class Sums:
-    """dK and dV, in fp32: those of this rank's own keys by its own rows, and sums of others' on their way."""
+class TravellingGradients:
+    """dK and dV in fp32: of this rank's own keys from its own rows, and sums for other ranks on their way."""
 
-    def __init__(self, call: Call, link: Any, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> None:
+    def __init__(self, call: RankCall, link: Any, K: torch.Tensor, V: torch.Tensor, dtype: torch.dtype) -> None:
         self.call, self.link, self.like, self.dtype, self.last = call, link, (K, V), dtype, call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
         self.own: list = [None, None]
@@ -129,7 +130,7 @@ class Sums:
             link.reserve(dict.fromkeys(("dKV 0", "dKV 1"), self.most), dtype, K.device)
 
     def add(self, hop: int, at: slice, shares: Sequence) -> None:
-        """Add this rank's shares to the sum that belongs to the keys of this hop, and send it on, or home."""
+        """Add this rank's shares to the sum for the keys of this hop, and send it on or home."""
         me, P = self.call.ring.me, self.call.ring.size
         came, comes = source(self.call, hop), source(self.call, hop + 1)
         if hop == 0:
@@ -152,7 +153,7 @@ class Sums:
         self.copies = self.link.start(sends, receives, tag=P + hop)
 
     def finished(self) -> tuple[list[torch.Tensor], Sequence]:
-        """Return dK and dV of this rank's keys by its own rows, and by those of others: None if nothing came."""
+        """Return dK and dV of this rank's keys: from its own rows, and from those of others, None if none came."""
         self._wait()
         if self.home is None:
             return self.own, (None, None)
@@ -163,7 +164,7 @@ class Sums:
             self.copies.wait()
 
     def _flat(self, hop, rank):
-        """Return the part of a buffer that the sum of a rank's keys fills."""
+        """Return the part of a buffer that the sum for a rank's keys fills."""
         buffer = self.link.buffer(f"dKV {hop % 2}", self.most, self.dtype, self.like[0].device)
         return buffer[: numbers(self.like, self.tokens[rank])]
 
@@ -172,7 +173,7 @@ def summed(
     total: torch.Tensor | None, like: torch.Tensor, dtype: torch.dtype, at: slice | None = None,
     share: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """Return a sum and a share of some of its items. total: None for nothing yet; a first share of all is kept."""
+    """Return a sum plus a share of some of its items. total: None for 0; a first share of all items is kept."""
     if total is None and share is not None and at == slice(0, like.shape[2]):
         return share
     if total is None:
@@ -183,7 +184,7 @@ def summed(
 
 
 def _add(total, at, share, is_first):
-    """Add a share of some keys to a sum of all, in place; the first is what the sum begins with."""
+    """Add a share for some keys to a sum for all, in place; the first share initialises the sum."""
     if is_first:
         total[:, :, : at.start].zero_()
         total[:, :, at.stop :].zero_()

@@ -4,19 +4,19 @@ from typing import Any
 
 import torch
 
-from flashlib.masks.parts import count
-from flashlib.ring.distributed.call import Call
+from flashlib.masks.runs import count
+from flashlib.ring.distributed.call import RankCall
 
 
-def source(call: Call, hop: int) -> int:
-    """Return whose keys are here after so many hops."""
+def source(call: RankCall, hop: int) -> int:
+    """Return whose keys are here at this hop."""
     return (call.ring.me - hop) % call.ring.size
 
 
-class Keys:
-    """K and V of the rank whose turn it is, side by side in one of two buffers, each large enough for any rank."""
+class TravellingKeys:
+    """K and V of the rank whose keys are here, side by side in one of two buffers, large enough for any rank."""
 
-    def __init__(self, call: Call, link: Any, K: torch.Tensor, V: torch.Tensor) -> None:
+    def __init__(self, call: RankCall, link: Any, K: torch.Tensor, V: torch.Tensor) -> None:
         self.call, self.link, self.own, self.last = call, link, (K, V), call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
         self.most = numbers(self.own, max(self.tokens))
@@ -24,7 +24,7 @@ class Keys:
             link.reserve(dict.fromkeys(("KV 0", "KV 1"), self.most), K.dtype, K.device)
 
     def start(self, hop: int) -> Any:
-        """Start to send what is here in this hop, and to receive what is needed in the next."""
+        """Start to send what is here at this hop, and to receive what the next hop needs."""
         ring, came, comes = self.call.ring, source(self.call, hop), source(self.call, hop + 1)
         sends, receives = [], []
         if hop < self.last[came]:
@@ -36,14 +36,14 @@ class Keys:
         return self.link.start(sends, receives, tag=hop)
 
     def here(self, hop: int) -> tuple[torch.Tensor, ...]:
-        """Return K and V that are here in this hop."""
+        """Return the K and V that are here at this hop."""
         if hop == 0:
             return self.own
         came = source(self.call, hop)
         return side_by_side(self._flat(hop, came), self.own, self.tokens[came])
 
     def _sent(self, hop, came):
-        """Return the flat tensors that are sent: at first K and V as given, if copies can start there."""
+        """Return the flat tensors to send: in hop 0 K and V as they were given, if copies can start from them."""
         if self._as_given(hop):
             return [X.reshape(-1) for X in self.own]
         flat = self._flat(hop, came)
@@ -63,12 +63,12 @@ class Keys:
 
 
 def numbers(like: tuple[torch.Tensor, ...], tokens: int) -> int:
-    """Return how many numbers K and V of so many tokens are."""
+    """Return how many numbers K and V of so many tokens have together."""
     return sum(sizes(like, tokens))
 
 
 def sizes(like: tuple[torch.Tensor, ...], tokens: int) -> list[int]:
-    """Return how many numbers each of K and V is."""
+    """Return how many numbers each of K and V has."""
     return [X.shape[0] * X.shape[1] * tokens * X.shape[3] for X in like]
 
 

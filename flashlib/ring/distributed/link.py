@@ -12,22 +12,22 @@ Message = tuple[int, torch.Tensor, str]
 
 
 class Pending:
-    """Copies on their way."""
+    """Copies under way."""
 
     def __init__(self, works: Sequence, tensors: Sequence[torch.Tensor]) -> None:
-        self.works, self.tensors = works, tensors  # a tensor that is being sent must live
+        self.works, self.tensors = works, tensors  # a tensor must be kept while it is sent
 
     def wait(self) -> None:
-        """Return when they have come; on a GPU, have its stream wait for them."""
+        """Return when they have arrived; on a GPU, make its stream wait for them."""
         for work in self.works:
             work.wait()
         self.works, self.tensors = (), ()
 
 
 class Link:
-    """Copies between the ranks of a group. All ranks start them in the same order: NCCL matches them by it.
+    """Copies between the ranks of a group. All ranks start them in the same order, by which NCCL matches them.
 
-    from_anywhere: whether what is sent may lie anywhere, or only in a buffer.
+    from_anywhere: whether any tensor can be sent, or only one in a buffer.
     """
 
     from_anywhere = True
@@ -37,16 +37,16 @@ class Link:
         self.buffers: dict[str, torch.Tensor] = {}
 
     def reserve(self, numbers: dict[str, int], dtype: torch.dtype, device: torch.device) -> None:
-        """Get buffers of so many numbers ready: all ranks of the group, which give the same. Here: nothing yet."""
+        """Prepare buffers of these sizes, the same on all ranks of the group. Here there is nothing to do."""
 
     def buffer(self, name: str, n: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-        """Return a buffer of this name, n numbers long: the same memory each time that this Link is asked."""
+        """Return the buffer of this name, n numbers long: the same memory each time."""
         if name not in self.buffers:
             self.buffers[name] = torch.empty(n, dtype=dtype, device=device)
         return self.buffers[name]
 
     def start(self, sends: Sequence[Message], receives: Sequence[Message], tag: int = 0) -> Any:
-        """Start copies to and from other ranks. Empty tensors are not sent: both sides know of them."""
+        """Start copies to and from other ranks. Empty tensors are not sent, as both sides know."""
         both = [(dist.isend, *message) for message in sends] + [(dist.irecv, *message) for message in receives]
         both = [(way, peer, X) for way, peer, X, _ in both if X.numel()]
         ops = [dist.P2POp(way, X, group=self.group, group_peer=peer, tag=tag) for way, peer, X in both]
@@ -55,7 +55,7 @@ class Link:
 
 
 class InTurn(Link):
-    """The same, and nothing is computed meanwhile: what overlap saves is measured against it."""
+    """A Link that waits for each copy, so that nothing is computed meanwhile: it shows what overlap saves."""
 
     def start(self, sends: Sequence[Message], receives: Sequence[Message], tag: int = 0) -> Pending:
         pending = super().start(sends, receives, tag)
@@ -66,7 +66,7 @@ class InTurn(Link):
 def exchange(
     group: dist.ProcessGroup | None, parts: Sequence[torch.Tensor], sizes: Sequence[int]
 ) -> list[torch.Tensor]:
-    """Send the flat tensor parts[s] to each rank s of a group; return what each sent to this one, `sizes` long."""
+    """Send the flat tensor parts[s] to each rank s of a group; return what each sent here, `sizes` long."""
     sent = [len(part) for part in parts]
     there = parts[0].new_empty(sum(sizes))
     item = there.element_size()
@@ -78,7 +78,7 @@ def exchange(
 
 
 def gather(group: dist.ProcessGroup | None, own: torch.Tensor, sizes: Sequence[int]) -> list[torch.Tensor]:
-    """Return the flat tensor of each rank of a group, `sizes` long; they travel filled up to the longest."""
+    """Return the flat tensor of each rank of a group, `sizes` long; they travel padded to the longest."""
     most = max(sizes)
     padded = own if len(own) == most else torch.cat([own, own.new_zeros(most - len(own))])
     there = own.new_empty(len(sizes) * most)

@@ -1,4 +1,4 @@
-"""What a rank computes of a hop: which module does it, and for which heads of K and V in one call."""
+"""Computes a hop on a rank: with which module, and for which heads of K and V in one call."""
 
 from collections.abc import Sequence
 from types import ModuleType
@@ -10,22 +10,22 @@ from flashlib.ring.distributed import of_heads
 from flashlib.types import Attention, Grads
 
 
-def of(device: torch.device) -> ModuleType:
+def module_for(device: torch.device) -> ModuleType:
     """Return the module that computes hops on a device: it has check, attention, backward, merge and delta_of."""
     if device.type == "cpu":
         from flashlib.ring.distributed import on_cpu
 
         return on_cpu
-    from flashlib.ring.distributed import on_gpu  # only here: with it comes Triton
+    from flashlib.ring.distributed import on_gpu  # only here: it imports Triton
 
     return on_gpu
 
 
-class Local:
+class HopComputer:
     """A module that computes hops. taken: the head of K and V that each head of Q reads, in rising order.
 
-    Heads of Q may read heads of K and V unevenly, where a rank has only some of them. Then each head of K and V
-    is a call of its own.
+    If a rank has only some heads, its heads of Q may read those of K and V unevenly. Then it makes a separate call
+    for each head of K and V.
     """
 
     def __init__(self, module: ModuleType, taken: Sequence[int]) -> None:
@@ -39,16 +39,16 @@ class Local:
             self.calls.append((slice(at, at + n), slice(k, k + 1)))
             at += n
 
-    def of_heads(self, q: slice) -> "Local":
-        """Return the same for some heads of Q and all heads of K and V that these read."""
+    def of_heads(self, q: slice) -> "HopComputer":
+        """Return the HopComputer of some heads of Q and all heads of K and V that they read."""
         own = self.taken[q]
-        return Local(self.module, [k - own[0] for k in own])
+        return HopComputer(self.module, [k - own[0] for k in own])
 
     def attention(
         self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float,
         dtype: torch.dtype | None = None,
     ) -> Attention:  # fmt: skip
-        """Return O and lse of these rows by these keys. dtype: of O, that of Q; None for fp32 or fp64."""
+        """Return O and lse of these rows over these keys. dtype: of O, that of Q; None for fp32 or fp64."""
         if not self.calls:
             return self._attention(Q, K, V, mask, scale, dtype)
         found = [

@@ -1,19 +1,19 @@
-"""What a rank holds at most in a pass of a ring, in bytes and closed form: nothing of it grows with all ranks' N.
+"""The most bytes that a rank holds in a pass of a ring, in closed form: none of it grows with the whole sequence.
 
-What a pass is given counts, and what it returns. What the products of a hop need beside their results does not: on
-a GPU that is a few numbers a row, on a CPU a tile.
+The inputs and results of a pass count. What the products of a hop need besides their results does not: on a GPU
+that is a few numbers for each row, on a CPU one tile.
 """
 
 from typing import NamedTuple
 
 import torch
 
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring.distributed import gradients
 from flashlib.ring.hops import Plan
 
 
-class Sizes(NamedTuple):
+class AttentionSizes(NamedTuple):
     """B sequences of H heads, H_k of K and V, in a dtype."""
 
     B: int
@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
     dtype: torch.dtype
 
     def of(self, rows: int = 0, keys: int = 0, outputs: int = 0, numbers: int = 0) -> int:
-        """Return how many numbers these are: rows of Q, keys with their values, rows of O, and of lse."""
+        """Return how many numbers these have: rows of Q, of K with V, of O, and single numbers such as lse."""
         of_rows = self.H * (rows * self.d + outputs * self.d_v + numbers)
         return self.B * (of_rows + self.H_k * keys * (self.d + self.d_v))
 
@@ -35,15 +35,15 @@ class Sizes(NamedTuple):
 
     @property
     def sum(self) -> int:
-        """Bytes of a number that is summed up."""
+        """Bytes of a number in a sum."""
         return torch.promote_types(self.dtype, torch.float32).itemsize
 
 
-def forward(sizes: Sizes, plan: Plan, me: int) -> int:
+def forward(sizes: AttentionSizes, plan: Plan, me: int) -> int:
     """Return the peak of rank `me` in the forward pass of `ring`.
 
-    Its Q, K and V; two buffers; O and lse in fp32; those of one hop; and O as it is returned. Of a rank whose rows
-    need no other's keys O is rounded at once.
+    It holds its Q, K and V; two buffers; O and lse in fp32; those of one hop; and the O that it returns. If its
+    rows need the keys of one hop only, O is rounded at once.
     """
     n, own, most, travels = _tokens(plan, me)
     given = sizes.item * sizes.of(rows=n, keys=own)
@@ -57,17 +57,18 @@ def forward(sizes: Sizes, plan: Plan, me: int) -> int:
 
 
 def _alone(plan, me):
-    """Return whether one hop has all that this rank's rows see."""
+    """Return whether this rank's rows see the keys of one hop only."""
     found = [hop for hop in plan.hops[me] if hop]
     return len(found) == 1 and found[0].rows == slice(0, count(plan.rows[me]))
 
 
-def backward(sizes: Sizes, plan: Plan, me: int) -> int:
-    """Return the peak of rank `me` in the backward pass of `ring`, as a bound: not all of it need meet.
+def backward(sizes: AttentionSizes, plan: Plan, me: int) -> int:
+    """Return a bound on the peak of rank `me` in the backward pass of `ring`: not all of it need be held at once.
 
-    Its Q, K, V, O and dO, lse and delta; two buffers of K and V; in fp32 its dQ, dK and dV, those of one hop, two
-    sums on their way, and the one that comes home. If heads take turns, all these are of one turn, but dQ, dK and
-    dV of both and what is returned in 16 bits stand beside them. Else what is returned takes the place of a hop.
+    It holds its Q, K, V, O, dO, lse and delta; two buffers of K and V; and in fp32 its dQ, dK and dV, those of one
+    hop, two sums on their way, and the one that comes home. If heads take turns, these are of one turn, but there
+    are also dQ, dK and dV of both turns, and the results in 16 bits. Otherwise the results take the place of a
+    hop.
     """
     n, own, most, travels = _tokens(plan, me)
     given = sizes.item * sizes.of(rows=n, keys=own, outputs=2 * n) + sizes.sum * sizes.of(numbers=2 * n)
@@ -80,7 +81,7 @@ def backward(sizes: Sizes, plan: Plan, me: int) -> int:
     }
     first, mine = parts.pop(me, 0), plan.hops[me][me]
     if mine and (mine.rows, mine.keys) == (slice(0, n), slice(0, own)):
-        first = 0  # it is what others are added to
+        first = 0  # the others are added to it
     buffers = travels * (sizes.item + sizes.sum) * of.of(keys=most)
     home = sizes.sum * of.of(keys=own) if plan.last[me] else 0
     hop = sizes.sum * max(parts.values(), default=0)
@@ -92,13 +93,13 @@ def backward(sizes: Sizes, plan: Plan, me: int) -> int:
 
 
 def _of_heads(sizes, k):
-    """Return Sizes of some heads of K and V, and of those of Q that read them."""
+    """Return the AttentionSizes of some heads of K and V, and the heads of Q that read them."""
     H_k = k.stop - k.start
     return sizes._replace(H=sizes.H // max(sizes.H_k, 1) * H_k, H_k=H_k)
 
 
 def _tokens(plan, me):
-    """Return this rank's rows and keys, the most keys of a rank, and its number of buffers of keys or sums."""
+    """Return this rank's rows and keys, the most keys of any rank, and its number of buffers of keys or sums."""
     keys, P = list(map(count, plan.keys)), plan.P
     come = [hop for hop in range(1, P) if plan.last[(me - hop) % P] >= hop]
     further = any(hop > 1 for hop in come)

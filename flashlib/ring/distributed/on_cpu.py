@@ -1,6 +1,6 @@
-"""What a rank computes of a hop on a CPU: FlashAttention's tiles in torch, so that no S of a hop is ever held.
+"""Computes a hop on a CPU: FlashAttention's tiles in torch, so that the S of a hop is never held whole.
 
-All sums are fp32, fp64 for float64. O of a hop is finished, with its lse: two such merge to one.
+All sums are fp32, or fp64 for float64. A hop gives a finished O with its lse, and two of these can be merged.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ B_R, B_C = 128, 256
 
 
 def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
-    """Raise nothing: all that a call takes is computed here."""
+    """Raise nothing: every call that the ways accept can be computed here."""
 
 
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float, dtype: torch.dtype | None = None
 ) -> Attention:  # fmt: skip
-    """Return O and lse of these rows by these keys; Q: (B, H, n_q, d), K, V: (B, H_k, n_k, d).
+    """Return O and lse of these rows over these keys; Q: (B, H, n_q, d), K, V: (B, H_k, n_k, d).
 
     dtype: of O; None for that of the sums.
     """
-    tiles = Tiles(Q, K, mask, scale)
+    tiles = HopTiles(Q, K, mask, scale)
     O = Q.new_zeros((*Q.shape[:3], V.shape[3]), dtype=dtype or tiles.dtype)
     lse = Q.new_full(Q.shape[:3], -torch.inf, dtype=tiles.dtype)
     for rows in tiles.rows():
@@ -48,8 +48,8 @@ def backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, delta: torch.Tensor,
     mask: Mask, scale: float,
 ) -> Grads:  # fmt: skip
-    """Return what these keys and rows add to dQ, dK and dV. lse, delta: of whole rows, which see more keys."""
-    tiles = Tiles(Q, K, mask, scale)
+    """Return what these rows and keys add to dQ, dK and dV. lse, delta: of whole rows, over all their keys."""
+    tiles = HopTiles(Q, K, mask, scale)
     dQ, dK, dV = (torch.zeros(X.shape, dtype=tiles.dtype, device=X.device) for X in (Q, K, V))
     shift = lse.masked_fill(lse == -torch.inf, 0)
     for rows in tiles.rows():
@@ -70,7 +70,7 @@ def backward(
 def merge(
     O: torch.Tensor, lse: torch.Tensor, O_j: torch.Tensor, lse_j: torch.Tensor, out: torch.Tensor | None = None
 ) -> None:
-    """Make O and lse those of both sets of keys, in place. out: where O is written too, rounded."""
+    """Make O and lse those over both sets of keys, in place. out: receives the rounded O, too."""
     both = torch.logaddexp(lse, lse_j)
     shift = both.masked_fill(both == -torch.inf, 0)
     O.mul_(torch.exp(lse - shift)[..., None]).addcmul_(O_j, torch.exp(lse_j - shift)[..., None])
@@ -87,8 +87,8 @@ def delta_of(O: torch.Tensor, dO: torch.Tensor) -> torch.Tensor:
     return torch.cat(found, dim=2) if found else O.new_zeros(O.shape[:3], dtype=dtype)
 
 
-class Tiles:
-    """Which tiles of a hop are computed, and their scores, for all heads at once."""
+class HopTiles:
+    """The tiles of a hop that are computed, and their scores, for all heads at once."""
 
     def __init__(self, Q: torch.Tensor, K: torch.Tensor, mask: Mask, scale: float) -> None:
         self.Q, self.K, self.mask, self.scale = Q, K, mask, scale
@@ -104,7 +104,7 @@ class Tiles:
             yield from _blocks(0, self.N_q, B_R)
 
     def seen(self, rows: slice) -> Iterator[slice]:
-        """Yield blocks of keys of which these rows may see one."""
+        """Yield blocks of keys from which these rows may see one."""
         if self.keys is None:
             yield from _blocks(0, self.N_k, B_C)
             return
@@ -114,7 +114,7 @@ class Tiles:
             yield from _blocks(int(first[some].min()), int(end[some].max()), B_C)
 
     def scores(self, rows: slice, cols: slice) -> tuple[torch.Tensor, torch.Tensor | float | None]:
-        """Return the scores of a tile, (B, H, B_r, B_c), -inf where hidden, and the mask's slope; None for 1."""
+        """Return the scores of a tile, (B, H, B_r, B_c), -inf where hidden, and the mask's slope, None for 1."""
         Q_i, K_j = self.cast(self.Q, rows), self.cast(self.K, cols)
         S, slope = self.ungrouped(self.grouped(Q_i) @ K_j.mT).mul_(self.scale), None
         if self.mask.changes_scores:
@@ -126,15 +126,15 @@ class Tiles:
         return S, slope
 
     def cast(self, X: torch.Tensor, items: slice) -> torch.Tensor:
-        """Return rows or keys of a tensor in the dtype of sums."""
+        """Return rows or keys of a tensor, in the dtype of the sums."""
         return X[:, :, items].to(self.dtype)
 
     def grouped(self, X: torch.Tensor) -> torch.Tensor:
-        """Return a tensor of all heads, with the rows of those that read one head of K one below the other."""
+        """Return a tensor of all heads with the rows of heads that read the same head of K below each other."""
         return X.reshape(self.B, self.H_k, -1, X.shape[-1])
 
     def ungrouped(self, X: torch.Tensor) -> torch.Tensor:
-        """Return what `grouped` was given."""
+        """Undo `grouped`."""
         return X.reshape(self.B, self.H, -1, X.shape[-1])
 
     def _at(self, rows, cols):

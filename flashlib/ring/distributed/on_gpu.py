@@ -1,8 +1,8 @@
-"""What a rank computes of a hop on a GPU: the kernels, which return fp32 for parts of rows and keys.
+"""Computes a hop on a GPU, by kernels that return fp32 for parts of rows and keys.
 
-On a Hopper GPU the forward pass is Hopper's where it takes the hop: all rows see all keys, or it is causal, as
-nearly all hops of causal attention are. The same bits come every time, so the backward is the portable one: see
-`on_hopper`.
+On a Hopper GPU the forward pass uses Hopper's kernel if that takes the hop: if all rows see all keys, or the hop
+is causal, as nearly all hops of causal attention are. The bits are the same every time, so the backward pass uses
+the portable kernel: see `on_hopper`.
 """
 
 import torch
@@ -26,10 +26,10 @@ def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> None:
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask, scale: float, dtype: torch.dtype | None = None
 ) -> Attention:  # fmt: skip
-    """Return O and lse of these rows by these keys. dtype: of O, that of Q; None for fp32."""
+    """Return O and lse of these rows over these keys. dtype: of O, that of Q; None for fp32."""
     causal, wide = plain(mask), {} if dtype == Q.dtype else WIDE
     if causal is not None:
-        from flashlib.kernels.hopper import forward as hopper  # only here: with it comes all of Gluon
+        from flashlib.kernels.hopper import forward as hopper  # only here: it imports all of Gluon
         from flashlib.kernels.hopper import launch
 
         if launch.suits(Q, K, V, **wide):
@@ -41,13 +41,13 @@ def backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, delta: torch.Tensor,
     mask: Mask, scale: float,
 ) -> Grads:  # fmt: skip
-    """Return what these keys and rows add to dQ, dK and dV, in fp32. lse, delta: of whole rows."""
+    """Return what these rows and keys add to dQ, dK and dV, in fp32. lse, delta: of whole rows."""
     return kernel.backward(Q, K, V, None, lse, dO, delta=delta, mask=mask, scale=scale, **WIDE)
 
 
 def plain(mask: Mask) -> bool | None:
-    """Return whether a hop is causal; None if it has another mask, which Hopper's kernels do not take."""
-    if type(mask) is Mask:
+    """Return whether a hop is causal; None if it has a mask that Hopper's kernels do not take."""
+    if not mask.conjuncts():
         return False
     return True if mask == masks.causal() else None
 

@@ -1,7 +1,7 @@
-"""What a rank computes of a hop on a Hopper GPU if the same bits need not come every time: pass it as `local`.
+"""Computes a hop on a Hopper GPU if the bits need not be the same every time: pass it as `local`.
 
-It is `on_gpu` with Hopper's backward, where that takes the hop and is faster. Its sums of dQ come in any order.
-Beside what `memory` counts it holds these sums for some of the heads, at most as much as a dQ in fp32.
+It is `on_gpu` with Hopper's backward kernel where that takes the hop and is faster. That kernel sums dQ in any
+order. Besides what `memory` counts, it holds these sums for some of the heads, at most as large as dQ in fp32.
 """
 
 import torch
@@ -19,9 +19,9 @@ def backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, delta: torch.Tensor,
     mask: Mask, scale: float,
 ) -> Grads:  # fmt: skip
-    """Return what these keys and rows add to dQ, dK and dV, in fp32. lse, delta: of whole rows.
+    """Return what these rows and keys add to dQ, dK and dV, in fp32. lse, delta: of whole rows.
 
-    Where torch.use_deterministic_algorithms is set, it is that of `on_gpu`.
+    If torch.use_deterministic_algorithms is set, the kernel is that of `on_gpu`.
     """
     causal = None if torch.are_deterministic_algorithms_enabled() else on_gpu.plain(mask)
     if causal is None or not launch_backward.suits(Q, K, V, causal):

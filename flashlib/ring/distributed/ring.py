@@ -1,8 +1,8 @@
-"""Ring attention over ranks: K and V go round, and each hop's copy travels under the products of the one before.
+"""Ring attention over ranks: K and V go round, and each copy runs while the previous hop is computed.
 
-A rank holds two buffers of K and V: one is read and sent on while the other is filled. O of each hop is merged in
-fp32, and rounded once. Keys travel no further than somebody sees them; hops that see nothing are skipped. The way
-back is in `gradients`.
+A rank holds two buffers of K and V: one is read and sent on while the other is filled. O is merged hop by hop in
+fp32, and rounded once. Keys travel no further than they are needed, and hops that see nothing are skipped. The
+backward pass is in `gradients`.
 
 Source: Liu and others, Ring Attention with Blockwise Transformers (2023); zigzag as in zhuzilin's
 ring-flash-attention (2024).
@@ -17,8 +17,9 @@ import torch
 from flashlib.masks import Mask
 from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import gradients
-from flashlib.ring.distributed.call import Axis, Call
-from flashlib.ring.distributed.keys import Keys, source
+from flashlib.ring.distributed.axes import Axis, axis_of
+from flashlib.ring.distributed.call import RankCall
+from flashlib.ring.distributed.keys import TravellingKeys, source
 from flashlib.types import Attention
 
 
@@ -27,30 +28,30 @@ def attention(
     causal: bool = False, mask: Mask | None = None, scale: float | None = None, local: ModuleType | None = None,
     link: Callable | None = None,
 ) -> Attention:  # fmt: skip
-    """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, by the keys of all ranks.
+    """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, over the keys of all ranks.
 
-    Q: (B, H, n_q, d); K: (B, H_k, n_k, d); V: (B, H_k, n_k, d_v); all float16, bfloat16, float32 or float64, of
-    this rank alone: what `training.split` cuts of N_q rows and N_k keys. Numbers of rows need not be equal, nor
-    divisible. H: a multiple of H_k. O: (B, H, n_q, d_v), the dtype of Q; lse: (B, H, n_q), fp32, fp64 for float64.
-    group: a ProcessGroup or a DeviceMesh of one axis; None: all ranks. All its ranks call this, and go backward,
-    in the same order, and with the same of all else than Q, K and V.
+    Q: (B, H, n_q, d); K: (B, H_k, n_k, d); V: (B, H_k, n_k, d_v); all float16, bfloat16, float32 or float64, and
+    this rank's part only: what `training.split` gives it of N_q rows and N_k keys, which need not be divisible.
+    H: a multiple of H_k. O: (B, H, n_q, d_v), the dtype of Q; lse: (B, H, n_q), fp32, fp64 for float64.
+    group: a ProcessGroup or a DeviceMesh of one axis; None for all ranks. All its ranks must call this, and go
+    backward, in the same order, with equal arguments except Q, K and V.
     layout: who holds which rows, see `flashlib.ring.layouts`. causal, mask: of the whole sequences, aligned
     bottom-right; a row that sees no key gives O = 0 and lse = -inf.
-    local: the module that computes hops; None: `on_gpu` or `on_cpu`; `on_hopper` has a faster backward on Hopper
-    GPUs. link: what makes copies of a group; None: `link.Link`.
-    The same bits every time, except dQ with `on_hopper`. Raises ValueError, the same on every rank, if ranks
-    disagree or if their parts are no cut of a sequence; TypeError or ValueError for anything else that is wrong,
-    before any work. Under NCCL ranks compare only what is new, and an error of one alone ends the others by the
-    group's timeout.
+    local: the module that computes hops; by default `on_gpu` or `on_cpu`; `on_hopper` has a faster backward pass
+    on Hopper GPUs. link: a class that makes the copies of a group; by default `link.Link`.
+    The bits are the same every time, except dQ with `on_hopper`. Raises ValueError, the same on every rank, if
+    ranks disagree or their parts are not a cut of a sequence; TypeError or ValueError for any other mistake,
+    before any work. Under NCCL, ranks compare only calls that are new, and an error on one rank alone ends the
+    others by the group's timeout.
     """
-    axes = calls.axis(group), Axis()
+    axes = axis_of(group), Axis()
     return calls.attend(WAY, axes, Q, K, V, layout, causal, mask, scale, local, link)
 
 
-def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> Attention:
+def forward(call: RankCall, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> Attention:
     """Return O, in the dtype of Q, and lse."""
     plan, link = call.plan, call.link(call.ring.group)
-    keys, state = Keys(call, link, K, V), State(call, Q, V)
+    keys, state = TravellingKeys(call, link, K, V), MergedOutput(call, Q, V)
     of_mine = [hop for hop in range(plan.P) if plan.hops[call.ring.me][source(call, hop)]]
     for hop in range(max(plan.last) + 1):
         copies = keys.start(hop)
@@ -65,17 +66,17 @@ def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> At
     return state.finished()
 
 
-class State:
-    """O and lse of this rank's rows after some hops, in fp32; the first hop's are kept as they come."""
+class MergedOutput:
+    """O and lse of this rank's rows, merged hop by hop, in fp32; those of the first hop are kept as they are."""
 
-    def __init__(self, call: Call, Q: torch.Tensor, V: torch.Tensor) -> None:
+    def __init__(self, call: RankCall, Q: torch.Tensor, V: torch.Tensor) -> None:
         self.call, self.Q, self.shape = call, Q, (*Q.shape[:3], V.shape[3])
         self.O: Any = None
         self.lse: Any = None
         self.rounded: Any = None
 
     def add(self, rows: slice, part: Attention, is_last: bool) -> None:
-        """Merge what rows are by other keys. is_last: nothing more comes, and O can be rounded."""
+        """Merge the O and lse of some rows over further keys. is_last: none follow, so that O can be rounded."""
         if self.O is None and rows == slice(0, self.shape[2]):
             self.O, self.lse = part
             return

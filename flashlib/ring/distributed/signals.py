@@ -1,7 +1,7 @@
 """Signals between GPUs that take no multiprocessor: words in shared memory, which streams write and wait for.
 
-A kernel that waits for a signal holds a multiprocessor. A persistent kernel, such as Hopper's attention, gives
-each multiprocessor its share of the work beforehand, and so is late as a whole by what one of them is held. The
+A kernel that waits for a signal occupies a multiprocessor. A persistent kernel, such as Hopper's attention, gives
+each multiprocessor its share of the work in advance, and is delayed as a whole if one of them is occupied. The
 driver's operations on words wait in the stream itself.
 
 Source: CUDA Driver API, Stream Memory Operations.
@@ -20,10 +20,10 @@ AT_LEAST = 0  # CU_STREAM_WAIT_VALUE_GEQ
 
 
 class Signals:
-    """Buffers of the ranks of a group in one memory, and signals between them, counted for each pair and channel.
+    """The memory that the ranks of a group share, and signals between them, counted for each pair and channel.
 
     handle: what `symmetric_memory` returns for this memory, whose last `room(group)` bytes are for the words.
-    All ranks of the group make it at once.
+    All ranks of the group must create it together.
     """
 
     def __init__(self, memory: torch.Tensor, handle: Any, group: dist.ProcessGroup) -> None:
@@ -39,12 +39,12 @@ class Signals:
         return self.handle.get_buffer(rank, sizes, dtype, offset)
 
     def put_signal(self, to: int, channel: int) -> None:
-        """Tell a rank, once all that is in the current stream is done."""
+        """Signal a rank once all work in the current stream is done."""
         self.put[to, channel] = n = self.put.get((to, channel), 0) + 1
         _driver("cuStreamWriteValue32_v2", self._word(to, self.me, channel), n, 0)
 
     def wait_signal(self, of: int, channel: int) -> None:
-        """Have the current stream wait for the next signal of a rank."""
+        """Make the current stream wait for the next signal from a rank."""
         self.awaited[of, channel] = n = self.awaited.get((of, channel), 0) + 1
         _driver("cuStreamWaitValue32_v2", self._word(self.me, of, channel), n, AT_LEAST)
 
@@ -55,7 +55,7 @@ class Signals:
 
 
 def room(group: dist.ProcessGroup) -> int:
-    """Return the bytes of a rank's words."""
+    """Return how many bytes a rank's words take."""
     return WORD * CHANNELS * dist.get_world_size(group)
 
 
@@ -64,7 +64,7 @@ def _driver(name, address, value, flags):
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     code = function(stream, ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(flags))
     if code:
-        raise RuntimeError(f"{name} of the CUDA driver fails with code {code}: copies by link.Link need it not")
+        raise RuntimeError(f"{name} of the CUDA driver fails with code {code}: link.Link copies without it")
 
 
 @functools.cache

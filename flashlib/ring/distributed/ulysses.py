@@ -1,8 +1,8 @@
 """Ulysses over ranks: they exchange heads for rows, each computes whole rows of some heads, and O goes back.
 
-Bytes do not grow with the number of ranks, as they do in a ring, but nothing is hidden. Heads need not be
-divisible: some ranks have one more, or none. K and V of a head go to each rank that has a head of Q which reads
-them, and their gradients are summed at home.
+Its bytes do not grow with the number of ranks, as those of a ring do, but no copy is hidden. Heads need not divide
+evenly: some ranks have one more, or none. K and V of a head go to each rank that has a head of Q which reads them,
+and their gradients are summed where they came from.
 
 Source: Jacobs and others, DeepSpeed Ulysses (2023).
 """
@@ -14,12 +14,13 @@ from typing import Any
 import torch
 
 from flashlib.masks import Mask
-from flashlib.masks.parts import count
+from flashlib.masks.runs import count
 from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import gradients, ring
 from flashlib.ring.distributed import link as links
 from flashlib.ring.distributed.all_gather import put, taken
-from flashlib.ring.distributed.call import Axis, Call
+from flashlib.ring.distributed.axes import Axis, axis_of
+from flashlib.ring.distributed.call import RankCall
 from flashlib.types import Attention, Grads
 
 
@@ -28,17 +29,17 @@ def attention(
     causal: bool = False, mask: Mask | None = None, scale: float | None = None, local: ModuleType | None = None,
     link: Callable | None = None,
 ) -> Attention:  # fmt: skip
-    """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, by the keys of all ranks.
+    """Return softmax(Q K^T * scale) V and the log-sum-exp of this rank's rows, over the keys of all ranks.
 
-    All arguments, results and errors are those of `ring.attention`; link is not used. Balanced by heads, whichever
-    the layout. A mask whose function is of heads runs on a CPU, or where Triton's kernels ask torch.
+    Arguments, results and errors are those of `ring.attention`; link is not used. Heads balance the work, whatever
+    the layout. A mask whose function depends on heads runs on a CPU, or where Triton's kernels ask torch.
     """
-    axes = Axis(), calls.axis(group)
+    axes = Axis(), axis_of(group)
     return calls.attend(WAY, axes, Q, K, V, layout, causal, mask, scale, local, link)
 
 
-def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> Attention:
-    """Return O, in the dtype of Q, and lse. With several groups, these form a ring: see `two_d`."""
+def forward(call: RankCall, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> Attention:
+    """Return O, in the dtype of Q, and lse. Several groups form a ring: see `two_d`."""
     mine = _to_heads(call, (Q, "q"), (K, "k"), (V, "k"))
     O, lse = ring.forward(call, *mine)
     lse = _joined(call, lse[..., None], (*Q.shape[:3], 1))[..., 0]
@@ -46,18 +47,18 @@ def forward(call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> At
 
 
 def backward(
-    call: Call, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
+    call: RankCall, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
     delta: torch.Tensor,
 ) -> Grads:  # fmt: skip
-    """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64: Q, K and V are exchanged again."""
+    """Return dQ, dK and dV of this rank's rows and keys, in fp32 or fp64; Q, K and V are exchanged again."""
     q, k, v, dO = _to_heads(call, (Q, "q"), (K, "k"), (V, "k"), (dO, "q"))
     lse, delta = _to_heads(call, (lse[..., None], "q"), (delta[..., None], "q"))
     grads = gradients.backward(call, q, k, v, lse[..., 0], dO, delta[..., 0], rounded=False)
     return Grads(*_home(call, grads, (Q, K, V)))
 
 
-def _to_heads(call: Call, *given: tuple[torch.Tensor, str]) -> list[torch.Tensor]:
-    """Return, of tensors of own rows and all heads, all rows of own heads. They are of Q, "q", or of keys, "k"."""
+def _to_heads(call: RankCall, *given: tuple[torch.Tensor, str]) -> list[torch.Tensor]:
+    """Exchange own rows of all heads for all rows of own heads. Each tensor is "q", like Q, or "k", like K."""
     members, first = range(call.heads.size), given[0][0]
     parts = [torch.cat([X[:, _heads(call, m, of)].reshape(-1) for X, of in given]) for m in members]
     shapes = [
@@ -82,7 +83,7 @@ def _to_heads(call: Call, *given: tuple[torch.Tensor, str]) -> list[torch.Tensor
 
 
 def _joined(call, X, shape):
-    """Return own rows of all heads, of all rows of own heads of O or lse."""
+    """Exchange all rows of own heads, of O or lse, for own rows of all heads."""
     members = range(call.heads.size)
     parts = [taken(X, call.rows[m]).reshape(-1) for m in members]
     B, _, n, d = shape
@@ -95,7 +96,7 @@ def _joined(call, X, shape):
 
 
 def _home(call, grads, like):
-    """Return gradients of own rows of all heads; a head of K and V may have been with several members."""
+    """Return gradients of own rows of all heads, summed where several members had a head of K and V."""
     members, kinds = range(call.heads.size), ("q", "k", "k")
     parts = [
         torch.cat([taken(X, _held(call, of)[m]).reshape(-1) for X, of in zip(grads, kinds, strict=True)])

@@ -1,10 +1,10 @@
-"""A function on several processes, the ranks of a group of torch.distributed.
+"""Run a function on several processes, the ranks of a torch.distributed group.
 
-`run` starts them, from a notebook too: the function may be one of a cell. Under torchrun it joins those that are
-there. docs/ranks.md says what runs on which system.
+`run` starts the processes, from a notebook too: the function may come from a cell. Under torchrun, this process
+joins the ranks that torchrun has started. docs/ranks.md says what works on which system.
 """
 
+from flashlib.ring.processes.failure_report import RankError, RanksWait
 from flashlib.ring.processes.running import run
-from flashlib.ring.processes.told import RankError, RanksWait
 
 __all__ = ["RankError", "RanksWait", "run"]

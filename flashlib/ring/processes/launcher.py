@@ -1,7 +1,7 @@
-"""The process that starts the ranks of each run: it has torch already, so that a fork of it is a rank at once.
+"""The process that starts the ranks of each run. It has imported torch, so that a fork of it is a rank at once.
 
-It outlives its runs, and ends with the process that started it, however that ends. Between two runs nothing is
-below it: all that a run left is ended, processes in a session of their own too (elsewhere than on Linux, the
+It outlives its runs, and ends with the process that started it, however that one ends. Between two runs it has no
+child processes: whatever a run leaves is ended, processes in other sessions too (except on Linux, only the process
 groups of the ranks).
 """
 
@@ -12,53 +12,33 @@ import os
 import shutil
 import traceback
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import Any
 
-from flashlib.learner import containment, pickling
-from flashlib.ring.processes import rank as one_rank
-from flashlib.ring.processes import told
+from flashlib.learner import containment
+from flashlib.ring.processes import failure_report
+from flashlib.ring.processes import rank as rank_process
+from flashlib.ring.processes.job import Job
 
-LOOK = 0.05  # seconds between two looks at whether a rank has died
-PRINTED = 20_000  # characters that are kept of what a rank printed
-LAST = 600  # characters of them that an error shows
-
-
-class Job(NamedTuple):
-    """One run.
-
-    modules: what is imported before the ranks are made. method: "fork", or "spawn" for a new Python for each.
-    seconds: how long one rank waits for another. meeting: a folder of the run's own, which is made here, so that
-    it is not left if who asks is killed before; both ends remove it, as either may be killed. environment, path,
-    folder: those of the process that asks.
-    """
-
-    parcel: pickling.Parcel
-    ranks: int
-    seconds: float
-    backend: str
-    modules: tuple[str, ...]
-    method: str
-    meeting: str
-    environment: dict
-    path: list
-    folder: str
+LOOK = 0.05  # seconds between two checks whether a rank has died
+PRINTED = 20_000  # characters kept of what a rank printed
+LAST = 600  # characters kept of its end, which is also what an error report gets
 
 
 def serve(connection: Connection) -> None:
-    """Do what is asked for until the other end is closed."""
+    """Run jobs until the other end of the connection is closed."""
     if hasattr(os, "setsid"):
-        os.setsid()  # an interrupt is for who waits, and that one says what ends
+        os.setsid()  # an interrupt goes to the process that waits, and that process says what ends
     containment.adopt_orphans()
     with contextlib.suppress(EOFError, OSError):
         while True:
             _run(connection, connection.recv())
 
 
-_later: list[str] = []  # modules that ranks had to import: the next ones shall have them
+_to_import: list[str] = []  # modules that ranks had to import: after the run they are imported for the next ones
 
 
 def _run(connection, job):
-    """Run a job: send ("rank", number, kind, value) as it comes, at last ("ended", what each has printed)."""
+    """Run a job: pass on ("rank", number, kind, value) messages, then send ("ended", what each rank printed)."""
     printed: list[str] = []
     try:
         os.environ.update(job.environment, OPENBLAS_NUM_THREADS="1")  # no threads, as it is forked
@@ -83,21 +63,21 @@ def _run(connection, job):
         connection.send(("failed", traceback.format_exc()))
         connection.recv()  # ("end",)
     connection.send(("ended", printed))
-    for name in _later:
+    for name in _to_import:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    _later.clear()
+    _to_import.clear()
 
 
 def _reap():
-    """Let go of the processes that ranks left behind, which came here and were ended."""
+    """Reap the processes that ranks left behind, which this process has adopted and ended."""
     with contextlib.suppress(ChildProcessError):
         while hasattr(os, "WNOHANG") and os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def _pass_on(connection, ranks):
-    """Pass on what ranks send, and to them a question, until ("end",) comes."""
+    """Pass on messages from ranks, and questions to them, until ("end",) arrives."""
     while True:
         here = {rank.connection: rank for rank in ranks if rank.open}
         for ready in wait([connection, *here], LOOK):
@@ -113,29 +93,29 @@ def _pass_on(connection, ranks):
 
 
 class _Rank:
-    """The process of one rank, seen from the launcher."""
+    """The process of one rank, as the launcher sees it."""
 
     def __init__(self, number: int, job: Job, upward: Connection, earlier: list) -> None:
         context: Any = multiprocessing.get_context(job.method)
         self.number, self.open, self.dead = number, True, False
         self.file = os.path.join(job.meeting, f"printed-{number}")
         self.connection, there = context.Pipe()
-        # a fork has copies of all that is open, and an end is seen where no copy is left
+        # a fork copies all open connections, and a closed end is noticed only once no copy is left
         copies = [upward, self.connection, *(rank.connection for rank in earlier)] if job.method == "fork" else []
         arguments = there, number, job, os.path.join(job.meeting, "store"), self.file, copies
-        self.process = context.Process(target=one_rank.main, args=arguments)
+        self.process = context.Process(target=rank_process.main, args=arguments)
         self.process.start()
         there.close()
 
     def pass_on(self, connection: Connection) -> None:
-        """Pass on one message."""
+        """Pass on one message from the rank."""
         try:
             kind, value = self.connection.recv()
-        except Exception:  # it is closed, or the learner's function wrote to it
+        except Exception:  # closed, or overwritten by the learner's function
             self.open = False
         else:
             if kind == "imported":
-                _later.extend(value)
+                _to_import.extend(value)
             else:
                 connection.send(("rank", self.number, kind, value))
 
@@ -144,7 +124,7 @@ class _Rank:
             self.connection.send(question)
 
     def look(self, connection: Connection) -> None:
-        """Tell of the rank's death, once, after all that it sent."""
+        """Report that the rank has died, once, after passing on all that it sent."""
         if self.dead or self.process.exitcode is None:
             return
         self.dead = True
@@ -152,7 +132,7 @@ class _Rank:
             while self.open and self.connection.poll():
                 self.pass_on(connection)
         self.open = False
-        died = told.Died(self.process.exitcode, self.printed()[-LAST:])
+        died = failure_report.RankDied(self.process.exitcode, self.printed()[-LAST:])
         connection.send(("rank", self.number, "died", died))
 
     def end(self) -> None:
@@ -162,7 +142,7 @@ class _Rank:
         self.connection.close()
 
     def printed(self) -> str:
-        """Return what it printed, shortened in the middle."""
+        """Return what the rank printed, shortened in the middle."""
         with contextlib.suppress(OSError), open(self.file, encoding="utf-8", errors="replace") as file:
             text = file.read(PRINTED)
             size = os.path.getsize(self.file)

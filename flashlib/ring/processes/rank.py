@@ -1,27 +1,24 @@
-"""One rank: a process that joins the group, runs the function and sends what it returns, or raises."""
+"""A rank: a process that joins the group, runs the function, and sends back its result or its error."""
 
 import contextlib
 import os
 import sys
 import threading
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
 
 from flashlib.learner import containment, pickling
-from flashlib.ring.processes import told, values, waits
+from flashlib.ring.processes import failure_report, packing, waits
+from flashlib.ring.processes.job import Job
 
-if TYPE_CHECKING:
-    from flashlib.ring.processes.launcher import Job
-
-# gloo listens on one interface; without a name, on the one that the host's name stands for
+# gloo listens on one interface: unless it is named, on the one that the host's name resolves to
 LOOPBACK = {"linux": "lo", "darwin": "lo0", "win32": "Loopback Pseudo-Interface 1"}
 
 here = False
 """Whether this process is a rank that `run` started."""
 
 
-def main(connection: Connection, rank: int, job: "Job", store: str, printed: str, copies: list) -> None:
-    """Be a rank until the launcher ends it: while another works, its sockets stay open."""
+def main(connection: Connection, rank: int, job: Job, store: str, printed: str, copies: list) -> None:
+    """Be a rank until the launcher ends it: its sockets must stay open while other ranks work."""
     global here
     here = True
     for copy in copies:
@@ -34,28 +31,28 @@ def main(connection: Connection, rank: int, job: "Job", store: str, printed: str
     try:
         _enter(job)
         _join(rank, job, store)
-        os.truncate(printed, 0)  # gloo has said that it is connected
+        os.truncate(printed, 0)  # drop gloo's message that it is connected
         _wait_for_all()
         sender.send(("joined", None))
         threading.Thread(target=_answer, args=(connection, sender), daemon=True).start()
         before = {*sys.modules}
-        with waits.noted():
+        with waits.calls_counted():
             function, arguments = pickling.loads(job.parcel)
-            packed = values.pack(function(*arguments))
-            message = "returned", (packed, waits.place_of(None))
+            packed = packing.pack(function(*arguments))
+            message = "returned", (packed, waits.site_of(None))
         if rank == 0:
             sender.send(("imported", [name for name in sys.modules if name not in before and _is_slow(name)]))
-    except BaseException as error:  # SystemExit too: it says so, and the run ends
-        message = "raised", told.raised(error)
+    except BaseException as error:  # SystemExit too: the run ends and reports it
+        message = "raised", failure_report.raised(error)
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # a stream of the function's own
+        with contextlib.suppress(Exception):  # the function may have replaced the stream
             stream.flush()
     sender.send(message)
     threading.Event().wait()
 
 
 class _Sender:
-    """Two threads send."""
+    """Sends messages from two threads."""
 
     def __init__(self, connection):
         self.connection, self.lock = connection, threading.Lock()
@@ -66,7 +63,7 @@ class _Sender:
 
 
 def _redirect(printed):
-    """Write all that is printed, by libraries too, to a file, in which the last words before a death stand."""
+    """Write all output, that of libraries too, to a file: it keeps the last words of a rank that dies."""
     file = os.open(printed, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     for number in (1, 2):
         os.dup2(file, number)
@@ -77,7 +74,7 @@ def _redirect(printed):
 
 
 def _enter(job):
-    """Take over what the process that asks has: its folder, its path and its environment."""
+    """Take over the folder, path and environment of the asking process."""
     os.environ.clear()
     os.environ.update(job.environment)
     os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = LOOPBACK.get(sys.platform, "lo")
@@ -85,11 +82,11 @@ def _enter(job):
     with contextlib.suppress(OSError):
         os.chdir(job.folder)
     if job.parcel.has_kernels:
-        import flashlib.kernels  # noqa: F401  before triton, which may come with what was sent
+        import flashlib.kernels  # noqa: F401  before triton, which unpickling the function may import
 
 
 def _join(rank, job, store):
-    """Join the group: the ranks find each other in a file, and nothing but gloo listens."""
+    """Join the group. The ranks find each other through a file; only gloo listens on a socket."""
     from datetime import timedelta
 
     import torch
@@ -102,23 +99,23 @@ def _join(rank, job, store):
 
 
 def _is_slow(name):
-    """Return whether a module is better imported before the next ranks are forked: an optimizer takes seconds."""
-    return name.startswith(("torch.", "triton")) and "inductor" not in name  # that one starts processes
+    """Return whether to import a module before forking the next ranks: some, such as optimizers, take seconds."""
+    return name.startswith(("torch.", "triton")) and "inductor" not in name  # it starts processes
 
 
 def _wait_for_all():
-    """Go on when all have joined: one that died before would have gloo complain in all others."""
+    """Wait until all have joined: if a rank died before, gloo would complain in all the others."""
     import torch.distributed as dist
 
     dist.barrier()
 
 
 def _answer(connection, sender):
-    """Say where this rank stands when it is asked, and end with the launcher."""
+    """Answer the launcher with the line at which this rank is, and end with the launcher."""
     main = threading.main_thread().ident
     try:
         while True:
             connection.recv()
-            sender.send(("place", waits.place_of(sys._current_frames().get(main))))
+            sender.send(("site", waits.site_of(sys._current_frames().get(main))))
     except (EOFError, OSError):
         os._exit(1)

@@ -1,4 +1,4 @@
-"""Who waits for whom: what a rank has begun to send and to receive, and the line at which it stands."""
+"""Who waits for whom: what each rank has begun to send and receive, and the line at which it is."""
 
 import contextlib
 import functools
@@ -19,15 +19,16 @@ OWN = os.path.dirname(os.path.abspath(__file__))
 ANYONE = -1  # a rank receives from
 POINT_TO_POINT = {"send": "dst", "isend": "dst", "recv": "src", "irecv": "src"}
 
-_begun: Counter = Counter()  # of this process: {("send" or "recv", peer): how many}
+_begun: Counter = Counter()  # {("send" or "recv", peer): how many calls this process has begun}
 _inside = threading.local()
 
 
-class Place(NamedTuple):
-    """Where a rank stands.
+class CallSite(NamedTuple):
+    """Where a rank is.
 
-    line, text, function: the innermost line that is not of torch's. call: the function of torch.distributed that
-    it is in, or "". group: the ranks of the group of that call. begun: [(kind, peer, how many)] so far.
+    line, text, function: the innermost line outside torch. call: the function of torch.distributed that it is in,
+    or "". group: the ranks of that call's group. begun: [(kind, peer, how many)], the sends and receives begun so
+    far.
     """
 
     line: int
@@ -39,29 +40,29 @@ class Place(NamedTuple):
 
 
 @contextlib.contextmanager
-def noted() -> Iterator[None]:
-    """Note in this process what isend, irecv, send and recv begin, and with whom."""
+def calls_counted() -> Iterator[None]:
+    """Count the calls of isend, irecv, send and recv in this process, by peer."""
     import torch.distributed as dist
 
-    places = dist, importlib.import_module("torch.distributed.distributed_c10d")
-    kept = [(place, name, getattr(place, name)) for place in places for name in POINT_TO_POINT]
-    noting = {name: _noting(name, getattr(dist, name)) for name in POINT_TO_POINT}
+    modules = dist, importlib.import_module("torch.distributed.distributed_c10d")
+    originals = [(module, name, getattr(module, name)) for module in modules for name in POINT_TO_POINT]
+    counting = {name: _counting(name, getattr(dist, name)) for name in POINT_TO_POINT}
     _begun.clear()
-    for place, name, _ in kept:
-        setattr(place, name, noting[name])  # P2POp wants the same function in both
+    for module, name, _ in originals:
+        setattr(module, name, counting[name])  # P2POp needs the same function in both modules
     try:
         yield
     finally:
-        for place, name, original in kept:
-            setattr(place, name, original)
+        for module, name, original in originals:
+            setattr(module, name, original)
 
 
-def _noting(name, original):
-    """Return a function of torch.distributed that notes its calls; send calls isend, which counts once."""
+def _counting(name, original):
+    """Return a function of torch.distributed that counts its calls; send, which calls isend, counts once."""
     peer = POINT_TO_POINT[name]
 
     @functools.wraps(original)
-    def noting(*arguments, **options):
+    def counted(*arguments, **options):
         if getattr(_inside, "a_call", False):
             return original(*arguments, **options)
         _inside.a_call = True
@@ -71,7 +72,7 @@ def _noting(name, original):
         finally:
             _inside.a_call = False
 
-    return noting
+    return counted
 
 
 def _peer(name, arguments, options):
@@ -86,33 +87,33 @@ def _peer(name, arguments, options):
     return ANYONE if peer is None else int(peer)
 
 
-def place_of(frame: FrameType | None) -> Place:
-    """Return the Place of a frame of the main thread, the innermost."""
-    return _place([(frame, line) for frame, line in traceback.walk_stack(frame)])
+def site_of(frame: FrameType | None) -> CallSite:
+    """Return the CallSite of the innermost frame of the main thread."""
+    return _site([(frame, line) for frame, line in traceback.walk_stack(frame)])
 
 
-def place_of_error(error: BaseException) -> Place:
-    """Return the Place at which an error was raised."""
-    return _place([(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)][::-1])
+def site_of_error(error: BaseException) -> CallSite:
+    """Return the CallSite at which an error was raised."""
+    return _site([(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)][::-1])
 
 
-def _place(frames):
-    """Return the Place of frames with their lines, the innermost first."""
+def _site(frames):
+    """Return the CallSite of frames with their lines, given from the innermost outwards."""
     call, group = "", ()
     for frame, line in frames:
         code, module = frame.f_code, frame.f_globals.get("__name__", "")
         if module == "torch.distributed.distributed_c10d":
             call, group = code.co_name, _group(frame)
         elif not (module.startswith(("torch.", "threading")) or code.co_filename.startswith(OWN)):
-            return Place(line, _text(code.co_filename, line), code.co_name, call, group, _counts())
-    return Place(0, "", "", call, group, _counts())
+            return CallSite(line, _text(code.co_filename, line), code.co_name, call, group, _counts())
+    return CallSite(0, "", "", call, group, _counts())
 
 
 def _text(file, line):
-    """Return a line of a file, or "" where its text is not known.
+    """Return a line of a file, or "" if its text is not known.
 
-    The main thread may be changing what `linecache` holds, which then may be None. That must not end the thread
-    which reports where a rank is.
+    The main thread may be changing what `linecache` holds, so that it returns None. That must not end the thread
+    that reports where a rank is.
     """
     lines = linecache.getlines(file) or []
     return lines[line - 1].strip() if 1 <= line <= len(lines) else ""
@@ -123,42 +124,42 @@ def _counts():
 
 
 def _group(frame):
-    """Return the ranks of the group that a function of torch.distributed was given."""
+    """Return the ranks of the group that was passed to a function of torch.distributed."""
     dist = sys.modules["torch.distributed"]
     group = frame.f_locals.get("group")
     try:
         return tuple(dist.get_process_group_ranks(group))
-    except Exception:  # no group any more, or an argument that is none
+    except Exception:  # the group no longer exists, or the argument is not a group
         return ()
 
 
-def sentence(rank: int, places: dict[int, Place], returned: set[int]) -> str:
-    """Return what a rank does, and for whom it waits; places: of all ranks of which one is known."""
-    place = places[rank]
-    where = f"line {place.line} of {place.function}" if place.line else "no line"
-    where += f": {place.text}" if place.text else ""
-    if not _waits(place):
-        return f"rank {rank} computes, at {where}" if place.text else f"rank {rank} is at {where}"
-    names = and_list(_awaited(rank, places, returned))
+def sentence(rank: int, sites: dict[int, CallSite], returned: set[int]) -> str:
+    """Return what a rank is doing, and for whom it waits. sites: {rank: CallSite}, as far as they are known."""
+    site = sites[rank]
+    where = f"line {site.line} of {site.function}" if site.line else "no line"
+    where += f": {site.text}" if site.text else ""
+    if not _waits(site):
+        return f"rank {rank} computes, at {where}" if site.text else f"rank {rank} is at {where}"
+    names = and_list(_awaited(rank, sites, returned))
     return f"rank {rank} waits for {names}, at {where}" if names else f"rank {rank} waits, at {where}"
 
 
-def is_held(rank: int, places: dict[int, Place], returned: set[int]) -> bool:
-    """Return whether a rank waits for one that, as far as all have begun, gives it nothing."""
-    return _waits(places[rank]) and bool(_awaited(rank, places, returned))
+def is_held(rank: int, sites: dict[int, CallSite], returned: set[int]) -> bool:
+    """Return whether a rank waits for another that, by the calls all have begun, does not answer it."""
+    return _waits(sites[rank]) and bool(_awaited(rank, sites, returned))
 
 
-def _waits(place):
-    return bool(place.call or ".wait(" in place.text)
+def _waits(site):
+    return bool(site.call or ".wait(" in site.text)
 
 
-def _awaited(rank, places, returned):
-    """Return in words each rank that one waits for, as far as what all have begun says so."""
-    call, group = places[rank].call, places[rank].group
+def _awaited(rank, sites, returned):
+    """Return in words the ranks for which a rank waits, as far as the calls that all have begun show it."""
+    call, group = sites[rank].call, sites[rank].group
     if call not in ("", "wait", "batch_isend_irecv", *POINT_TO_POINT):
-        absent = [r for r in group if r != rank and (r in returned or r not in places or places[r].call != call)]
+        absent = [r for r in group if r != rank and (r in returned or r not in sites or sites[r].call != call)]
         return [f"rank {r} (returned)" if r in returned else f"rank {r} (not in {call})" for r in absent]
-    begun = {r: Counter({(kind, peer): n for kind, peer, n in place.begun}) for r, place in places.items()}
+    begun = {r: Counter({(kind, peer): n for kind, peer, n in site.begun}) for r, site in sites.items()}
     found = []
     for (kind, peer), count in sorted(begun[rank].items()):
         if call in POINT_TO_POINT and kind not in call:
@@ -177,5 +178,5 @@ def _awaited(rank, places, returned):
 
 
 def _answers(begun, kind, rank):
-    """Return how many of a rank's messages, or of its calls to receive, another one has answered, at most."""
+    """Return how many of a rank's sends, or of its receives, another rank can have answered at most."""
     return begun["recv", rank] + begun["recv", ANYONE] if kind == "send" else begun["send", rank]

@@ -13,7 +13,7 @@ from flashlib.widgets.flash_player.tiled_widget import TiledWidget, sizes_of
 from flashlib.widgets.widget import script, style
 
 SETTING = ("B_r", "B_c", "causal", "wrt")
-SOURCES = {"kv": tiled._dkv_steps, "q": tiled._dq_steps}
+SOURCES = {"kv": tiled.dkv_steps, "q": tiled.dq_steps}
 PARTS = {
     "load": ("Q_i", "dO_i", "lse_i", "K_j", "V_j"),
     "scores": ("S_raw", "S_ij"),

@@ -6,7 +6,7 @@ from flashlib.language.phrases import and_list
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.chart import Chart
 from flashlib.pictures.inks import INK
-from flashlib.pictures.numbers import number, short
+from flashlib.pictures.number_text import number, short
 from flashlib.pictures.tile_order import tile_order
 from flashlib.widgets.backward_player.frames import GRADIENTS, Errors, Recording, in_words
 

@@ -7,7 +7,7 @@ import numpy as np
 from flashlib import naive, tiled
 from flashlib.inputs import resolve_scale
 from flashlib.memory import HBM
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.types import BackwardStep, Grads
 from flashlib.widgets.flash_player.frames import Buffer, Store, Write, follow, pack_steps
 
@@ -72,7 +72,7 @@ def record(
     for k, step in enumerate(steps):
         before = steps[k - 1] if k and is_same_block(steps[k - 1], step, wrt) else None
         sums.append([_sum(name, step, before, Q_acc, K_acc, dO_acc, scale) for name in GRADIENTS[wrt]])
-    return Recording(steps, writes, read, written, sums, lse, tiled._delta(O, dO, lse, B_r))
+    return Recording(steps, writes, read, written, sums, lse, tiled.compute_delta(O, dO, lse, B_r))
 
 
 def is_same_block(a: BackwardStep, b: BackwardStep, wrt: str) -> bool:

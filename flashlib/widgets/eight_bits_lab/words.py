@@ -3,7 +3,7 @@
 import numpy as np
 
 from flashlib.lowbit.sums import BITS, STEP
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, SHARE, D
 
 SUMS = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, WRONG
-from flashlib.pictures.numbers import number, short
+from flashlib.pictures.number_text import number, short
 from flashlib.pictures.steps import grown, tiles_of
 from flashlib.pictures.tile_order import labelled
 from flashlib.softmax import State

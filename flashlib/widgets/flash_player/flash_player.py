@@ -16,7 +16,7 @@ from flashlib.widgets.flash_player.tiled_widget import TiledWidget
 from flashlib.widgets.widget import script, style
 
 SETTING = ("B_r", "B_c", "causal", "order")
-SOURCES = {"fa1": tiled._fa1_steps, "fa2": tiled._fa2_steps}
+SOURCES = {"fa1": tiled.fa1_steps, "fa2": tiled.fa2_steps}
 
 
 class FlashPlayer(TiledWidget):

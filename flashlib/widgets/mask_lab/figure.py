@@ -4,7 +4,7 @@ import numpy as np
 
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.inks import INK, ON_FILL, ZERO
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.mask_lab.numbers import CUT, HIDDEN
 
 SIDE = 300  # pixels, at most, of the scores

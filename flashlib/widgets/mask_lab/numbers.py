@@ -6,10 +6,10 @@ import numpy as np
 
 from flashlib import cost
 from flashlib.masks import Mask, Tiles
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 
 ITEM = 2  # bytes, of fp16 and bf16
-ENTRY = 4  # bytes, of a tile in a kernel's table: see flashlib/kernels/masking/host_side.py
+ENTRY = 4  # bytes, of a tile in a kernel's table: see flashlib/kernels/masking/tile_table.py
 HIDDEN, CUT, WHOLE = "hcw"
 
 

@@ -1,7 +1,7 @@
 """The sentences of MaskLab."""
 
 from flashlib.language.phrases import and_list, by_number
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.mask_lab.numbers import ENTRY, HIDDEN, ITEM
 
 MOST_NAMED = 6  # runs of keys

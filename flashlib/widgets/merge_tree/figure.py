@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL
-from flashlib.pictures.numbers import number, short
+from flashlib.pictures.number_text import number, short
 from flashlib.widgets.merge_tree.numbers import differences, grow, moves_of, output, roots_of, whole_row
 
 WIDTH, MARGIN, LEFT = 930, 8, 36  # pixels; the row begins at LEFT

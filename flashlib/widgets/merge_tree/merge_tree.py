@@ -5,7 +5,7 @@ import traitlets
 
 from flashlib.language.phrases import counted
 from flashlib.pictures.canvas import Picture
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.merge_tree import figure
 from flashlib.widgets.merge_tree.checks import check_cuts, check_moves, check_order, check_row, check_values

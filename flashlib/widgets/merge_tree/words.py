@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.merge_tree.numbers import Node, output
 
 

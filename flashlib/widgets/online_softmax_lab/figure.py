@@ -5,7 +5,7 @@ import numpy as np
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.chart import Chart
 from flashlib.pictures.inks import INK, NEGATIVE, POSITIVE, WRONG
-from flashlib.pictures.numbers import number, short
+from flashlib.pictures.number_text import number, short
 
 TOP, HEIGHT = 56, 160  # pixels, of a chart
 PENDING = {"edge": INK, "dotted": True}

@@ -4,7 +4,7 @@ import numpy as np
 import traitlets
 
 from flashlib.pictures.canvas import Picture
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.online_softmax_lab.figure import draw

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.pictures.canvas import Picture, length
 from flashlib.pictures.inks import INK, ON_FILL, WRONG, ZERO
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.overflow_lab.numbers import COLUMNS
 
 WIDTH, LEFT, RIGHT, LINE_HEIGHT = 930, 78, 918, 20  # pixels

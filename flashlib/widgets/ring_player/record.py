@@ -1,4 +1,4 @@
-"""What RingPlayer shows of a Run, as plain lists: who computes, copies, holds and idles, and when."""
+"""What RingPlayer shows of a RingRun, as plain lists: who computes, copies, holds and idles, and when."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib import masks, ring
-from flashlib.ring import Kind
+from flashlib.ring import FaultKind
 from flashlib.ring.commands import Block
 from flashlib.types import Attention
 from flashlib.widgets.ring_player import choices
 from flashlib.widgets.ring_player.runs import D
 
 AT_THE_END = (
-    Kind.DEADLOCK,
-    Kind.UNTAKEN,
-    Kind.NEVER_SENT,
-    Kind.LEFT_BEHIND,
+    FaultKind.DEADLOCK,
+    FaultKind.UNTAKEN,
+    FaultKind.NEVER_SENT,
+    FaultKind.LEFT_BEHIND,
 )  # found when nothing can happen any more
 GRID = 96  # positions of a run, beside those at which something happens
 NOBODY = -1
@@ -24,7 +24,7 @@ AT_FIRST = 0.6  # of the axis: a second hop is then merged, so that alpha is mor
 
 
 class Record(NamedTuple):
-    """A Run over time. All times are rounded alike, so that equal ones are equal.
+    """A RingRun over time. All times are rounded alike, so that equal ones are equal.
 
     computes: of each rank [source, hop, start, stop, tiles]. copies: [from, to, whose, start, stop, bytes].
     held: of each rank [whose, start, stop], own keys the first. asked: [rank, other, "send" or "receive", when] of
@@ -41,8 +41,8 @@ class Record(NamedTuple):
     end: float
 
 
-def record(run: ring.Run, tile: float) -> Record:
-    """Return the Record of a Run. tile: the time of a tile, by which the axis of one that goes wrong is longer."""
+def record(run: ring.RingRun, tile: float) -> Record:
+    """Return the Record of a run. tile: the time of a tile, by which the axis of one that goes wrong is longer."""
     P, total = run.plan.P, stopped(run)
     end = total + tile if run.fault else total
     events = [event for event in run.events if event.start <= end]
@@ -64,8 +64,8 @@ def record(run: ring.Run, tile: float) -> Record:
     )
 
 
-def stopped(run: ring.Run) -> float:
-    """Return when a Run ended, or went wrong."""
+def stopped(run: ring.RingRun) -> float:
+    """Return when a RingRun ended, or went wrong."""
     own = [
         event.stop
         for event in run.events
@@ -188,7 +188,7 @@ def seen(mask: str, N: int) -> list[list[list[int]]]:
     return [np.flatnonzero(row).reshape(-1, 2).tolist() for row in edges]
 
 
-def pack(run: ring.Run, N: int) -> bytes:
+def pack(run: ring.RingRun, N: int) -> bytes:
     """Return as float64 what rows come to: of each rank, after each time it computed, m, l and O_acc of its rows.
 
     Then O and lse of all rows. NaN is where there is none: a learner's own rank need not say its State.

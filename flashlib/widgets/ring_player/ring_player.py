@@ -22,8 +22,8 @@ class RingPlayer(Lab):
     program: what a learner's own rank does, a function of a `ring.Rank` that yields commands, see
     `ring.events`. It is then the way "own", and what it does is played, up to where it goes wrong.
     All but program can be set later, from Python or on the page; a value that is not accepted then changes nothing
-    and is answered in `refused`. Everything shown is from a `ring.Run`, of one head with d = 4 in fp64; `result`
-    holds it.
+    and is answered in `refused`. Everything shown is from a `ring.RingRun`, of one head with d = 4 in fp64;
+    `result` holds it.
     """
 
     _esm = script("ring_player/ring_player.js")
@@ -53,8 +53,8 @@ class RingPlayer(Lab):
         return choices.checked(name, value, own=self._program is not None)
 
     @property
-    def run(self) -> ring.Run:
-        """The Run that is shown."""
+    def run(self) -> ring.RingRun:
+        """The RingRun that is shown."""
         return runs.run(self._setting, self._program)
 
     def _computed(self, setting):

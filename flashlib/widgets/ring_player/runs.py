@@ -30,8 +30,8 @@ def tokens(N: int) -> tuple[np.ndarray, ...]:
     return tuple(X[:N] for X in problem())
 
 
-def run(setting: dict, program: Callable | None = None) -> ring.Run:
-    """Return the Run of a setting, of the ranks' own numbers. program: what way "own" means.
+def run(setting: dict, program: Callable | None = None) -> ring.RingRun:
+    """Return the RingRun of a setting, of the ranks' own numbers. program: what way "own" means.
 
     Raises ValueError for what a rank of a learner's own raises itself.
     """
@@ -56,7 +56,7 @@ def _check(result, N):
 
 
 def _known(setting):
-    """Return the Run of a way that goes right; what a hop comes to is computed once, whatever its time."""
+    """Return the RingRun of a way that goes right; what a hop comes to is computed once, whatever its time."""
     of = setting["mask"], setting["N"], setting["ranks"], setting["cut"]
     hops = _hops(*of)
     play, made = _play(setting, lambda me: _remembering(me, hops[me.r]))
@@ -64,11 +64,11 @@ def _known(setting):
     for r, part in enumerate(play.results):
         own = ring.positions(setting["N"], len(made), r, setting["cut"])
         O[own], lse[own] = part.O[0], part.lse[0]
-    return ring.Run(_in_order(play), Attention(O, lse), None, made, made[0].plan)
+    return ring.RingRun(_in_order(play), Attention(O, lse), None, made, made[0].plan)
 
 
-def counted(setting: dict) -> ring.Run:
-    """Return the Run of a setting without its numbers: a rank counts the tiles of a hop, and takes their time."""
+def counted(setting: dict) -> ring.RingRun:
+    """Return the RingRun of a setting without numbers: a rank counts the tiles of a hop, and takes their time."""
     return _counted(tuple(setting.items()))
 
 
@@ -77,7 +77,7 @@ def _counted(items):
     setting = dict(items)
     tiles = _planned(setting["mask"], setting["N"], setting["ranks"], setting["cut"])[1]
     play, made = _play(setting, lambda me: _counting(me, tiles[me.r]))
-    return ring.Run(_in_order(play), None, None, made, made[0].plan)
+    return ring.RingRun(_in_order(play), None, None, made, made[0].plan)
 
 
 def _play(setting, prepared):
@@ -86,7 +86,7 @@ def _play(setting, prepared):
     for me in made:
         prepared(me)
     program = PROGRAMS[setting["way"]]
-    return timed(ring.Play([program(me) for me in made], _times(setting))), made
+    return timed(ring.RingPlay([program(me) for me in made], _times(setting))), made
 
 
 def _in_order(play):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from flashlib.language.phrases import by_number, counted
-from flashlib.pictures.numbers import number
-from flashlib.ring import KINDS, Fault, Kind
+from flashlib.pictures.number_text import number
+from flashlib.ring import KINDS, FaultKind, RingFault
 from flashlib.widgets.ring_player.record import Record, moments
 from flashlib.widgets.ring_player.runs import B
 
@@ -16,7 +16,7 @@ LAYOUTS = {
 }
 
 
-def summary(sums: dict, fault: Fault | None) -> str:
+def summary(sums: dict, fault: RingFault | None) -> str:
     """Return what came of a run, in a sentence."""
     if fault:
         copies = counted(sums["copies"], "copy", "copies")
@@ -82,7 +82,7 @@ def equal(difference: float | None) -> str:
     return f"O and lse of the ranks equal one process to {number(difference)}, which is rounding."
 
 
-def said(found: Record, fault: Fault | None) -> list[list]:
+def said(found: Record, fault: RingFault | None) -> list[list]:
     """Return [time, sentence] of each moment at which something begins or ends."""
     P = len(found.computes)
     sentences = []
@@ -159,9 +159,9 @@ def _on(found, at):
         yield _idle(idle, P)
 
 
-def fault(found: Fault) -> list[str]:
+def fault(found: RingFault) -> list[str]:
     """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
-    if found.kind != Kind.DEADLOCK:
+    if found.kind != FaultKind.DEADLOCK:
         return [f"{found.kind}, {KINDS[found.kind]}: {found.said}."]
     waits = found.said.removeprefix("nobody can go on: ").split("; ")
     return [f"{found.kind}, {KINDS[found.kind]}.", *(f"{one}." for one in waits)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashlib.language.phrases import and_list, by_number, counted
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 
 if TYPE_CHECKING:  # it imports torch
     from flashlib.lm.server import Record

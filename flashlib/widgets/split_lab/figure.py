@@ -7,7 +7,7 @@ import numpy as np
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.chart import Chart
 from flashlib.pictures.inks import BLUE, HIGHLIGHT, INK
-from flashlib.pictures.numbers import brief
+from flashlib.pictures.number_text import brief
 
 LEFT, WIDE = 110, 806  # pixels, of the keys
 BUSY, LIGHT, DARK = "#a9a9a9", "#e1e1e1", "#c4c4c4"

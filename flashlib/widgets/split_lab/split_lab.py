@@ -5,7 +5,7 @@ import traitlets
 from flashlib.gpus import GPUS
 from flashlib.language.phrases import counted
 from flashlib.pictures.canvas import Picture
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.softmax import State
 from flashlib.types import Attention
 from flashlib.widgets.lab import Lab

@@ -2,7 +2,7 @@
 
 from flashlib.gpus import GPUS
 from flashlib.language.phrases import by_number, counted, or_list
-from flashlib.pictures.numbers import brief, number
+from flashlib.pictures.number_text import brief, number
 from flashlib.widgets.split_lab import model
 from flashlib.widgets.split_lab.model import Call, Time
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, READ, WRITTEN, ZERO
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.tiling_lab.numbers import KB, megabytes
 
 DOUBLINGS = 4  # of the strongest colour

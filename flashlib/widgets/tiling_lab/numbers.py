@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from flashlib import cost
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 
 KB = 1024  # bytes
 BLOCKS = [2**p for p in range(2, 11)]  # the rows and the columns of the map

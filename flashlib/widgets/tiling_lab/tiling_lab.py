@@ -5,7 +5,7 @@ import traitlets
 from flashlib import cost
 from flashlib.inputs import check_causal
 from flashlib.pictures.canvas import Picture
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.settings import one_of, whole
 from flashlib.widgets.tiling_lab import figure

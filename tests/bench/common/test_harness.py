@@ -1,4 +1,4 @@
-"""The harness refuses wrong results, and what it writes can be read again."""
+"""The harness refuses wrong results, and its records can be read again."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from tests import oracle
 DATA = Path(__file__).resolve().parents[3] / "notebooks" / "data"
 
 
-def test_a_result_twice_as_wrong_as_plain_attention_passes_and_no_worse_one():
+def test_an_error_of_twice_plain_attentions_passes_and_a_larger_one_fails():
     exact = torch.zeros(3, dtype=torch.float64)
     plain = torch.tensor([0.0, 0.5, 0.0])
     harness.verify("ours", torch.tensor([1.0, 0.0, -1.0]), exact, plain)
@@ -31,7 +31,7 @@ def test_a_result_twice_as_wrong_as_plain_attention_passes_and_no_worse_one():
         harness.verify("ours", torch.tensor([torch.nan, 0.0, 0.0]), exact, plain)
 
 
-def test_a_record_is_json_with_a_row_a_line(tmp_path):
+def test_a_record_is_json_with_one_row_per_line(tmp_path):
     record = {"gpu": "none", "rows": [{"d": 64, "tflops": {"ours": 1.5, "eager": None}}, {"d": 128, "tflops": {}}]}
     harness.write(tmp_path / "data" / "run.json", record)
     text = (tmp_path / "data" / "run.json").read_text()
@@ -39,8 +39,8 @@ def test_a_record_is_json_with_a_row_a_line(tmp_path):
     assert sum('"d"' in line for line in text.splitlines()) == 2
 
 
-def test_the_peak_is_what_is_held_at_once():
-    """Two arrays of 8 MB one after the other peak at 8 MB, both together at 16."""
+def test_the_peak_is_the_memory_held_at_one_time():
+    """Two arrays of 8 MB one after another peak at 8 MB, both at once at 16."""
     for library, peak_bytes in ((np, harness.peak_bytes), (torch, harness.torch_peak_bytes)):
 
         def in_turn(library=library):
@@ -54,7 +54,7 @@ def test_the_peak_is_what_is_held_at_once():
         assert peak_bytes(together) == pytest.approx(16e6, rel=0.01)
 
 
-def test_chunks_take_a_small_part_of_the_memory_of_standard_attention():
+def test_chunks_take_a_fraction_of_the_memory_of_standard_attention():
     Q, K, V = torch.randn(3, 1, 1, 512, 16)
     standard = harness.torch_peak_bytes(lambda: torch_ref.attention(Q, K, V))
     in_chunks = harness.torch_peak_bytes(lambda: chunked.attention(Q, K, V, B_r=64, B_c=64))
@@ -62,7 +62,7 @@ def test_chunks_take_a_small_part_of_the_memory_of_standard_attention():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_what_the_cpu_benchmark_verifies_with_is_attention(causal, rng):
+def test_the_reference_of_the_cpu_benchmark_is_attention(causal, rng):
     arrays = [rng.standard_normal((37, cpu.D), dtype=np.float32) for _ in range(3)]
     O, _ = oracle.attention(*arrays, causal=causal)
     oracle.assert_close(cpu.exact(*arrays, causal, rows=16), O, rounding=1e-13)
@@ -108,7 +108,7 @@ def test_a_wrong_tile_is_not_timed(monkeypatch):
 
 
 def ncu_prints(calls):
-    """Return text as ncu prints it: two kernels a call, the second of which moves twice as much."""
+    """Return text like ncu's: two kernels per call, the second of which moves twice as much."""
     metrics = [metric for metric, _ in counters.METRICS.values()]
     mark = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
     lines = [["ID", mark, "Kernel Name", "Grid Size", *metrics]]
@@ -121,7 +121,7 @@ def ncu_prints(calls):
     return "==PROF== Connected\n" + text.getvalue() + "==PROF== Disconnected\n"
 
 
-def test_counters_are_read_by_call_and_kernel_in_bytes():
+def test_counters_are_read_in_bytes_for_each_call_and_kernel():
     counted = counters.parse(ncu_prints(counters.CALLS))
     assert list(counted) == [call.label for call in counters.CALLS]
     for kernels in counted.values():
@@ -131,7 +131,7 @@ def test_counters_are_read_by_call_and_kernel_in_bytes():
         assert counters.total(kernels, "sm") == 4 * 1_000_500
 
 
-def test_the_recorded_counters_at_the_sms_are_the_closed_form_of_our_kernel():
+def test_recorded_counters_at_the_sms_equal_the_closed_form_of_our_kernel():
     """To a thousandth, on an H200, for every size and tile whose state fits the registers."""
     record = json.loads((DATA / "h200_counters.json").read_text(encoding="utf-8"))
     assert len(record["rows"]) == len(counters.CALLS)
@@ -159,7 +159,7 @@ def test_steps_are_watched_on_a_gpu():
     assert results == [0, 1, 2] and len(ms) == 3 and min(ms) > 0 and held >= 4 * 10**7
 
 
-def test_of_two_times_the_smaller_counts_and_the_second_is_in_the_opposite_order(monkeypatch):
+def test_the_smaller_of_two_times_counts_and_the_second_is_in_the_opposite_order(monkeypatch):
     order, times = [], iter([3.0, 1.0, 2.0, 2.0])
     monkeypatch.setattr(harness, "median_ms", lambda run, rep_ms: order.append(run()) or next(times))
     assert harness.side_by_side({"ours": lambda: "ours", "flash": lambda: "flash"}) == {"ours": 2.0, "flash": 1.0}

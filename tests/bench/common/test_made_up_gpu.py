@@ -1,4 +1,4 @@
-"""What the harness asks of a GPU, with one that is made up: its memory, its clock, its graphs."""
+"""The harness on a made-up GPU: its memory, its clock, its graphs."""
 
 import contextlib
 import re
@@ -13,7 +13,7 @@ from flashlib.bench.common import harness
 
 
 class Gpu:
-    """Bytes that are held and the most of them, a clock in seconds, and the calls that a graph records."""
+    """The current and peak bytes, a clock in seconds, and the calls that a graph records."""
 
     def __init__(self):
         self.held = self.most = 1000
@@ -63,7 +63,7 @@ def gpu(monkeypatch):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_the_peak_is_without_inputs_outputs_and_what_only_the_first_call_makes(outputs, gpu):
+def test_the_peak_leaves_out_inputs_outputs_and_what_the_first_call_creates(outputs, gpu):
     gpu.most = 10**6  # of something before
     calls = []
 
@@ -84,7 +84,7 @@ def test_the_peak_is_without_inputs_outputs_and_what_only_the_first_call_makes(o
     assert harness.cuda_peak_bytes(run) == 70 and len(calls) == 2
 
 
-def test_each_step_has_its_own_time_and_the_most_bytes_are_those_of_all_steps(gpu):
+def test_each_step_has_its_own_time_and_the_peak_is_over_all_steps(gpu):
     gpu.most = 10**6  # of something before
 
     def steps():
@@ -96,7 +96,7 @@ def test_each_step_has_its_own_time_and_the_most_bytes_are_those_of_all_steps(gp
     assert harness.watch(steps()) == ([1, 2, 4], [1e3, 2e3, 4e3], 1070)
 
 
-def test_a_graph_holds_as_many_calls_as_are_asked_for_after_one_that_warms_up(gpu):
+def test_a_graph_has_the_requested_calls_after_one_that_warms_up(gpu):
     before = []
 
     def run():
@@ -118,7 +118,7 @@ def test_a_time_is_the_median_of_many(monkeypatch):
     assert harness.median_ms(lambda: None, rep_ms=70) == 2.0
 
 
-def test_what_rounds_the_scores_twice_may_be_twice_as_wrong():
+def test_an_error_may_double_if_scores_are_rounded_twice():
     exact, plain = torch.zeros(2, dtype=torch.float64), torch.tensor([0.25, 0.0])
     given = torch.tensor([0.0, 1.0])
     harness.verify("ours", given, exact, plain, roundings=2)
@@ -126,7 +126,7 @@ def test_what_rounds_the_scores_twice_may_be_twice_as_wrong():
         harness.verify("ours", given, exact, plain)
 
 
-def test_a_part_is_told_with_the_seconds_that_it_took(monkeypatch, capsys):
+def test_a_part_is_printed_with_its_seconds(monkeypatch, capsys):
     times = iter([10.0, 52.4])
     monkeypatch.setattr(harness.time, "perf_counter", lambda: next(times))
     with harness.stopwatch("the usual sizes"):
@@ -135,6 +135,6 @@ def test_a_part_is_told_with_the_seconds_that_it_took(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the name is read from /proc")
-def test_the_processor_has_the_name_that_the_system_knows():
+def test_the_processor_has_the_name_from_the_system():
     names = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)
     assert not names or harness.cpu_environment()["cpu"] == names[0] != ""

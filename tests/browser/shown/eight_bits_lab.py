@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets import EightBitsLab
 from flashlib.widgets.eight_bits_lab.problem import ROWS
 from flashlib.widgets.eight_bits_lab.words import percent

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets.overflow_lab.numbers import COLUMNS
 from flashlib.widgets.overflow_lab.overflow_lab import OverflowLab
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets import RingPlayer
 from tests.browser.labs import plain, text, wait_for
 from tests.browser.shown.drawn import boxes, marked

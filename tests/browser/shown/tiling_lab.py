@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashlib.pictures.numbers import number
+from flashlib.pictures.number_text import number
 from flashlib.widgets import TilingLab
 from tests.browser.shown.drawn import boxes
 

@@ -1,4 +1,4 @@
-"""What a model gives to its attention is honoured, or refused in words."""
+"""The arguments that a model passes to its attention are honoured, or refused with an explanation."""
 
 import inspect
 import subprocess
@@ -46,7 +46,7 @@ def with_engine(family, engine, **changes):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_all_that_a_family_gives_to_its_attention_is_known(name):
+def test_every_argument_that_a_family_passes_is_known(name):
     given = {}
 
     def spy(module, query, key, value, attention_mask, **others):
@@ -98,23 +98,35 @@ def test_each_keyword_is_honoured_or_refused(name, keyword):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_weights_of_attention_are_refused_to_all(name):
+def test_attention_weights_are_refused_for_all_families(name):
     model = with_engine(FAMILIES[name], "torch_ref")
     with torch.no_grad(), pytest.raises(ValueError, match="output_attentions is given: no P is stored"):
         FAMILIES[name].output(model, output_attentions=True)
 
 
+# What an attention of transformers may be given by name, as its own do, and what its masks are made from.
+ATTENTION = {
+    "module", "query", "key", "value", "attention_mask", "dropout", "scaling", "sliding_window", "softcap",
+    "is_causal", "s_aux", "position_bias", "kwargs",
+}  # fmt: skip
+MASK = {
+    "batch_size", "q_length", "kv_length", "q_offset", "kv_offset", "mask_function", "attention_mask",
+    "local_size", "allow_is_causal_skip", "allow_is_bidirectional_skip", "use_vmap", "device", "dtype", "config",
+    "kwargs",
+}  # fmt: skip
+
+
 def test_the_interface_asks_for_what_was_tried():
-    """One that fails names what a new version asks for: look what it means, and honour or refuse it."""
+    """A failure names what a new version passes: look up what it means, and honour or refuse it."""
     theirs = (sdpa_attention_forward, flex_attention_forward, flash_attention_forward)
     asked = set().union(*(inspect.signature(f).parameters for f in theirs))
-    assert asked == versions.ATTENTION
-    assert TransformersKwargs.__annotations__.keys() == versions.MODELS == KEYWORDS.keys()
+    assert asked == ATTENTION
+    assert TransformersKwargs.__annotations__.keys() == KEYWORDS.keys()
     makers = (masking_utils.sdpa_mask, masking_utils.eager_mask, masking_utils.flex_attention_mask)
-    assert set().union(*(inspect.signature(f).parameters for f in makers)) | {"config"} == versions.MASK
+    assert set().union(*(inspect.signature(f).parameters for f in makers)) | {"config"} == MASK
 
 
-def test_another_version_is_told_in_a_sentence(monkeypatch):
+def test_another_version_gets_a_warning(monkeypatch):
     monkeypatch.setattr(versions, "TRIED", ("1.2.3",))
     with pytest.warns(UserWarning, match=f"tried with transformers 1.2.3, and this is {transformers.__version__}"):
         versions.warn()
@@ -143,7 +155,7 @@ def test_padding_is_not_seen(name, padded, engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ["llama", "mistral", "llama4"])
-def test_packed_sequences_are_as_each_alone(name, engine):
+def test_packed_sequences_give_the_results_of_each_alone(name, engine):
     family, model = FAMILIES[name], with_engine(FAMILIES[name], engine)
     with torch.no_grad():
         one = family._replace(inputs={"input_ids": IDS[:1]})
@@ -179,7 +191,7 @@ CALLS = [  # N_q, N_k, is_causal, sliding_window, softcap
 
 
 @pytest.mark.parametrize("N_q, N_k, causal, width, cap", CALLS)
-def test_a_call_without_a_mask_says_what_is_seen(N_q, N_k, causal, width, cap):
+def test_arguments_say_what_is_seen_if_there_is_no_mask(N_q, N_k, causal, width, cap):
     Q, K, V = (torch.randn(2, h, n, 4, dtype=torch.float64) for h, n in ((4, N_q), (2, N_k), (2, N_k)))
     call = attend.attention(torch_ref.attention)
     O, _ = call(None, Q, K, V, None, scaling=0.7, is_causal=causal, sliding_window=width, softcap=cap)
@@ -193,7 +205,7 @@ def test_a_call_without_a_mask_says_what_is_seen(N_q, N_k, causal, width, cap):
 
 
 @pytest.mark.parametrize("watched", range(4))
-def test_few_queries_have_gradients_of_whatever_asks_for_them(watched):
+def test_few_queries_have_every_requested_gradient(watched):
     """Q, K, V and a sink: without any the kernels decode, which has none."""
     from flashlib import kernels
 
@@ -204,7 +216,7 @@ def test_few_queries_have_gradients_of_whatever_asks_for_them(watched):
     assert given[watched].grad is not None
 
 
-def test_a_mask_that_was_made_for_other_keys_is_refused():
+def test_a_mask_made_for_different_keys_is_refused():
     model = with_engine(LLAMA, "torch_ref")
     mask = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS["tested_torch_ref"](2, N, N)
     with pytest.raises(ValueError, match=r"made for B, N_q, N_k = \(2, 37, 37\), and there are \(2, 36, 36\)"):
@@ -213,7 +225,7 @@ def test_a_mask_that_was_made_for_other_keys_is_refused():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_plain_causal_calls_go_to_the_engine_at_once(engine, monkeypatch):
-    """Each layer of a model calls, so what stands before the engine is time of the CPU."""
+    """Every layer of a model calls it, so work before the engine costs CPU time."""
     monkeypatch.setattr(attend, "_untraced", None)
     with torch.no_grad():
         found = LLAMA.output(with_engine(LLAMA, engine))
@@ -226,7 +238,7 @@ def test_plain_causal_calls_go_to_the_engine_at_once(engine, monkeypatch):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("cache", [None, "dynamic", "static"])
 @pytest.mark.parametrize("name", ["llama", "mistral", "gemma3", "llama4", "gpt_oss", "gpt2"])
-def test_tokens_come_one_by_one_as_with_eager(name, cache, engine):
+def test_tokens_written_one_by_one_are_those_of_eager(name, cache, engine):
     """Over the ends of windows and chunks, of a prompt with padding and one without."""
     family, there = FAMILIES[name], torch.ones(2, 13, dtype=torch.long)
     there[1, :4] = 0
@@ -264,7 +276,7 @@ def test_torch_compile_takes_masks_between_graphs(name, amount):
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # Dynamo looks at it
 @pytest.mark.parametrize("amount", ["all"])
-def test_what_is_only_causal_is_traced(amount):
+def test_plain_causal_attention_is_traced(amount):
     counters = torch._dynamo.utils.counters
     torch._dynamo.reset()
     counters.clear()
@@ -300,7 +312,7 @@ def test_a_step_with_a_static_cache_is_one_graph(padding, amount):
 
 
 @pytest.mark.parametrize("amount", ["all"])
-def test_continuous_batching_by_standing_in(amount):
+def test_continuous_batching_works_by_standing_in(amount):
     before = ALL_ATTENTION_FUNCTIONS["sdpa"]
     prompts = [IDS[0, :5].tolist(), IDS[1, :9].tolist(), IDS[0, 10:13].tolist()]
     settings = GenerationConfig(max_new_tokens=4, do_sample=False, eos_token_id=None, pad_token_id=0)
@@ -323,7 +335,7 @@ def test_continuous_batching_by_standing_in(amount):
 # What is refused.
 
 
-def test_a_keyword_that_is_not_known_is_refused_until_it_is_accepted():
+def test_an_unknown_keyword_is_refused_until_it_is_accepted():
     given = {"bar": torch.ones(1)}
     with torch.no_grad():
         with pytest.raises(TypeError, match="gives bar to its attention, and flashlib does not know"):
@@ -333,18 +345,18 @@ def test_a_keyword_that_is_not_known_is_refused_until_it_is_accepted():
 
 
 @pytest.mark.parametrize("name", ["flash", "my_flash", "eager", "sdpa", "flex_attention", "mine/kernel", "", 3])
-def test_names_that_transformers_takes_for_something_else(name):
+def test_names_with_a_meaning_in_transformers_are_refused(name):
     with pytest.raises(ValueError, match="name is .*'course'"):
         register(name)
 
 
 @pytest.mark.parametrize("engine, error", [("kernel", ValueError), (None, TypeError), (3, TypeError)])
-def test_engines_that_there_are_not(engine, error):
+def test_unknown_engines_are_refused(engine, error):
     with pytest.raises(error, match="engine is .*'kernels', 'tiles', 'torch_ref', or a function"):
         register("tested", engine)
 
 
-def test_a_function_of_ones_own_is_an_engine_and_is_told_what_it_does_not_take():
+def test_a_custom_function_is_an_engine_and_missing_parameters_are_named():
     def mine(Q, K, V, *, causal, scale):
         return torch_ref.attention(Q, K, V, causal=causal, scale=scale)
 
@@ -389,7 +401,7 @@ def test_autocast(engine):
 
 
 @pytest.mark.parametrize("name", ["mistral", "llama4", "gpt_oss"])
-def test_layers_may_be_computed_again_for_their_gradients(name):
+def test_gradient_checkpointing_works(name):
     family, grads = FAMILIES[name], []
     for again in (False, True):
         model = with_engine(family, "torch_ref").train()

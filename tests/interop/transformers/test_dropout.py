@@ -1,4 +1,4 @@
-"""Dropout in training: torch's seed says which weights are dropped, and what the others give is right."""
+"""Dropout in training: torch's seed determines the dropped weights, and the result of the others is right."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import torch  # noqa: E402
 
 from flashlib import kernels, masks  # noqa: E402
 from flashlib.interop.transformers import dropping, engines, register  # noqa: E402
-from flashlib.interop.transformers.present import Present  # noqa: E402
+from flashlib.interop.transformers.padding import Present  # noqa: E402
 from tests.interop.transformers.families import FAMILIES, N  # noqa: E402
 from tests.tiers import amounts  # noqa: E402
 
@@ -33,13 +33,17 @@ CASES = {  # N_q, N_k, causal, mask
 }
 
 
+def parts_of(mask):
+    return () if mask is None else mask.conjuncts()
+
+
 def seen(mask, causal, N_q, N_k):
     """Return which scores are seen, (B, N_q, N_k): rows and keys that are padding see and are seen by nothing."""
     r, c = np.arange(N_q)[:, None] + N_k - N_q, np.arange(N_k)
     found = np.ones((B, N_q, N_k), bool)
     if causal:
         found &= c <= r
-    for part in dropping._flat(mask):
+    for part in parts_of(mask):
         for b in range(B):
             if not isinstance(part, masks.Softcap):
                 found[b] &= np.broadcast_to(part.sees(masks.Place(N_q, N_k, b, 0), r, c), (N_q, N_k))
@@ -51,7 +55,7 @@ def seen(mask, causal, N_q, N_k):
 
 def kept(mask, N_k):
     """Return which keys are no padding, (B, N_k)."""
-    parts = [part for part in dropping._flat(mask) if isinstance(part, Present)]
+    parts = [part for part in parts_of(mask) if isinstance(part, Present)]
     at = np.arange(N_k)
     return np.stack([[all(p.first[b] <= c < p.end[b] for p in parts) for c in at] for b in range(B)])
 
@@ -70,7 +74,7 @@ def expected(Q, K, V, mask, causal, scale, drop):
     """Return O in fp64 from which weights are dropped."""
     K, V = (X.repeat_interleave(H // H_K, dim=1) for X in (K, V))
     S = Q @ K.mT * scale
-    for part in dropping._flat(mask):
+    for part in parts_of(mask):
         if isinstance(part, masks.Softcap):
             S = part.cap * (S / part.cap).tanh()
     there = seen(mask, causal, Q.shape[2], K.shape[2])[:, None]
@@ -79,7 +83,7 @@ def expected(Q, K, V, mask, causal, scale, drop):
 
 
 @pytest.mark.parametrize("amount, case", amounts(CASES, few=["window and cap", "documents", "keys with padding"]))
-def test_outputs_and_gradients_are_those_of_the_weights_that_stay(case, amount):
+def test_outputs_and_gradients_are_those_of_the_kept_weights(case, amount):
     N_q, N_k, causal, mask = CASES[case]
     g = torch.Generator().manual_seed(1)
     shapes = ((B, n, h, D) for n, h in ((N_q, H), (N_k, H_K), (N_k, H_K), (N_q, H)))
@@ -119,7 +123,7 @@ REFUSED = {  # N_q, causal, mask
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_masks_that_no_pack_says_are_refused(case):
+def test_masks_that_packs_cannot_express_are_refused(case):
     N_q, causal, mask, said = REFUSED[case]
     Q, K = torch.zeros(B, H, N_q, D), torch.zeros(B, H, 19, D)
     with pytest.raises(ValueError, match=f"dropout is given, .*{said}.* Set the attention dropout"):
@@ -138,7 +142,7 @@ def one_text(family):
 
 
 @pytest.mark.parametrize("amount, name", amounts(NAMES, few=["llama", "gpt_oss"]))
-def test_a_model_in_training_drops_by_torchs_seed(name, amount):
+def test_dropout_in_training_follows_torchs_seed(name, amount):
     family = FAMILIES[name] if name in ("llama", "bert") else one_text(FAMILIES[name])
     register("tested_dropout", "kernels")
     model = family.build("tested_dropout", **{NAMES[name]: 0.2}).to(kernels.DEVICE)
@@ -162,7 +166,7 @@ def test_a_model_in_training_drops_by_torchs_seed(name, amount):
     assert (one - other).abs().max() > 1e-3 and (one - plain).abs().max() > 1e-3
 
 
-def test_layers_that_are_computed_again_drop_the_same():
+def test_recomputed_layers_drop_the_same_weights():
     register("tested_dropout", "kernels")
     family, grads = one_text(LLAMA), []
     for again in (False, True):
@@ -187,7 +191,7 @@ def test_other_engines_refuse_it(engine):
             LLAMA.output(model.train())
 
 
-def test_an_engine_of_ones_own_is_given_it():
+def test_a_custom_engine_gets_dropout():
     given = []
 
     def mine(Q, K, V, *, causal=False, mask=None, scale=None, dropout=0.0):

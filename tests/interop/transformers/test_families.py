@@ -1,4 +1,4 @@
-"""Fourteen families of models: with our engines they are as near to float64 as with eager attention."""
+"""Fourteen families of models: with our engines they are as close to float64 as with eager attention."""
 
 import functools
 
@@ -47,7 +47,7 @@ def worst(given, exact):
 
 
 @pytest.mark.parametrize("name, engine, amount", list(cases()))
-def test_logits_and_gradients_are_as_near_as_eagers(name, engine, amount, device):
+def test_logits_and_gradients_are_as_accurate_as_eagers(name, engine, amount, device):
     family, (exact, eager) = FAMILIES[name], known(name)
     model = family.build(register(f"tested_{engine}", engine)).to(device)
     X, grads = logits_and_gradients(family, model)

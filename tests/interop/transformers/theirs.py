@@ -65,7 +65,7 @@ def main(folder, engine, *names):
     import families
     from transformers import AttentionInterface, AttentionMaskInterface
 
-    from flashlib.interop.transformers import attend, engines, seen
+    from flashlib.interop.transformers import attend, call_mask, engines
     from tests import test_modeling_common as common
 
     called, function = [], engines.engine_of(engine)
@@ -75,7 +75,7 @@ def main(folder, engine, *names):
         return function(*given, **options)
 
     AttentionInterface.register("sdpa", attend.attention(counted))
-    AttentionMaskInterface.register("sdpa", seen.mask_of_call)
+    AttentionMaskInterface.register("sdpa", call_mask.mask_of_call)
     said = {}
     for name in names:
         result = unittest.TestResult()

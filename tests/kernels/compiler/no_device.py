@@ -3,6 +3,7 @@
 import contextlib
 
 from flashlib.kernels.compiler import said, worker
+from flashlib.kernels.compiler.launches import Launches
 from flashlib.kernels.compiler.makers import maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.launch import inputs
@@ -15,10 +16,10 @@ def named(word):
 
 
 def prepared(capability, multiprocessors=0):
-    """Return the `worker.Launches` that stand in for every launch. Call it before kernels are imported."""
+    """Return the `Launches` that stand in for every launch. Call it before kernels are imported."""
     inputs.check_device = lambda **_: None
     of_compiler.show_ptxas()
-    launches = worker.Launches()
+    launches = Launches()
     worker.pretend(capability, MULTIPROCESSORS[capability].gpu.block_sram, multiprocessors)
     launches.capability = capability
     return launches

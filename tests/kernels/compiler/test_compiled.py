@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from flashlib.gpus import GPUS
-from flashlib.kernels.compiler import client, compiled, listings, occupancy, registry
+from flashlib.kernels.compiler import client, compiled, listings, registry
+from flashlib.kernels.compiler.makers import NVIDIA
 from flashlib.kernels.launch import tile_sizes
 
 PASSES = {"backward_dkv": 4, "backward_dq": 3, "backward_fused": 5}  # products of tiles in each
@@ -49,7 +50,7 @@ def ptxas(report):
 def test_registers_and_spills_are_those_of_ptxas(request_):
     report = compiled.report(**request_)
     assert (report.registers, report.spilled) == ptxas(report)
-    assert report.registers <= occupancy.MAX_REGISTERS
+    assert report.registers <= NVIDIA.max_registers
 
 
 def test_it_says_what_it_compiled():
@@ -101,7 +102,7 @@ def test_128_by_128_spills_on_4_warps_and_less_on_8():
     asked = {"kernel": "r8_descriptors", "d": 128, "capability": 90, "B_r": 128, "B_c": 128}  # as in chapter 12
     four, eight = (compiled.report(**asked, num_warps=warps, num_stages=3) for warps in (4, 8))
     assert four.spilled > eight.spilled
-    assert four.registers == occupancy.MAX_REGISTERS
+    assert four.registers == NVIDIA.max_registers
     assert four.counts("sass", loop=True)["spill"] > 0
     assert any("wgmma" in note for note in four.notes)
 

@@ -10,7 +10,7 @@ import torch
 from flashlib import masks
 from flashlib.kernels.launch import tile_sizes
 from flashlib.kernels.launch.tile_sizes import Config
-from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking.sparsity import sparsity_of
 from tests.kernels import drawn
 
 KB = 1024
@@ -141,16 +141,16 @@ MASKS = {
 @pytest.mark.parametrize("name", MASKS)
 def test_how_many_keys_a_row_sees(name):
     mask, keys = MASKS[name]
-    assert min(host_side.sparsity(mask, False, 200, 200).keys, 200) == pytest.approx(keys)
+    assert min(sparsity_of(mask, False, 200, 200).keys, 200) == pytest.approx(keys)
 
 
 def test_which_masks_are_kept_as_bits():
     of = masks.from_function(lambda r, c: r != c)
-    assert host_side.sparsity(of & masks.causal(), False, 200, 200) == tile_sizes.Sparsity(bits=True)
-    assert host_side.sparsity(masks.window(3, 0) | masks.prefix(9), False, 200, 200).bits
+    assert sparsity_of(of & masks.causal(), False, 200, 200) == tile_sizes.Sparsity(bits=True)
+    assert sparsity_of(masks.window(3, 0) | masks.prefix(9), False, 200, 200).bits
     blocks = masks.blocks(np.eye(2, dtype=bool), 100, 100) & masks.prefix(7)
-    assert host_side.sparsity(blocks, False, 200, 200) == tile_sizes.Sparsity(sides=((100, 100),))
-    assert not host_side.sparsity(drawn.stripes(), False, 200, 200).bits
+    assert sparsity_of(blocks, False, 200, 200) == tile_sizes.Sparsity(sides=((100, 100),))
+    assert not sparsity_of(drawn.stripes(), False, 200, 200).bits
 
 
 def test_what_is_asked_for_stays_and_the_rest_gives_way(monkeypatch):

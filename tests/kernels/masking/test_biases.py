@@ -10,7 +10,7 @@ from torch import func
 from flashlib import kernels, masks, sink, torch_ref
 from flashlib.kernels import autograd, backward, decode, forward
 from flashlib.kernels.masking import biases, looked_up
-from flashlib.ring.distributed import call, of_heads
+from flashlib.ring.distributed import agreements, of_heads
 from tests import biased, oracle
 from tests.kernels import cached
 from tests.tiers import amounts
@@ -283,7 +283,7 @@ def test_what_would_be_lost_is_refused():
         autograd.attention(X, X, X, mask=mask, forward=forward)
     with pytest.raises(ValueError, match="bias has 8 queries, and in decoding they stand elsewhere"):
         decode.attention(X, X, X, mask=masks.bias(T8))
-    with pytest.raises(TypeError, match="no kernel changes scores as Placed does"):
+    with pytest.raises(ValueError, match="decoding takes no mask of placed"):
         decode.attention(
             X, X, X, mask=masks.placed(masks.distance_bias(T8[0, 0, :1].expand(23)), 8, 16, range(8), range(8))
         )
@@ -292,8 +292,9 @@ def test_what_would_be_lost_is_refused():
         decode.attention(X[:, :, :1], X, X, mask=early)
     with pytest.raises(ValueError, match="a mask that depends on how far"):
         decode.attention(X[:, :, :1], X, X, mask=masks.bias(T8[:1, :1]), shared=4)
-    with pytest.raises(ValueError, match="a bias of the mask requires a gradient, and ranks give it none"):
-        call._checked(X, X, X, "contiguous", False, mask & masks.causal(), None, None)
+    with pytest.raises(ValueError, match="a bias of the mask requires a gradient, which attention over ranks"):
+        arguments = agreements.Arguments(X, X, X, "contiguous", False, mask & masks.causal(), None, None)
+        agreements.checked(arguments, agreements.Agreements())
     mask = masks.bias(T8)
     for d_bias, error in ((T8, TypeError), ([], TypeError), ([T8.double()], TypeError), ([T8[0]], ValueError)):
         with pytest.raises(error, match="d_bias "):
@@ -310,5 +311,6 @@ def test_some_heads_read_what_is_theirs(device):
 
 def test_a_tensor_of_which_a_head_is_larger_than_32_bits_is_read_in_64():
     for N, at in ((2**15, looked_up.of_place), (2**16, looked_up.of_far_place)):
-        change, read = biases.change(masks.bias(torch.empty(N, N, device="meta")), N, N)
+        mask = masks.bias(torch.empty(N, N, device="meta"))
+        change, read = biases.bias_change(mask.device_change(masks.Place(N, N), 1))
         assert change.at is at and read.strides == (None, None, N, 1)

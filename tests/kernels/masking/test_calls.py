@@ -1,6 +1,5 @@
 """Calls of the kernels with masks: what is refused, what is kept, and what PyTorch does with them."""
 
-import dataclasses
 import gc
 import weakref
 
@@ -11,7 +10,8 @@ from torch import func
 
 from flashlib import masks, torch_ref
 from flashlib.kernels import DEVICE, autograd, backward, decode, forward, varlen
-from flashlib.kernels.masking import host_side
+from flashlib.kernels.masking import bits, prepare
+from flashlib.kernels.masking.pass_sizes import PassSizes
 from tests.kernels import drawn
 from tests.kernels.masking.test_masks import tensors
 from tests.tiers import amounts
@@ -158,16 +158,18 @@ def test_gradients_by_autograd(amount, kind, device, poisoned):
 @pytest.fixture
 def prepared(monkeypatch):
     """The masks for which a variant was made."""
-    of, asked = host_side.of, []
-    monkeypatch.setattr(host_side, "of", lambda mask, *rest: asked.append(mask) or of(mask, *rest))
+    prepared_mask, asked = prepare.prepared_mask, []
+    monkeypatch.setattr(
+        prepare, "prepared_mask", lambda mask, *rest: asked.append(mask) or prepared_mask(mask, *rest)
+    )
     return asked
 
 
 @pytest.mark.parametrize(
     "amount, kind",
     amounts(
-        ["long documents", "function of heads", "score of heads", "blocks of whole tiles"],
-        few=["long documents", "function of heads"],
+        ["long documents", "dense of heads", "function of heads with a kernel", "score of heads"],
+        few=["long documents", "dense of heads"],
     ),
 )
 def test_a_second_call_prepares_nothing(amount, kind, prepared, device, rng):
@@ -180,12 +182,12 @@ def test_a_second_call_prepares_nothing(amount, kind, prepared, device, rng):
         results.append((O.detach(), *torch.autograd.grad(O, Q, dO)))
         assert len(prepared) == calls and all(asked is mask for asked in prepared)
     assert all(torch.equal(*pair) for pair in zip(*results, strict=True))
-    autograd.attention(Q[:, :, 1:], K, V, mask=mask)
+    autograd.attention(*(X.repeat(2, 1, 1, 1) for X in (Q, K, V)), mask=mask)
     assert len(prepared) == 4, "other sizes are prepared for themselves"
 
 
 def test_tiles_that_were_asked_for_are_prepared_once_too(prepared, device, rng):
-    mask = drawn.WIDE["function of heads"](rng, 1, 2, 21, 45)
+    mask = drawn.WIDE["dense of heads"](rng, 1, 2, 21, 45)
     Q, K, V, dO = tensors(device, 21, 45)
     for calls in (3, 3, 6, 6):
         tiles = dict(B_r=16, B_c=32, num_stages=1, descriptors=False) if calls == 3 else dict(B_r=32, B_c=16)
@@ -219,7 +221,7 @@ def test_masks_that_are_known_by_their_numbers_may_be_made_anew(prepared, device
 
 @pytest.mark.parametrize("four", [False, True])
 def test_a_call_asks_a_function_once_for_each_score(four, device, monkeypatch):
-    monkeypatch.setattr(host_side, "SCORES", 45 * 2 * 3)  # three rows at a time, or six
+    monkeypatch.setattr(bits, "SCORES", 45 * 2 * 3)  # three rows at a time, or six
     asked = []
 
     def of_heads(b, h, r, c):
@@ -242,15 +244,15 @@ def test_a_call_asks_a_function_once_for_each_score(four, device, monkeypatch):
             scores = 21 * 45 * (2 if four else 1)
             assert sum(asked) == scores and len(asked) > 3, "by both passes and all tiles"
             forward.attention(Q.detach(), K.detach(), V.detach(), mask=mask, B_r=16, B_c=16)
-            assert sum(asked) == 2 * scores, "once more in each call, since it looks up a list"
+            assert sum(asked) == 2 * scores, "once more in each call"
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one.double(), other, atol=5e-5, rtol=0)
 
 
 def test_tiles_are_listed_once_for_heads_that_the_mask_does_not_tell_apart(device):
     def listed(mask):
-        asked = host_side.Asked(2, 3, 40, 40, 16, 16, torch.device(device))
-        counts, _, *strides, _ = host_side.of(mask, False, asked)[0][1]
+        sizes = PassSizes(2, 3, 40, 40, 16, 16, torch.device(device))
+        counts, _, *strides, _ = prepare.prepared_mask(mask, False, sizes)[0][1]
         return tuple(counts.shape[:2]), tuple(stride > 0 for stride in strides)
 
     of = masks.from_function
@@ -261,21 +263,21 @@ def test_tiles_are_listed_once_for_heads_that_the_mask_does_not_tell_apart(devic
 
 
 def test_more_bits_than_a_kernel_can_count_are_refused(device):
-    asked = host_side.Asked(1, 1, 2**18, 2**18, 64, 64, torch.device(device))
+    sizes = PassSizes(1, 1, 2**18, 2**18, 64, 64, torch.device(device))
     with pytest.raises(ValueError, match=r"262144 queries and 262144 keys have more than 2\^36 scores: write it"):
-        host_side.words_of(masks.from_function(lambda r, c: r > c), asked)
+        bits.mask_bits(masks.from_function(lambda r, c: r > c), sizes)
 
 
 def test_more_tiles_than_a_grid_has_programs_are_refused(device, monkeypatch):
-    monkeypatch.setattr(host_side, "words_of", lambda *_: pytest.fail("bits were asked for in vain"))
-    mask, asked = (
+    monkeypatch.setattr(bits, "mask_bits", lambda *_: pytest.fail("bits were asked for in vain"))
+    mask, sizes = (
         masks.from_function(lambda b, h, r, c: r > c + h),
-        host_side.Asked(2, 2, 2**20, 2**20, 16, 32, device),
+        PassSizes(2, 2, 2**20, 2**20, 16, 32, device),
     )
     with pytest.raises(
         ValueError, match=r"fewer than 2\^31 tiles, and 1048576 queries .* 16 x 32, for 2 sequences and 2 he"
     ):
-        host_side.of(mask, False, asked)
+        prepare.prepared_mask(mask, False, sizes)
 
 
 @pytest.mark.parametrize(
@@ -334,8 +336,8 @@ def test_two_masks_do_not_share_a_plan(device):
 @pytest.mark.parametrize(
     "amount, kind",
     amounts(
-        ["long documents", "function of heads", "score of heads", "blocks of parts of tiles"],
-        few=["function of heads"],
+        ["long documents", "dense of heads", "score of heads", "blocks of parts of tiles"],
+        few=["dense of heads"],
     ),
 )
 def test_what_was_prepared_goes_with_its_mask(amount, kind, device, rng):
@@ -353,26 +355,10 @@ def test_what_was_prepared_goes_with_its_mask(amount, kind, device, rng):
 
 
 class Steps(masks.Mask):
-    """A new kind that can change."""
-
-    def __init__(self, step):
-        self.step = step
+    """A new kind, of which nothing but `sees` is known."""
 
     def sees(self, place, r, c):
-        return (r - c + place.h + place.b) % self.step == 0
-
-
-@dataclasses.dataclass(frozen=True)
-class SameSteps(masks.Mask):
-    """A new kind that asks a global, and equals others of its step."""
-
-    step: int
-
-    def sees(self, place, r, c):
-        return (r - c + SHIFT[0]) % self.step == 0
-
-
-SHIFT = [0]
+        return (r - c) % 2 == 0
 
 
 class Halved(masks.Mask):
@@ -385,32 +371,16 @@ class Halved(masks.Mask):
         return 0.5
 
 
-def test_a_new_kind_is_asked_anew_in_each_call_and_not_between_its_passes(device):
-    Q, K, V, dO = tensors(device, 21, 29, heads=(2, 2, 1))
-    Q.requires_grad_()
-    mask, other = Steps(2), SameSteps(3)
-    for step in (2, 5):
-        mask.step, SHIFT[0] = step, step
-        for one in (mask, mask | masks.prefix(3), other & masks.causal()):
-            exact = torch_ref.attention(Q.double(), K.double(), V.double(), mask=one)
-            (dQ_exact,) = torch.autograd.grad(exact.O, Q, dO.double())
-            given = autograd.attention(Q, K, V, mask=one)
-            torch.testing.assert_close(given.O.double(), exact.O, atol=5e-6, rtol=1e-5)
-            mask.step, SHIFT[0] = 7, 0  # the backward pass goes by what the forward pass saw
-            torch.testing.assert_close(torch.autograd.grad(given.O, Q, dO)[0], dQ_exact, atol=5e-5, rtol=1e-4)
-            mask.step, SHIFT[0] = step, step
-
-
 def test_a_new_kind_that_kernels_cannot_ask_is_refused():
     for attend in (*CALLS.values(), lambda mask: decode.attention(X, X, X, mask=mask)):
         with pytest.raises(TypeError, match=r"no kernel changes scores as Halved does: pass masks.score\("):
             attend(mask=Halved() & masks.causal())
     with pytest.raises(ValueError, match="decoding takes no mask of steps"):
-        decode.attention(X, X, X, mask=Steps(2))
-    with_kernel = Steps(2)
+        decode.attention(X, X, X, mask=Steps())
+    with_kernel = Steps()
     with_kernel.kernel = drawn.in_stripes  # which only a function's is
     with pytest.raises(ValueError, match="decoding takes no mask of steps"):
         decode.attention(X, X, X, mask=with_kernel)
     begins = torch.tensor([0, 8], dtype=torch.int32, device=DEVICE)
     with pytest.raises(ValueError, match=r"the mask has Steps\(\), and packed sequences take windows"):
-        varlen.attention(*X.new_zeros(3, 8, 2, 16), begins, begins, mask=Steps(2))
+        varlen.attention(*X.new_zeros(3, 8, 2, 16), begins, begins, mask=Steps())

@@ -6,8 +6,9 @@ import torch
 
 from flashlib import kernels, masks, sink, torch_ref
 from flashlib.kernels import autograd, backward, forward
-from flashlib.kernels.masking import device_side, host_side, packed
+from flashlib.kernels.masking import bits, bounds, device_side, packed, prepare
 from flashlib.kernels.masking.device_side import MaskArgs
+from flashlib.kernels.masking.pass_sizes import PassSizes
 from tests import masked, oracle
 from tests.kernels import drawn, gradients
 from tests.kernels.test_forward import check as check_repeated
@@ -122,8 +123,8 @@ def test_a_tile_of_bits_is_that_of_the_mask(transposed, B_r, B_c, rows, device, 
     lines = torch.from_numpy(rng.random((2, 3, -(-N_q // rows), N_k)) < 0.5).to(device)
     whole = torch.zeros(N_q + 128, N_k + 128, dtype=torch.bool, device=device)
     whole[:N_q, :N_k] = lines[1, 2].repeat_interleave(rows, dim=0)[:N_q]
-    asked = host_side.Asked(2, 3, N_q, N_k, B_r, B_c, device)
-    _, told = host_side.in_bits(host_side.packed(lines), rows, asked)
+    sizes = PassSizes(2, 3, N_q, N_k, B_r, B_c, device)
+    _, told = bits.bits_test(bits.packed_bits(lines), rows, sizes)
     for i, j in [(0, 0), (N_q // B_r, N_k // B_c)]:
         given = torch.full((B_r, B_c), 3, dtype=torch.int8, device=device)
         _of_bits[(1,)](
@@ -201,11 +202,11 @@ def test_a_cap_beyond_fp32_is_no_cap(device):
 @pytest.mark.parametrize("transposed", [False, True])
 def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng, monkeypatch):
     """For each sequence of a batch by itself, and for more blocks than are compared at a time."""
-    monkeypatch.setattr(host_side, "OTHERS", 16)
+    monkeypatch.setattr(bounds, "OTHERS", 16)
     N_q, N_k, B_r, B_c = 501, 603, 16, 32
     ids = np.stack([np.sort(rng.integers(0, 40, N_k)), np.sort(rng.integers(0, 4, N_k))])
-    asked = host_side.Asked(2, 1, N_q, N_k, B_r, B_c, torch.device(device), transposed)
-    (order, *_), _ = host_side.of(masks.documents(ids), False, asked)
+    sizes = PassSizes(2, 1, N_q, N_k, B_r, B_c, torch.device(device), transposed)
+    (order, *_), _ = prepare.prepared_mask(masks.documents(ids), False, sizes)
     own, streamed, N = (B_c, B_r, N_k) if transposed else (B_r, B_c, N_q)
     for b in range(2):
         block, tiles = order[b, :, 0].cpu().numpy(), order[b, :, 6].cpu().numpy()

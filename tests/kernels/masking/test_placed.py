@@ -7,8 +7,9 @@ import torch
 from flashlib import masks
 from flashlib.kernels import backward, forward
 from flashlib.kernels.launch import planning
-from flashlib.kernels.masking import host_side, placed
+from flashlib.kernels.masking import bits, prepare
 from flashlib.kernels.masking.device_side import Closed
+from flashlib.kernels.masking.pass_sizes import PassSizes
 from tests import masked
 from tests.kernels import drawn, gradients
 from tests.kernels.masking.test_masks import LOADING, SMALL, WAYS, check, one_of, tensors
@@ -92,7 +93,7 @@ def test_half_precision(amount, kind, device, rng, poisoned):
 
 
 def asked(n_q, n_k, transposed=False):
-    return host_side.Asked(1, 1, n_q, n_k, 16, 16, torch.device("cpu"), transposed)
+    return PassSizes(1, 1, n_q, n_k, 16, 16, torch.device("cpu"), transposed)
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -100,7 +101,7 @@ def test_windows_of_a_part_are_closed_forms_and_nothing_is_in_memory(transposed)
     for mask in (masks.causal(), masks.window(50, 0), masks.causal() & masks.window(9, 30)):
         for rows, keys in ((range(100, 200), range(40, 140)), (range(3, 400, 4), range(1, 400, 4))):
             part = masks.placed(mask, 400, 400, rows, keys)
-            args, code = host_side.of(part, False, asked(len(rows), len(keys), transposed))
+            args, code = prepare.prepared_mask(part, False, asked(len(rows), len(keys), transposed))
             assert isinstance(args.bounds, Closed) and args.order is None and not code.placed.value
 
 
@@ -116,7 +117,7 @@ def test_windows_of_a_part_are_closed_forms_and_nothing_is_in_memory(transposed)
 def test_a_part_that_is_causal_or_whole_runs_the_code_without_a_mask(rows, keys, causal):
     """Its recorded kernels, and those for Hopper, take no mask."""
     Q, K = (torch.zeros(1, 1, len(listed(given)), 16) for given in (rows, keys))
-    assert host_side.checked(masks.placed(masks.causal(), 80, 80, rows, keys), False, Q, K) == (None, causal)
+    assert prepare.checked_mask(masks.placed(masks.causal(), 80, 80, rows, keys), False, Q, K) == (None, causal)
 
 
 def test_plans_of_parts_that_are_causal_or_whole_are_kept_for_parts_made_anew(device):
@@ -174,23 +175,8 @@ def test_a_hidden_part_is_checked_as_any_other(device):
         forward.attention(Q, K, V, mask=part, out_dtype=torch.float16)
 
 
-def test_blocks_that_are_not_cut_are_a_table_of_their_own(rng):
-    table = rng.random((6, 5)) < 0.5
-    whole = masks.blocks(table, 8, 16)
-    zigzag = (range(8, 16), range(40, 47)), (range(0, 16), range(64, 75))
-    part = placed.plain(masks.placed(whole, 47, 75, *zigzag))
-    assert isinstance(part, masks.Blocks) and np.array_equal(part.table, table[np.ix_([1, 5], [0, 4])])
-    pieces = range(8, 15), range(40, 47)
-    for rows, keys in ((range(9, 16), range(0, 16)), (range(8, 16, 2), range(0, 32, 2)), (pieces, range(16))):
-        part = placed.plain(masks.placed(whole, 47, 75, rows, keys))
-        if isinstance(part, masks.Blocks):
-            tiles = part.on(len(listed(rows)), len(listed(keys)))
-            assert np.array_equal(tiles.seen(*tiles.all), table[np.ix_(listed(rows) // 8, listed(keys) // 16)])
-    assert isinstance(placed.plain(masks.placed(whole, 47, 75, range(9, 30), range(16))), masks.Placed)
-
-
 def test_no_function_of_a_part_is_asked_score_by_score_where_it_has_a_kernel(device, rng, monkeypatch):
-    monkeypatch.setattr(host_side, "_words", lambda *_: pytest.fail("torch was asked"))
+    monkeypatch.setattr(bits, "mask_bits", lambda *_: pytest.fail("torch was asked"))
     Q, K, V, _ = tensors(device, 30, 40)
     for mask in (IN_STRIPES, IN_STRIPES & masks.documents(np.arange(80) // 30), masks.prefix(7) & IN_STRIPES):
         part = masks.placed(mask, 80, 80, (range(0, 15), range(60, 75)), range(1, 80, 2))

@@ -1,4 +1,4 @@
-"""What a rank of a test does: random cases, each compared with one process in fp64. Ranks draw alike."""
+"""What the ranks of a test do: random cases, the same on every rank, compared with one process in fp64."""
 
 import importlib
 
@@ -7,8 +7,8 @@ import torch
 import torch.distributed as dist
 
 from flashlib import masks, torch_ref
-from flashlib.masks.parts import count
-from flashlib.ring import heads, layouts
+from flashlib.masks.runs import count
+from flashlib.ring import head_groups, layouts
 from flashlib.ring.distributed import all_gather, gradients, ring, two_d, ulysses
 from tests import masked, oracle
 
@@ -18,8 +18,8 @@ ROUNDING = {torch.float64: 1e-11, torch.float32: 2e-5, torch.bfloat16: 0.04, tor
 
 
 def run(function, *arguments, importing=()):
-    """Run a function on four ranks that find imported what each would take half a second to import."""
-    from flashlib.ring import processes  # here: ranks that are threads do without cloudpickle
+    """Run a function on four ranks, after importing what would take each of them half a second."""
+    from flashlib.ring import processes  # here: ranks that are threads do not need cloudpickle
 
     names = "torch.fx.experimental.symbolic_shapes", "torch._dynamo", *importing
     processes.run(imports, *names, ranks=1, seconds=100)
@@ -32,7 +32,7 @@ def imports(*names):
 
 
 def groups():
-    """Return {name: group} of this rank: of all, of 3 and of 2 ranks, and the axes of 2 x 2; None if not in it."""
+    """Return this rank's groups, of 4, 3 and 2 ranks, and the axes of 2 x 2, by name; None if it is not in one."""
     P, rank = dist.get_world_size(), dist.get_rank()
     found = {P: dist.group.WORLD}
     made = {ranks: dist.new_group(list(ranks)) for ranks in ((0, 1, 2), (0, 1), (2, 3), (0, 2), (1, 3))}
@@ -43,7 +43,7 @@ def groups():
 
 
 def drawn(rng, way, kind):
-    """Return one case: sizes, a mask, a layout, a dtype."""
+    """Return a random case: sizes, a mask, a layout, a dtype."""
     N_q, N_k = (int(n) for n in rng.integers(0, 60, 2)) if rng.random() < 0.5 else (int(rng.integers(1, 70)),) * 2
     H_k, group = (int(n) for n in rng.integers(1, 4, 2))
     case = {"B": int(rng.integers(1, 3)), "N_q": N_q, "N_k": N_k, "H_k": H_k, "H": H_k * group, "d": 3, "d_v": 5}
@@ -54,7 +54,7 @@ def drawn(rng, way, kind):
 
 
 def per_head(rng, kind, case):
-    """Return a mask that tells heads or sequences apart; None for another kind."""
+    """Return a mask that differs between heads or sequences; None for another kind."""
     if kind == "slopes":
         return masks.alibi(rng.uniform(0.1, 1, case["H"])) & masks.window(9, 4)
     if kind == "of heads":
@@ -94,7 +94,7 @@ def one_process(case, Q, K, V, dO, dlse):
 
 
 def on_this_rank(way, group, case, Q, K, V, dO, dlse, **options):
-    """Return the same of this rank's rows and keys, by a way; and where these stand, of Q and of K."""
+    """Return the same for this rank's rows and keys, computed by a way, and the positions of each."""
     P, me, size = place(way, group)
     at = [torch.tensor(own(N, P, me, case["layout"], size), dtype=torch.long) for N in (case["N_q"], case["N_k"])]
     Q, K, V = (X[:, :, i].requires_grad_() for X, i in ((Q, at[0]), (K, at[1]), (V, at[1])))
@@ -105,7 +105,7 @@ def on_this_rank(way, group, case, Q, K, V, dO, dlse, **options):
 
 
 def place(way, group):
-    """Return how many ranks a group has, this one's number, and how many ranks share heads' pieces."""
+    """Return how many ranks there are, this one's number, and how many ranks share heads."""
     if way != "two_d":
         return dist.get_world_size(group), dist.get_rank(group), 1
     outer, inner = group
@@ -115,18 +115,18 @@ def place(way, group):
 
 def own(N, P, me, layout, size):
     """Return the positions of a rank's tokens."""
-    runs = heads.runs(N, P, me, layout, size)
+    runs = head_groups.runs(N, P, me, layout, size)
     found = [i for run in runs for i in run]
     assert len(found) == count(runs)
     return found
 
 
 def random_cases(amount, seed):
-    """Compare so many cases of each way."""
+    """Compare this many cases of each way."""
     rng, of = np.random.default_rng(seed), groups()
     large = gradients.TURN
     for n in range(amount):
-        gradients.TURN = large if n % 2 else 0  # of 0 bytes and more heads take turns
+        gradients.TURN = large if n % 2 else 0  # from 0 bytes on, heads take turns
         for way in WAYS:
             case = drawn(rng, way, KINDS[(n * len(WAYS) + list(WAYS).index(way)) % len(KINDS)])
             group = of["2d"] if way == "two_d" else of[int(rng.choice([2, 3, 4]))]
@@ -137,7 +137,7 @@ def random_cases(amount, seed):
 
 
 def compare(way, group, case, whole):
-    """Fail unless this rank's part is within twice plain's error of one process in fp64."""
+    """Fail unless this rank's error against one process in fp64 is at most twice that of plain attention."""
     exact = one_process(case, *(X.double() for X in whole))
     plain = one_process(case, *whole)
     given, at = on_this_rank(way, group, case, *whole)

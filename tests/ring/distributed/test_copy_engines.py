@@ -1,4 +1,4 @@
-"""The protocol of copies by copy engines, with memory that processes share in place of GPUs'."""
+"""The protocol of copies by copy engines, with memory shared by processes in place of GPU memory."""
 
 import tempfile
 import time
@@ -19,7 +19,7 @@ CHANNELS = 4
 
 
 class Shared:
-    """What torch's handle does, over files that all ranks map. A signal: one sets it and one clears it."""
+    """Does what torch's handle does, with files that all ranks map. One rank sets a signal, another clears it."""
 
     def __init__(self, folder, n, made):
         me, P = dist.get_rank(), dist.get_world_size()
@@ -47,11 +47,11 @@ class Shared:
         end = time.monotonic() + 20
         while self.signals[whose][channel, of] != value:
             assert time.monotonic() < end, f"rank {self.me} waits in vain"
-            time.sleep(1e-4)  # not 0: that would be looking all the time
+            time.sleep(1e-4)  # not 0, which would poll without a pause
 
 
 def on_this_rank(folder, copies):
-    """Compare with send and receive, to the bit: layouts, masks, sizes that grow and shrink."""
+    """Compare with send and receive, bit by bit: layouts, masks, and sizes that grow and shrink."""
     made = []
 
     def shared(n, device, group):
@@ -72,19 +72,19 @@ def on_this_rank(folder, copies):
 
 
 @pytest.mark.parametrize("amount, P", [("few", 3), ("all", 2), ("all", 4)])
-def test_the_same_bits_as_by_send_and_receive(amount, P):
+def test_the_bits_are_those_of_send_and_receive(amount, P):
     with tempfile.TemporaryDirectory() as folder:
         found = processes.run(on_this_rank, folder, copy_engines, ranks=P, seconds=60)
-    assert len({*found}) == 1 and found[0] == 5, "memory is kept, and grows with what is asked for"
+    assert len({*found}) == 1 and found[0] == 5, "memory is kept, and grows when more is needed"
 
 
 class Group:
     """Stands for a ProcessGroup."""
 
 
-def test_memory_that_was_not_to_be_had_is_asked_for_again(monkeypatch):
+def test_after_out_of_memory_the_next_call_tries_again(monkeypatch):
     group, device = Group(), torch.device("cpu")
-    memory, asked = copy_engines.Memory(group), []
+    memory, asked = copy_engines.GroupMemory(group), []
 
     def shared(n, device, group):
         asked.append(n)

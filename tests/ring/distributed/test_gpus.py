@@ -1,4 +1,4 @@
-"""GPUs of one host: every way and both kinds of copies equal one process, and the same bits come each time."""
+"""GPUs of one host: every way, with both kinds of copies, equals one process and repeats to the bit."""
 
 import pytest
 
@@ -14,7 +14,7 @@ MASKS = [None, masks.window(90, 0), masks.documents([0] * 100 + [1] * 157), mask
 
 
 def on_this_rank():
-    """Compare all ways, layouts and masks on this rank's GPU; return how many cases there were."""
+    """Compare all ways, layouts and masks on this rank's GPU; return the number of cases."""
     from flashlib.ring.distributed import copy_engines, gradients, link
 
     torch.cuda.set_device(dist.get_rank())

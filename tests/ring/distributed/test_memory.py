@@ -1,4 +1,4 @@
-"""The closed form of what a rank holds going backward: what travels and comes home, and when heads take turns."""
+"""The closed form of what a rank holds in the backward pass: copies on their way, and heads that take turns."""
 
 from types import SimpleNamespace
 
@@ -9,11 +9,11 @@ from flashlib import masks  # noqa: E402
 from flashlib.ring import hops  # noqa: E402
 from flashlib.ring.distributed import gradients, memory  # noqa: E402
 
-SIZES = memory.Sizes(2, 6, 3, 8, 24, torch.bfloat16)
+SIZES = memory.AttentionSizes(2, 6, 3, 8, 24, torch.bfloat16)
 
 
 def of_a_window(P, n):
-    """Return the Plan of ranks whose rows need the keys of the rank before, too."""
+    """Return the Plan of ranks whose rows also need the keys of the previous rank."""
     return hops.plan(masks.window(5, 0), n * P, n * P, P, "contiguous")
 
 
@@ -23,10 +23,10 @@ def test_gradients_come_home_only_to_keys_that_others_see():
     assert inner - last == 4 * 2 * 3 * n * (8 + 24), "dK and dV in fp32"
 
 
-def test_heads_take_turns_from_as_many_bytes_on_as_the_closed_form_says(monkeypatch):
+def test_heads_take_turns_from_the_number_of_bytes_in_the_closed_form(monkeypatch):
     N, P = 94, 4
     plan = hops.plan(masks.causal(), N, N, P, "contiguous")
-    n_bytes = 4 * 2 * 3 * 24 * (8 + 24)  # of dK and dV of the most keys of a rank, which are 24, in fp32
+    n_bytes = 4 * 2 * 3 * 24 * (8 + 24)  # dK and dV, in fp32, of the 24 keys that a rank holds at most
     K, V = (torch.empty(2, 3, 24, d, dtype=torch.bfloat16, device="meta") for d in (8, 24))
     call = SimpleNamespace(plan=plan, local=SimpleNamespace(taken=[0, 0, 1, 1, 2, 2], calls=[]))
     found = {}

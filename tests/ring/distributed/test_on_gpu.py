@@ -1,6 +1,6 @@
-"""Rings of ranks that are threads of one process: so one GPU is enough for the kernels, merges and buffers.
+"""Rings whose ranks are threads of one process: one GPU is then enough to test kernels, merges and buffers.
 
-On a CPU the same ranks compute with torch. Copies go through queues; who sends what to whom is the ring's own.
+On a CPU the same ranks compute with torch. Copies go through queues; the ring decides who sends what to whom.
 """
 
 import queue
@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from flashlib import masks  # noqa: E402
-from flashlib.masks.parts import positions  # noqa: E402
+from flashlib.masks.runs import positions  # noqa: E402
 from flashlib.ring import hops  # noqa: E402
 from flashlib.ring.distributed import call, gradients, link, local, memory, ring  # noqa: E402
+from flashlib.ring.distributed.axes import Axis  # noqa: E402
 from tests.ring.distributed import on_ranks  # noqa: E402
 
 CASES = [
@@ -24,13 +25,13 @@ CASES = [
 
 
 class Boxes:
-    """The nth message of a pair is for the nth receive that is started: NCCL matches so, and knows no tags."""
+    """The nth message of a pair goes to the nth receive that is started: NCCL matches this way, without tags."""
 
     def __init__(self):
         self.boxes, self.lock, self.counts = {}, threading.Lock(), {}
 
     def next(self, side, sender, receiver):
-        """Return the box of the next message of a pair, seen from one side."""
+        """Return the box of a pair's next message, as one side sees it."""
         with self.lock:
             n = self.counts[side, sender, receiver] = self.counts.get((side, sender, receiver), 0) + 1
             return self.boxes.setdefault((sender, receiver, n), queue.Queue())
@@ -60,15 +61,15 @@ class Coming:
 
 
 def of_rank(me, boxes, plan, whole, results):
-    """Put O, lse, dQ, dK and dV of one rank into results, and where they stand."""
+    """Put O, lse, dQ, dK and dV of one rank into results, and their positions."""
     Q, K, V, dO, _ = whole
     P, device = plan.P, Q.device
     rows, keys = (torch.from_numpy(positions(runs[me])).to(device) for runs in (plan.rows, plan.keys))
     Q, K, V, dO = Q[:, :, rows], K[:, :, keys], V[:, :, keys], dO[:, :, rows]
     taken = [h // (Q.shape[1] // K.shape[1]) for h in range(Q.shape[1])]
-    computes = local.Local(local.of(device), taken)
-    axis, alone = call.Axis(None, P, me), call.Axis()
-    made = call.Call(
+    computes = local.HopComputer(local.module_for(device), taken)
+    axis, alone = Axis(None, P, me), Axis()
+    made = call.RankCall(
         axis, alone, plan, (Q.shape[1], K.shape[1]), (), (), Q.shape[3] ** -0.5, computes,
         lambda _: Threads(boxes, me),
     )  # fmt: skip
@@ -104,24 +105,24 @@ def test_ranks_of_threads_equal_one_process(layout, mask, P, N, device, turn, mo
 
 @pytest.mark.gpu
 def test_the_peak_on_a_gpu_is_the_closed_form():
-    n, sizes = 4096, memory.Sizes(1, 8, 2, 128, 128, torch.bfloat16)
+    n, sizes = 4096, memory.AttentionSizes(1, 8, 2, 128, 128, torch.bfloat16)
     plan = hops.plan(masks.causal(), 4 * n, 4 * n, 4, "zigzag")
     g = torch.Generator("cuda").manual_seed(0)
     shapes = (1, 8, n, 128), (1, 2, n, 128), (1, 2, n, 128), (1, 8, n, 128)
     Q, K, V, dO = (torch.randn(shape, generator=g, device="cuda", dtype=torch.bfloat16) for shape in shapes)
 
     class Nobody(link.Link):
-        """Others' keys are whatever is in the buffer: only memory counts here."""
+        """Takes whatever is in the buffer for the keys of others: only memory counts here."""
 
         def start(self, sends, receives, tag=0):
             [X.zero_() for _, X, _ in receives]
             return link.Pending((), ())
 
-    computes = local.Local(local.of(Q.device), [h // 4 for h in range(8)])
-    made = call.Call(call.Axis(None, 4, 1), call.Axis(), plan, (8, 2), (), (), 0.1, computes, Nobody)
+    computes = local.HopComputer(local.module_for(Q.device), [h // 4 for h in range(8)])
+    made = call.RankCall(Axis(None, 4, 1), Axis(), plan, (8, 2), (), (), 0.1, computes, Nobody)
     for _ in range(2):  # the first compiles
         torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated() - memory.Sizes.of(sizes, rows=n, keys=n) * 2 - dO.nbytes
+        before = torch.cuda.memory_allocated() - memory.AttentionSizes.of(sizes, rows=n, keys=n) * 2 - dO.nbytes
         torch.cuda.reset_peak_memory_stats()
         O, lse = ring.forward(made, Q, K, V)
         forward = torch.cuda.max_memory_allocated() - before - dO.nbytes

@@ -1,6 +1,6 @@
-"""Hops that are whole or causal go to Hopper's kernels, interpreted here; joined, all equal the whole.
+"""Whole and causal hops go to Hopper's kernels, interpreted here; all hops merged equal the whole.
 
-On a Hopper GPU the same, compiled, and the error does not grow with the number of ranks.
+On a Hopper GPU the kernels are compiled, and the error does not grow with the number of ranks.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 from flashlib import gluon, masks, torch_ref  # noqa: E402
 from flashlib.kernels.hopper import backward, forward, launch_backward  # noqa: E402
-from flashlib.masks.parts import positions  # noqa: E402
+from flashlib.masks.runs import positions  # noqa: E402
 from flashlib.ring import hops  # noqa: E402
 from flashlib.ring.distributed import on_gpu, on_hopper  # noqa: E402
 from flashlib.types import Grads  # noqa: E402
@@ -25,7 +25,7 @@ FP32 = torch.float32
 
 
 def joined(module, plan, Q, K, V, dO):
-    """Return O, lse and the gradients as the ranks of a ring have them, one rank after the other."""
+    """Return O, lse and the gradients as the ranks of a ring compute them, one rank after the other."""
     scale = Q.shape[-1] ** -0.5
     O, lse = torch.zeros_like(Q, dtype=FP32), torch.full(Q.shape[:3], -torch.inf, device=Q.device)
     grads = [torch.zeros_like(X, dtype=FP32) for X in (Q, K, V)]
@@ -52,7 +52,7 @@ def joined(module, plan, Q, K, V, dO):
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=of_gpu)])
 def calls(request, monkeypatch):
-    """A device that is taken for a Hopper GPU, and the calls of Hopper's kernels: interpreted on a CPU."""
+    """Record the calls of Hopper's kernels, on a device that is taken for a Hopper GPU: on a CPU, interpreted."""
     made = {"device": request.param, "forward": [], "backward": []}
 
     def counted(name, call):
@@ -76,7 +76,7 @@ def tensors(device, N, d, heads):
     return [torch.randn(shape, device=device).to(torch.bfloat16) for shape in shapes]
 
 
-# layout, ranks, tokens, mask, how many hops are causal, whole, and neither
+# layout, ranks, tokens, mask; how many hops are causal, whole, and neither
 CASES = [
     ("zigzag", 2, 106, masks.causal(), 2, 2, 0),
     ("contiguous", 3, 79, masks.causal(), 3, 3, 0),
@@ -89,7 +89,7 @@ CASES = [
 
 @pytest.mark.parametrize("layout, P, N, mask, causal, whole, others", CASES)
 @pytest.mark.parametrize("module", [on_gpu, on_hopper])
-def test_hops_that_are_causal_or_whole_are_hoppers(module, layout, P, N, mask, causal, whole, others, calls):
+def test_causal_and_whole_hops_use_hoppers_kernels(module, layout, P, N, mask, causal, whole, others, calls):
     Q, K, V, dO = tensors(calls["device"], N, 64, (1, 2, 1))
     O, lse, grads, n = joined(module, hops.plan(mask, N, N, P, layout), Q, K, V, dO)
     expected = [True] * causal + [False] * whole
@@ -102,7 +102,7 @@ def test_hops_that_are_causal_or_whole_are_hoppers(module, layout, P, N, mask, c
     gradients.hold(grads, Q, K, V, dO, mask=mask)
 
 
-def test_what_hopper_does_not_take_is_portable(calls):
+def test_other_head_dims_and_dtypes_use_the_portable_kernels(calls):
     for d, dtype in ((256, torch.float16), (32, torch.bfloat16), (64, FP32)):
         X = torch.randn(1, 1, 33, d, device=calls["device"]).to(dtype)
         O, lse = on_hopper.attention(X, X, X, masks.Mask(), 0.1)
@@ -110,10 +110,10 @@ def test_what_hopper_does_not_take_is_portable(calls):
         assert O.dtype == FP32 and (O - exact.O).abs().max() < 0.01
         delta = on_hopper.delta_of(X, X)
         assert on_hopper.backward(X, X, X, lse, X, delta, masks.Mask(), 0.1).dQ.dtype == FP32
-    assert calls["forward"] == [] and calls["backward"] == [False]  # of d = 256, where parts have only a backward
+    assert calls["forward"] == [] and calls["backward"] == [False]  # of d = 256 only the backward takes parts
 
 
-def test_the_same_bits_come_where_torch_asks_for_them(calls, monkeypatch):
+def test_deterministic_algorithms_of_torch_avoid_hoppers_backward(calls, monkeypatch):
     monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: True)
     Q, K, V, dO = tensors(calls["device"], 75, 64, (1, 1, 1))
     joined(on_hopper, hops.plan(masks.causal(), 75, 75, 2, "zigzag"), Q, K, V, dO)

@@ -1,4 +1,4 @@
-"""What else is asked of attention over ranks: bits, errors, steps, memory; most of it in one run of four."""
+"""Further properties of attention over ranks: bits, errors, steps, memory; most in a single run of four ranks."""
 
 import functools
 import itertools
@@ -15,7 +15,7 @@ from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from flashlib import masks, torch_ref  # noqa: E402
-from flashlib.masks.parts import count  # noqa: E402
+from flashlib.masks.runs import count  # noqa: E402
 from flashlib.ring import agree, cost, hops  # noqa: E402
 from flashlib.ring.distributed import (  # noqa: E402
     all_gather,
@@ -36,7 +36,7 @@ CASE |= {"mask": None, "dtype": torch.bfloat16}
 
 
 def message(call):
-    """Return what a call raises, in words."""
+    """Return the error of a call, in words."""
     try:
         call()
     except (TypeError, ValueError) as error:
@@ -50,7 +50,7 @@ def part(n, N=None, layout="zigzag", dtype=torch.float32, H=2):
 
 
 class Counted(link.Link):
-    """Counts what it sends."""
+    """A Link that counts what it sends."""
 
     sent: list = []
 
@@ -82,7 +82,7 @@ def disagreements():
 
 
 def bits():
-    """Compare bits of two calls, and of one whose copies come in turn."""
+    """Return whether two calls, and one that waits for each copy, give the same bits."""
     whole = on_ranks.tensors(CASE, 3)
     found = [on_ranks.on_this_rank("ring", dist.group.WORLD, CASE, *whole, link=of)[0] for of in
              (None, None, link.InTurn)]  # fmt: skip
@@ -90,9 +90,9 @@ def bits():
 
 
 def views():
-    """Return the errors of a mean's gradient with views of all kinds, if only K, or only Q and V, ask for one.
+    """Return errors for inputs that are views, if only K, or only Q and V, require a gradient.
 
-    N is smaller than the number of ranks too. The gradient of a sum is one number with strides of 0.
+    N may be smaller than the number of ranks. The gradient of a sum is one number with strides of 0.
     """
     found = []
     for way, N, wanted in itertools.product((ring, all_gather, ulysses), (3, 21), ((1,), (0, 2))):
@@ -111,7 +111,7 @@ def views():
 
 
 def errors_by_ranks():
-    """Return, for a ring of one and of four ranks, the rms errors of this rank's O, dQ, dK, dV."""
+    """Return the rms errors of this rank's O, lse, dQ, dK and dV in a ring of one and of four ranks."""
     case = CASE | {"N_q": 256, "N_k": 256, "d": 16, "d_v": 16}
     whole = on_ranks.tensors(case, 5)
     exact = on_ranks.one_process(case, *(X.double() for X in whole))
@@ -126,7 +126,7 @@ def errors_by_ranks():
 
 
 def steps():
-    """Return what this rank sends, under a window, going forward and backward."""
+    """Return what this rank sends under a window, in both passes."""
     Counted.sent = []
     case = CASE | {"N_q": 64, "N_k": 64, "layout": "contiguous", "mask": masks.window(8, 0)}
     on_ranks.on_this_rank("ring", dist.group.WORLD, case, *on_ranks.tensors(case, 1), link=Counted)
@@ -134,9 +134,9 @@ def steps():
 
 
 def sent_bytes():
-    """Return the bytes that this rank sends in each pass beside the closed forms of `ring.cost`.
+    """Return the bytes that this rank sends in both passes, and the closed form of `ring.cost`.
 
-    Without one move: there a rank's own share of dK and dV travels too, and here it waits at home for the others'.
+    One copy is subtracted: there a rank's own share of dK and dV travels too; here it waits for the others.
     """
     found = []
     for layout, mask in (("zigzag", None), ("striped", masks.window(9, 0)), ("contiguous", masks.window(17, 0))):
@@ -152,7 +152,7 @@ def sent_bytes():
 
 
 def without_gloo():
-    """Return how often ranks compared in three calls, two of them alike, if tensors were on GPUs."""
+    """Return what ranks compared in three calls, two of them alike, as if tensors were on GPUs."""
     counts, known = [], (agree.numbers_of_all, dist.get_backend_config)
 
     def numbers_of_all(*given):
@@ -167,7 +167,7 @@ def without_gloo():
 
 
 class Live(TorchDispatchMode):
-    """The bytes of all tensors that were made in it and live, and their peak."""
+    """Counts the bytes of the tensors that were made in this mode and still live, and their peak."""
 
     def __init__(self):
         super().__init__()
@@ -181,7 +181,7 @@ class Live(TorchDispatchMode):
         return found
 
     def note(self, X):
-        """Count the storage of a tensor until no tensor has it."""
+        """Count the storage of a tensor until no tensor uses it."""
         where, n = X.untyped_storage().data_ptr(), X.untyped_storage().nbytes()
         if not n:
             return
@@ -198,29 +198,29 @@ class Live(TorchDispatchMode):
             self.now -= n
 
 
-Live.__torch_dispatch__ = Live.noted  # in the class, torch would import Dynamo on each rank to keep it out
+Live.__torch_dispatch__ = Live.noted  # defined in the class, it would make torch import Dynamo on each rank
 
-TILES = 2**18  # bytes that the tiles of a CPU may take
+TILES = 2**18  # bytes that tiles on a CPU may take
 ROWS = {("contiguous", 170, 1): (256, 384), ("contiguous", 0, 1): (512, 1024), ("zigzag", None, 3): (256, 384)}
 """{a layout, the left of a window, H_k: rows of each rank}. Second: nothing travels; last: heads take turns."""
 MORE_ROWS = {("zigzag", None, 1): (128, 384)}
 
 
 def all_peaks(of):
-    on_cpu.B_R = on_cpu.B_C = 64  # what a tile takes is little beside the rest
+    on_cpu.B_R = on_cpu.B_C = 64  # so that tiles take little memory
     return {how: peaks(rows, *how) for how, rows in of.items()}
 
 
 def peaks(rows, layout, left, H_k):
     """Return this rank's peaks of both passes, [(peak, closed form)] for each number of rows. left: of a window.
 
-    If they do not fit on all ranks, the least of up to three runs: on a machine with more to do, a copy that was
-    sent is let go of later, by chance.
+    If they do not fit on all ranks, return the smallest of up to three runs: on a busy machine, a tensor that was
+    sent may happen to be freed later.
     """
     gradients.TURN = 0
     mask = None if left is None else masks.window(left, 0)
     P, me = dist.get_world_size(), dist.get_rank()
-    sizes, forms = memory.Sizes(1, 2 * H_k, H_k, 32, 16, torch.bfloat16), []
+    sizes, forms = memory.AttentionSizes(1, 2 * H_k, H_k, 32, 16, torch.bfloat16), []
     for n in rows:
         plan = hops.plan(masks.combined(mask, True), n * P, n * P, P, layout)
         forms.append((memory.forward(sizes, plan, me), memory.backward(sizes, plan, me)))
@@ -237,7 +237,7 @@ def peaks(rows, layout, left, H_k):
 
 
 def fit(one, other):
-    """Return whether (peak, closed form) of fewer rows and of more agree, and grow alike."""
+    """Return whether peak and closed form agree for fewer rows and for more, and grow equally."""
     (less, known), (more, known_more) = one, other
     return (
         known * 0.85 <= less <= known + TILES
@@ -247,7 +247,7 @@ def fit(one, other):
 
 
 def peaks_seen(n, layout, mask, H_k):
-    """Return the peaks of a forward pass and of a backward pass in bytes."""
+    """Return the peaks of a forward and a backward pass, in bytes."""
     shapes = (1, 2 * H_k, n, 32), (1, H_k, n, 32), (1, H_k, n, 16)
     Q, K, V = (torch.randn(shape).bfloat16().requires_grad_() for shape in shapes)
     with Live() as live:
@@ -264,7 +264,7 @@ def peaks_seen(n, layout, mask, H_k):
 
 
 def all_gather_peak():
-    """Return the peak of all-gather going backward, over the bytes of dK and dV of the whole sequence."""
+    """Return the peak of all-gather's backward pass, over the bytes of dK and dV of the whole sequence."""
     n = 256
     Q, K, V = (torch.randn(1, 1, n, 32).requires_grad_() for _ in range(3))
     with Live() as live:
@@ -275,7 +275,7 @@ def all_gather_peak():
 
 
 def everything():
-    """Return what all of these return on this rank."""
+    """Return the results of all of these functions on this rank."""
     torch.manual_seed(0)
     found = {
         f.__name__: f() for f in (disagreements, bits, views, errors_by_ranks, steps, sent_bytes, without_gloo)
@@ -292,14 +292,14 @@ def ranks():
 
 @pytest.fixture
 def alone(monkeypatch):
-    """Make this process the one rank of a group: Dynamo and Triton are imported once, and not on each of four."""
+    """Make this process the only rank of a group: so Dynamo and Triton are imported once, not on four ranks."""
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", rank.LOOPBACK.get(sys.platform, "lo"))
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     yield
     dist.destroy_process_group()
 
 
-def test_disagreements_are_told_in_one_sentence_on_every_rank():
+def test_every_rank_raises_the_same_sentence_about_a_disagreement():
     said = [one["disagreements"] for one in ranks()]
     for name in said[0]:
         of_all = {one[name] for one in said}
@@ -325,7 +325,7 @@ def test_disagreements_are_told_in_one_sentence_on_every_rank():
     assert all("causal is" in one["disagreements"]["two axes"] for one in ranks())
 
 
-def test_the_same_bits_each_time_and_whenever_copies_come():
+def test_the_bits_are_the_same_each_time_and_whenever_copies_arrive():
     assert all(one["bits"] for one in ranks())
 
 
@@ -337,17 +337,17 @@ def test_views_and_gradients_of_some_inputs():
 def test_the_error_does_not_grow_with_the_ranks():
     found = [one["errors_by_ranks"] for one in ranks()]
     one, four = (np.sqrt(np.mean([np.square(rank[name]) for rank in found], axis=0)) for name in ("one", "four"))
-    # a rank alone has all rows, and four have a quarter each: of all, both are means
+    # one rank has all rows, four have a quarter each: both are means over all rows
     assert (four[[0, 2, 3, 4]] <= 1.02 * one[[0, 2, 3, 4]]).all(), (one, four)
 
 
-def test_keys_that_nobody_sees_are_not_sent():
+def test_keys_that_no_rank_sees_are_not_sent():
     sent = [one["steps"] for one in ranks()]
     assert [sorted({peer for _, peer, _ in one}) for one in sent] == [[1], [0, 2], [1, 3], [2]]
     assert [len(one) for one in sent] == [4, 5, 5, 1], "K and V twice to the next, and gradients home"
 
 
-def test_the_bytes_that_are_sent_are_the_closed_form():
+def test_the_bytes_sent_are_the_closed_form():
     for one in ranks():
         assert all(counted == form for counted, form in one["sent_bytes"]), one["sent_bytes"]
     assert any(counted for one in ranks() for counted, _ in one["sent_bytes"])
@@ -365,14 +365,14 @@ def test_torch_compile_breaks_around_it(alone):
 
     given = [torch.randn(1, 2, 8, 4, generator=torch.Generator().manual_seed(i)) for i in range(3)]
     assert torch.equal(torch.compile(f, backend=backend)(*given), f(*given))
-    assert len(graphs) == 2, "what is before and what is after"
+    assert len(graphs) == 2, "one before the call and one after"
 
 
-def test_on_gpus_ranks_compare_only_what_is_new():
+def test_on_gpus_ranks_compare_only_new_calls():
     assert all(one["without_gloo"] == [(5, 5), (6, 6)] for one in ranks())
 
 
-def test_the_kernels_compute_hops_after_calls_that_they_do_not_take(alone):
+def test_the_kernels_compute_hops_and_refuse_what_they_do_not_take(alone):
     kernels = pytest.importorskip("flashlib.kernels")
     from flashlib.ring.distributed import on_gpu
 
@@ -399,12 +399,12 @@ def test_the_peak_is_the_closed_form(amount):
             assert all(fit(*of_pass) for of_pass in zip(*found, strict=True)), (how, found)
 
 
-def test_all_gather_holds_what_it_says():
-    """Thrice, and less than once more: a tile, what is this rank's, and what was sent and is not let go of yet."""
+def test_all_gather_holds_three_times_dK_and_dV():
+    """And less than one more: a tile, this rank's own part, and what was sent and is not yet freed."""
     peaks_of_ranks = [one["all_gather_peak"] for one in ranks()]
     assert all(2.9 <= peak <= 3.9 for peak in peaks_of_ranks), peaks_of_ranks
 
 
 def test_outside_of_a_group():
-    with pytest.raises(RuntimeError, match="this process is no rank yet: call attention in a function that"):
+    with pytest.raises(RuntimeError, match="this process is not a rank yet: call attention in a function that"):
         ring.attention(*part(4))

@@ -1,4 +1,4 @@
-"""The example of docs/ranks.md computes attention."""
+"""The example in docs/ranks.md computes attention."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Training over ranks: the small model of chapter 11 has one process's losses and gradients, on any of them."""
+"""Training over ranks: the small model of chapter 11 has the losses and gradients of one process."""
 
 import functools
 import itertools
@@ -23,7 +23,7 @@ STEPS = 2
 
 
 def logits(model, tokens, positions, attention):
-    """Return the logits of tokens that stand at these positions."""
+    """Return the logits of tokens at these positions."""
     cos, sin = (X[positions] for X in model.angles)
 
     def attend(layer, Q, K, V):
@@ -42,7 +42,7 @@ def texts():
 
 
 def of_one_process():
-    """Return the losses of two steps of SGD of one process, and the gradients of the first."""
+    """Return the losses of two SGD steps in one process, and the gradients of the first."""
     model = LM(CONFIG).double()
     tokens = texts()
     labels = torch.cat([tokens[:, 1:], torch.full((4, 1), training.IGNORED)], dim=1)
@@ -60,7 +60,7 @@ def of_one_process():
 
 
 def by_ranks(way, layout, heads=1, **options):
-    """Return the same, over four ranks, whose gradients are added up."""
+    """Return the same over four ranks, whose gradients are summed."""
     model, P = LM(CONFIG).double(), dist.get_world_size()
     cut = {"layout": layout, "heads": heads}
     tokens, at = training.split(texts(), **cut), training.positions(N, **cut)
@@ -86,9 +86,9 @@ def by_ranks(way, layout, heads=1, **options):
 
 
 def on_a_mesh(sharded):
-    """Return the losses on a mesh of 2 x 2: one axis cuts the texts, one is a ring.
+    """Return the losses on a 2 x 2 mesh: one axis splits the texts, the other is a ring.
 
-    The model is sharded over both, or gradients are added up over both.
+    The model is sharded over both axes, or gradients are summed over both.
     """
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("texts", "ring"))
     model, group = LM(CONFIG).double(), mesh["ring"]
@@ -125,7 +125,7 @@ def _forward(model, attention, tokens, at):
 
 
 def with_other_options():
-    """Return labels with another number for none, and the mean of all losses, with its gradients."""
+    """Return labels with another `ignored`, and the mean of all losses with its gradient."""
     tokens = training.split(texts(), layout="striped")
     labels = training.join(training.labels(tokens, layout="striped", ignored=-7), layout="striped")
     losses = tokens.double().requires_grad_()
@@ -135,7 +135,7 @@ def with_other_options():
 
 
 def unlike():
-    """Return what `join` says of parts that differ in another axis."""
+    """Return the error of `join` for parts that differ in another axis."""
     try:
         training.join(torch.ones(1, 2, 3 + (dist.get_rank() == 2)))
     except ValueError as error:
@@ -143,7 +143,7 @@ def unlike():
 
 
 def everything():
-    """Return what one process finds, and each way over ranks."""
+    """Return the results of one process, and those of each way over ranks."""
     mesh = init_device_mesh("cpu", (2, 2))
     ways = {
         "ring": by_ranks(ring, "zigzag"),
@@ -179,7 +179,7 @@ def test_losses_and_gradients_are_those_of_one_process(way):
 
 
 @pytest.mark.parametrize("amount", ["few", "all"])
-def test_a_mesh_of_texts_and_rings_adds_up_gradients_over_both_and_may_shard_the_model(amount):
+def test_a_mesh_of_texts_and_rings_sums_gradients_over_both_axes_and_may_shard_the_model(amount):
     if amount == "few":
         found = [one for _, _, one, *_ in ranks()]
     else:
@@ -188,7 +188,7 @@ def test_a_mesh_of_texts_and_rings_adds_up_gradients_over_both_and_may_shard_the
         close(losses, of_one_process()[0])
 
 
-def test_what_is_split_is_joined():
+def test_join_undoes_split():
     assert all(all(again.values()) for *_, again, _, _ in ranks())
 
 
@@ -199,6 +199,6 @@ def test_labels_and_means_with_other_options():
         assert mean == pytest.approx(whole.double().mean().item()) and grads == pytest.approx([1 / whole.numel()])
 
 
-def test_parts_that_differ_in_another_axis_are_told_on_every_rank():
+def test_parts_that_differ_in_another_axis_raise_on_every_rank():
     said = {one[-1] for one in ranks()}
     assert len(said) == 1 and "other_axes is (1, 3) on ranks 0, 1, 3 and (1, 4) on rank 2" in said.pop()

@@ -1,4 +1,4 @@
-"""Every way over ranks of torch.distributed computes what one process computes."""
+"""Every way to attend over ranks computes what one process computes."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""What runs in the page beside flashlib: a small kernel, and stand-ins for packages that a page does without."""
+"""What runs on the page together with flashlib: a small kernel, and stand-ins for packages that a page lacks."""

@@ -1,10 +1,10 @@
-"""What a notebook says of an exception: the lines of the cells that it went through, and what it is."""
+"""An exception as a notebook reports it: the lines of the cells that it went through, and its message."""
 
 import linecache
 import traceback
 
 AROUND = 2  # lines before and after the one that raised
-MOST = 8  # places that are told
+MOST = 8  # places that are shown
 RULE = "-" * 75
 
 
@@ -14,20 +14,20 @@ def words(error, cells):
     for file, name in cells.items():
         only = only.replace(f'File "{file}"', name)
     places = [*traceback.walk_tb(error.__traceback__)]
-    while places and places[0][0].f_code.co_filename not in cells:  # what runs the cells
+    while places and places[0][0].f_code.co_filename not in cells:  # the code that runs cells
         places.pop(0)
-    if not places:  # the text of the cell is no Python
+    if not places:  # the text of the cell is not Python
         return only
-    told = [_place(frame, line, cells) for frame, line in places]
-    if len(told) > MOST:
-        left = len(told) - MOST
-        told[MOST // 2 : -(MOST // 2)] = [f"... {left} more places ..."]
+    shown = [_place(frame, line, cells) for frame, line in places]
+    if len(shown) > MOST:
+        left = len(shown) - MOST
+        shown[MOST // 2 : -(MOST // 2)] = [f"... {left} more places ..."]
     head = f"{type(error).__name__:<42}Traceback (most recent call last)"
-    return "\n\n".join(["\n".join([RULE, head, told[0]]), *told[1:], only])
+    return "\n\n".join(["\n".join([RULE, head, shown[0]]), *shown[1:], only])
 
 
 def _place(frame, line, cells):
-    """Return a place that an exception went through, with the lines around it."""
+    """Return a place in a traceback, with the lines around it."""
     code = frame.f_code
     file, name = code.co_filename, code.co_name
     inside = "" if name == "<module>" else f", in {name}()"

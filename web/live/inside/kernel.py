@@ -1,4 +1,4 @@
-"""The kernel of a page: it runs the cells of one chapter, and answers for their widgets."""
+"""The kernel of a page: it runs the cells of one chapter, and answers their widgets."""
 
 import ast
 import builtins
@@ -15,14 +15,14 @@ from pprint import PrettyPrinter
 from web.live.inside import failing, needs, no_input, stand_ins
 from web.live.inside.order import Order
 
-LONGEST = 100_000  # characters of a stream or a value that are shown
-RAISES = "raises"  # the kind of the output of a cell that did not come to its end
+LONGEST = 100_000  # characters of a stream or a value to show
+RAISES = "raises"  # the kind of output of a cell that did not finish
 
 
 class Kernel:
-    """Runs the cells of a chapter, as a notebook does, and what a cell needs before it.
+    """Runs the cells of a chapter as a notebook does, and first the cells that a cell needs.
 
-    cells: a dict of each code cell, in order, as `cells.py` writes it. tell: called with an event, (text in JSON,
+    cells: a dict for each code cell, in order, as `cells.py` writes it. tell: called with an event, (text in JSON,
     [bytes]).
     """
 
@@ -33,14 +33,14 @@ class Kernel:
         self.imports = set().union(*(cell["imports"] for cell in cells))
         self.tell, self.count = tell, 0
         self.space = {"__name__": "__main__"}
-        self.texts = {}  # {number: what stood in the cell when it ran, or when its names were taken}
+        self.texts = {}  # {number: the text of the cell when it ran, or when its names were computed}
         self.files = {}  # {file of a cell's code: what it is called}
         self.shown = {}  # {number: the widgets that the cell shows}
         self.widgets = {}  # {id of a model: widget}
         stand_ins.heard[:] = [self._hear]
 
     def run(self, cell, sources, changed=(), ended=()):
-        """Run a cell and what it needs; return its outputs and the other cells that ran, each with what it raised.
+        """Run a cell and those it needs; return its outputs, and the other cells that ran, with what they raised.
 
         sources: the text of each cell, by id. changed: the ids of those that a reader has changed. ended: where
         the check in the cell was ended from outside, the sentence on it and what was last announced.
@@ -60,15 +60,15 @@ class Kernel:
         return {"first": first, "outputs": self._run(number), "count": self.count}
 
     def show(self, cell, sources, changed=()):
-        """Return the id of the model of a cell's widget, and what `run` says if the cell had not run."""
-        number, told = self.ids.index(cell), {}
+        """Return the id of the model of a cell's widget, and what `run` returns if the cell had not run."""
+        number, run = self.ids.index(cell), {}
         if number not in self.shown:
-            told = self.run(cell, sources, changed)
+            run = self.run(cell, sources, changed)
         shown = self.shown.get(number, ())
-        return {"model": shown[-1].model_id if shown else "", **told}
+        return {"model": shown[-1].model_id if shown else "", **run}
 
     def take(self, model, changes):
-        """Give a widget what the page asks for."""
+        """Set what the page asks of a widget."""
         self.widgets[model].take(changes)
 
     def _take_texts(self, sources, changed):
@@ -117,7 +117,7 @@ class Kernel:
                 value = self._value(text, file)
                 if value is not None and not isinstance(value, stand_ins.Nothing):
                     found.display(value)
-        except BaseException as error:  # SystemExit too: a cell does not end the page's Python
+        except BaseException as error:  # SystemExit too: a cell must not end the page's Python
             found.append({"kind": RAISES, "text": failing.words(error, self.files)})
         if stand_ins.Drawn.count:
             at = len(found) - (found[-1:] != [] and found[-1]["kind"] == RAISES)
@@ -125,7 +125,7 @@ class Kernel:
         return list(found)
 
     def _value(self, text, file):
-        """Run the text of a cell; return the value that it ends in, or None."""
+        """Run the text of a cell; return the value of its last expression, or None."""
         tree = ast.parse(text, file)
         ends = isinstance(tree.body[-1], ast.Expr) if tree.body else False
         quiet = text.rstrip().endswith(";")
@@ -135,7 +135,7 @@ class Kernel:
         return None if quiet else value
 
     def _hear(self, widget, changes):
-        """Tell the page of what has changed in a widget that it shows."""
+        """Tell the page what changed in a widget that it shows."""
         if widget.model_id in self.widgets:
             event, buffers = packed({"event": "state", "model": widget.model_id, "changes": changes})
             self.tell(event, buffers)
@@ -165,7 +165,7 @@ class _Stream(io.TextIOBase):
 
 
 def _shown(thing):
-    """Return the output of a value, as a notebook chooses it."""
+    """Return the output for a value, chosen as in a notebook."""
     if isinstance(thing, stand_ins.AnyWidget):
         return {"kind": "widget", "widget": thing, "state": thing.state()}
     if hasattr(thing, "_repr_png_"):
@@ -179,23 +179,23 @@ def _shown(thing):
 
 
 def _text(thing):
-    """Return a value as a notebook writes it: long lists and dicts over several lines."""
+    """Return a value as a notebook prints it: long lists and dicts over several lines."""
     if isinstance(thing, dict | list | tuple | set) and len(repr(thing)) > 79:
         return PrettyPrinter(width=79, sort_dicts=False, compact=False).pformat(thing)
     return repr(thing)
 
 
 def _names(text, imports):
-    """Return the Names of a cell that a reader has changed; imports: names that other cells import."""
+    """Return the Names of a cell that a reader changed; imports: names that other cells import."""
     try:
         (names,) = needs.all_names([text], imports)
-    except SyntaxError:  # it is said when it runs
+    except SyntaxError:  # running it reports the error
         return needs.Names(set(), set(), set(), set())
     return names
 
 
 def packed(value):
-    """Return (a value in JSON, the bytes in it, in order): each stands there as {"buffer": its number}."""
+    """Return (a value in JSON, the bytes in it, in order): each is replaced by {"buffer": its number}."""
     buffers = []
 
     def take(x):
@@ -207,11 +207,11 @@ def packed(value):
     return json.dumps(value, default=take), buffers
 
 
-# ---- what the worker calls
+# ---- called by the worker
 
 
 class Page:
-    """The kernel, asked in JSON and answering in JSON."""
+    """The kernel, which takes questions and gives answers in JSON."""
 
     def __init__(self, cells, tell):
         self.kernel = Kernel(json.loads(cells), tell)
@@ -226,7 +226,7 @@ class Page:
 
 
 class _Later:
-    """A loader that calls `then` once its module has run."""
+    """A loader that calls `then` after its module has run."""
 
     def __init__(self, loader, then):
         self.loader, self.then = loader, then
@@ -243,7 +243,7 @@ class _Later:
 
 
 def lazily(name, then=lambda: None):
-    """Have a module run only when something of it is asked for: it takes a second, and many cells do without."""
+    """Delay a module until something in it is used: it takes a second, and many cells do not need it."""
     spec = importlib.util.find_spec(name)
     spec.loader = importlib.util.LazyLoader(_Later(spec.loader, then))
     module = importlib.util.module_from_spec(spec)
@@ -262,7 +262,7 @@ def begin(cells, tell, watch=lambda kind, value: None):
 
         process.watch(types.SimpleNamespace(send=lambda message: watch(*message)))
 
-    sys.dont_write_bytecode = False  # each check loads flashlib anew: from bytecode, in a fifth of the time
+    sys.dont_write_bytecode = False  # each check loads flashlib afresh: from bytecode, in a fifth of the time
     stand_ins.install()
     lazily("flashlib.checks", watched)
     return Page(cells, tell)

@@ -1,21 +1,21 @@
-"""Which cells of a chapter a cell needs, by the names that they give, take and change.
+"""Which cells of a chapter a cell needs, from the names that they define, use and change.
 
-The build asks, to run the few cells that a widget is made of, and so does the page, where a reader runs any of
-them.
+The build uses this to run the few cells that make a widget, and so does the page, where a reader may run any
+of them.
 """
 
 import ast
 import symtable
 from typing import NamedTuple
 
-READS = {  # methods that leave what they are called of as it was
+READS = {  # methods that do not change their object
     *("all", "any", "argmax", "astype", "copy", "dot", "max", "mean", "min", "reshape", "round", "std", "sum"),
     *("tolist", "transpose", "format", "get", "items", "join", "keys", "split", "startswith", "values"),
 }
 
 
 class Names(NamedTuple):
-    """Names of a cell: those that it gives, takes, changes what they stand for, and takes when it is called."""
+    """Names of a cell: those it defines, uses, changes the objects of, and uses when its functions are called."""
 
     given: set
     taken: set
@@ -24,9 +24,9 @@ class Names(NamedTuple):
 
 
 def needed(names, number):
-    """Return the cells before cell `number` that it needs, by what all of them give, take and change."""
+    """Return the cells before cell `number` that it needs, from what all of them define, use and change."""
     found, first, late = set(), set(), set(names[number].taken)
-    while late - first:  # what functions take is what it is when they are called
+    while late - first:  # functions use what a name means when they are called
         first |= late
         wanted, found = set(first), set()
         for k in range(number - 1, -1, -1):
@@ -38,9 +38,9 @@ def needed(names, number):
 
 
 def all_names(sources, others=frozenset()):
-    """Return the Names of each cell. What is imported is not changed, whichever cell calls a function of it.
+    """Return the Names of each cell. Calling a function of an imported module does not count as changing it.
 
-    others: what cells that are not among them import.
+    others: names that cells other than these import.
     """
     all_imported = set(others).union(*map(imported, sources))
     return [one._replace(changed=one.changed - all_imported) for one in map(_names, sources)]
@@ -59,7 +59,7 @@ def _names(source):
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method not in READS:
-                changed.add(name)  # perhaps, as a generator of random numbers is
+                changed.add(name)  # perhaps: a generator of random numbers is
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
                 changed.add(name)
     late = set().union(*(_late(node) for node in tree.body if isinstance(node, ast.FunctionDef)))
@@ -67,20 +67,20 @@ def _names(source):
 
 
 def _late(function):
-    """Return the names that a function takes from the cells when it is called."""
+    """Return the names that a function uses from the cells when it is called."""
     table = symtable.symtable(ast.unparse(function), "<cell>", "exec")
     return {one.get_name() for scope in _scopes(table) for one in scope.get_symbols() if one.is_global()}
 
 
 def _scopes(table):
-    """Yield all scopes inside of one."""
+    """Yield all scopes inside one."""
     for scope in table.get_children():
         yield scope
         yield from _scopes(scope)
 
 
 def _follow(body, given, taken):
-    """Add what the statements give, and what they take that none before them gave."""
+    """Add the names that the statements define, and those that they use and none before them defined."""
     for node in body:
         match node:
             case ast.For():

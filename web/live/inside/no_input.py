@@ -1,4 +1,4 @@
-"""Code in a page that waits for a line of input is told that there is none, and what to do instead."""
+"""Code on a page that waits for a line of input gets an error, which says what to do instead."""
 
 import builtins
 import contextlib
@@ -13,9 +13,9 @@ SENTENCE = (
 
 
 class StdinNotImplementedError(NotImplementedError):
-    """Code asked for input where there is none; named as in IPython."""
+    """Code asked for input where there is none. The name is IPython's."""
 
-    __module__ = "builtins"  # so that a traceback says the name alone
+    __module__ = "builtins"  # so that a traceback shows only the name
 
 
 def _refuse(*arguments, **options):  # noqa: ARG001
@@ -23,7 +23,7 @@ def _refuse(*arguments, **options):  # noqa: ARG001
 
 
 class NoInput(io.TextIOBase):
-    """Stands for sys.stdin: there is nothing to read, now or later."""
+    """Replaces sys.stdin: there is nothing to read, now or later."""
 
     def readable(self):
         return True
@@ -36,7 +36,7 @@ class NoInput(io.TextIOBase):
 
 @contextlib.contextmanager
 def refused():
-    """Within it input, getpass, sys.stdin, breakpoint and whatever calls them raise StdinNotImplementedError."""
+    """A context in which input, getpass, sys.stdin and breakpoint raise StdinNotImplementedError."""
     places = (
         (builtins, "input", _refuse), (getpass, "getpass", _refuse), (sys, "stdin", NoInput()),
         (sys, "breakpointhook", _refuse),

@@ -1,4 +1,4 @@
-"""What must run before a cell, so that it sees what the cells above it give, whatever a reader has run before."""
+"""What must run before a cell so that it sees what the cells above it define, whatever a reader ran before."""
 
 from web.live.inside import needs
 
@@ -6,18 +6,18 @@ from web.live.inside import needs
 class Order:
     """Which cells have run, and with which names.
 
-    A reader runs cells in any order, and some twice. A cell must see each name as the cells above it leave it; so
-    of each name is kept which cells have given and changed it, and where that differs, these cells run again.
+    A reader runs cells in any order, and some twice. A cell must see each name as the cells above it leave it. So
+    this records which cells defined and changed each name, and if these are not the right ones, those run again.
     """
 
     def __init__(self, names):
         self.names = list(names)
-        self.past = {}  # {name: (the cell that gave it, *those that changed it since)}
-        self.texts = [0] * len(self.names)  # how often the text of each cell was changed
+        self.past = {}  # {name: (the cell that defined it, *those that changed it since)}
+        self.texts = [0] * len(self.names)  # how often the text of each cell changed
         self.done = {}  # {cell that has run: the texts of those that it needs, and its own, at that time}
 
     def change(self, number, names):
-        """Take other names of a cell, whose text has changed."""
+        """Replace the names of a cell whose text has changed."""
         self.names[number] = names
         self.texts[number] += 1
 
@@ -30,7 +30,7 @@ class Order:
         return sorted(again)
 
     def ran(self, number):
-        """Note that a cell has run to its end."""
+        """Record that a cell has finished."""
         _note(self.past, number, self.names[number])
         self.done[number] = self._made_of(number)
 
@@ -38,7 +38,7 @@ class Order:
         return {k: self.texts[k] for k in (*needs.needed(self.names, number), number)}
 
     def _missing(self, seen, running):
-        """Return the cells that gave the names which the running ones would not find as they must be."""
+        """Return the cells that must define names again, since the running ones would find them wrong."""
         past, found = dict(self.past), set()
         for k in running:
             for name, must in seen[k].items():
@@ -48,7 +48,7 @@ class Order:
         return found
 
     def _seen(self, number):
-        """Yield (cell, {name that it takes: its past then}) of the cells that a cell needs, and of itself."""
+        """Yield (cell, {name that it uses: its history then}) for the cells that a cell needs, and for itself."""
         past, late = {}, set()
         for k in [*sorted(needs.needed(self.names, number)), number]:
             taken = self.names[k].taken | late

@@ -1,7 +1,7 @@
-"""Stand-ins for packages that a page does without: anywidget, IPython, matplotlib and Pillow.
+"""Stand-ins for packages that a page lacks: anywidget, IPython, matplotlib and Pillow.
 
-Widgets play in the page, so of anywidget only the traits are needed. Pictures are not drawn: those that the site
-has stored stand in their place, and code that draws runs without drawing.
+Widgets play on the page, so only the traits of anywidget are needed. Pictures are not drawn: the page shows those
+that the site has stored, and code that draws runs without drawing.
 """
 
 import contextlib
@@ -14,12 +14,12 @@ import traitlets
 
 DRAWING = "matplotlib", "matplotlib.pyplot", "matplotlib.colors", "PIL"
 PILLOW = "Image", "ImageChops", "ImageDraw", "ImageFont"
-displayed = []  # what the cell that runs has displayed so far
-heard = []  # called with a widget and {trait: value} whenever the page must know of a change
+displayed = []  # what the running cell has displayed so far
+heard = []  # called with a widget and {trait: value} when the page must know of a change
 
 
 def install():
-    """Put the stand-ins where `import` finds them."""
+    """Make `import` find the stand-ins."""
     _module("anywidget", AnyWidget=AnyWidget)
     shown = _module("IPython.display", display=lambda *things: displayed.extend(things), HTML=Html)
     _module("IPython", get_ipython=lambda: None, display=shown)
@@ -35,7 +35,7 @@ def install():
 def _module(name, **names):
     module = types.ModuleType(name)
     module.__dict__.update(names)
-    module.__path__ = []  # so that what stands below it may be imported
+    module.__path__ = []  # so that its submodules may be imported
     return sys.modules.setdefault(name, module)
 
 
@@ -60,7 +60,7 @@ class _Layout:
 
 
 class AnyWidget(traitlets.HasTraits):
-    """The part of anywidget that flashlib uses. What changes is told to `heard`."""
+    """The part of anywidget that flashlib uses. Changes are reported to `heard`."""
 
     def __init__(self, **state):
         self.model_id, self.comm, self.layout, self._held = uuid.uuid4().hex, True, _Layout(), None
@@ -80,7 +80,7 @@ class AnyWidget(traitlets.HasTraits):
 
     @contextlib.contextmanager
     def hold_sync(self):
-        """Tell all changes at once, at the end."""
+        """Report all changes at once, at the end."""
         if self._held is not None:
             yield
             return
@@ -98,16 +98,16 @@ class AnyWidget(traitlets.HasTraits):
     close = open
 
     def _sent(self, name):
-        """Return a trait as the page gets it."""
+        """Return a trait in the form in which the page gets it."""
         to_json = self.trait_metadata(name, "to_json", lambda value, _: value)
         return to_json(getattr(self, name), self)
 
     def state(self):
-        """Return what the page is told of the widget, without its script, which the page has."""
+        """Return the state of the widget for the page, without its script, which the page has."""
         return {name: self._sent(name) for name in self.traits(sync=True) if name != "script"}
 
     def take(self, changes):
-        """Set what the page asks for, as one message."""
+        """Set what the page asks for, in one message."""
         with self.hold_sync(), self.hold_trait_notifications():
             for name, value in changes.items():
                 setattr(self, name, value)
@@ -117,7 +117,7 @@ class AnyWidget(traitlets.HasTraits):
 
 
 class Drawn:
-    """How many pictures the cell that runs would have drawn."""
+    """How many pictures the running cell would have drawn."""
 
     count = 0
 
@@ -128,14 +128,14 @@ def figure(*arguments, **options):  # noqa: ARG001
 
 
 def subplots(rows=1, columns=1, **options):  # noqa: ARG001
-    """Return a figure and its axes, as many as there would be."""
+    """Return a figure and as many axes as there would be."""
     Drawn.count += 1
     axes = np.array([[Nothing() for _ in range(columns)] for _ in range(rows)], object).squeeze()
     return Nothing(), axes if axes.ndim else axes[()]
 
 
 class Nothing:
-    """What has any attribute, can be called with anything, and draws nothing."""
+    """An object that has any attribute, can be called with anything, and draws nothing."""
 
     def __getattr__(self, name):
         if name.startswith("__"):

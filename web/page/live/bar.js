@@ -1,4 +1,4 @@
-// The bar at the foot of the window: how far Python is, and a way to stop it.
+// The bar at the bottom of the window: the progress of Python, and a way to stop it.
 
 const PATIENCE_FOR_BAR = 700; // milliseconds until it says that something runs
 
@@ -43,7 +43,7 @@ export class Bar {
 
   /**
    * Show a state of Python.
-   * @param {any} state as Python tells it
+   * @param {any} state as Python reports it
    * @param {boolean} isAtWork
    */
   tell({ kind, done, all, words }, isAtWork) {

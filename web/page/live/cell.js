@@ -1,4 +1,4 @@
-// A cell whose code a reader may change and run.
+// A cell whose code a reader can change and run.
 
 import { editor } from "./editor.js";
 import { printed, showOutputs } from "./outputs.js";
@@ -21,7 +21,7 @@ export class Cell {
   /**
    * @param {HTMLElement} root
    * @param {any} page
-   * @param {string | undefined} written what the reader wrote there, at an earlier time
+   * @param {string | undefined} written what the reader wrote there earlier
    */
   constructor(root, page, written) {
     this.root = root;
@@ -42,7 +42,7 @@ export class Cell {
     if (this.isStub || written !== undefined) this.edit(written ?? this.original);
   }
 
-  /** What stands in it now. */
+  /** Its current text. */
   get text() {
     return this.field ? this.field.value.replace(/\n+$/, "") : this.original;
   }
@@ -64,7 +64,7 @@ export class Cell {
       button.setAttribute("aria-label", `${button.textContent}: ${first.slice(0, 60)}`);
   }
 
-  /** Show a text in an editor in the place of the code. */
+  /** Show a text in an editor in place of the code. */
   edit(text) {
     if (this.field) return this.field;
     const label = this.isStub ? "your answer" : "code of this cell";
@@ -79,7 +79,7 @@ export class Cell {
     return this.field;
   }
 
-  /** Keep what was written; an original is not. */
+  /** Store what was written, unless it is the original. */
   #keep() {
     this.resets.hidden = this.isStub ? !this.isChanged : !this.field;
     write(this.page.chapter, (cells) => {
@@ -89,7 +89,7 @@ export class Cell {
     this.page.changed();
   }
 
-  /** Bring back the code and the outputs that are stored. */
+  /** Restore the original code and the stored outputs. */
   reset() {
     if (!this.field) return;
     this.field.value = this.original;
@@ -106,7 +106,7 @@ export class Cell {
     (this.isStub ? this.field : this.edits)?.focus();
   }
 
-  /** Run it, and show what comes out. */
+  /** Run it, and show its outputs. */
   async run() {
     if (this.busy) return;
     this.busy = true;
@@ -124,7 +124,7 @@ export class Cell {
     this.root.dataset.ran = String(Number(this.root.dataset.ran ?? 0) + 1);
   }
 
-  /** What comes out of it. A check that was ended is asked again, in a new worker, so that it says so. */
+  /** Return its outputs. A check that was stopped runs again in a new worker, which reports that it was stopped. */
   async #answer() {
     try {
       return await this.page.python.run(this.id);
@@ -144,7 +144,7 @@ export class Cell {
     this.said.textContent = `${this.#words(answer, performance.now() - start)}${answer.anew ? `. ${AGAIN}` : ""}`;
   }
 
-  /** A cell above, which this one needs, did not come to its end. */
+  /** A cell above, which this one needs, did not finish. */
   #fail({ cell, raised }) {
     const link = Object.assign(document.createElement("a"), { href: `#cell-${cell}` });
     link.textContent = "This cell needs a cell above, which did not come to its end:";

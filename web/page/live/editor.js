@@ -1,13 +1,13 @@
-// An editor of Python: a text field that indents, and gives the keyboard back.
+// An editor for Python: a text field that indents, and releases the keyboard.
 
 const STEP = "    ";
 
-/** @param {HTMLTextAreaElement} field @param {string} text put in place of what is selected, so that it can be undone */
+/** @param {HTMLTextAreaElement} field @param {string} text replaces the selection, so that this can be undone */
 function insert(field, text) {
   if (!document.execCommand?.("insertText", false, text)) field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
 }
 
-/** Indent, or take back the indent of, the lines that are selected. */
+/** Indent or unindent the selected lines. */
 function shift(field, back) {
   const { value, selectionStart, selectionEnd } = field;
   if (selectionStart === selectionEnd && !back) {
@@ -22,7 +22,7 @@ function shift(field, back) {
   field.setSelectionRange(lines.length > 1 ? start : start + moved.length, start + moved.length);
 }
 
-/** A new line with the indent of the one above, and more after a colon. */
+/** Start a new line with the indent of the one above, and more after a colon. */
 function breakLine(field) {
   const above = field.value.slice(field.value.lastIndexOf("\n", field.selectionStart - 1) + 1, field.selectionStart);
   insert(field, `\n${above.match(/^ */)?.[0] ?? ""}${above.trimEnd().endsWith(":") ? STEP : ""}`);

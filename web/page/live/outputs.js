@@ -1,4 +1,4 @@
-// What a cell prints, shows and raises, as a notebook has it.
+// What a cell prints, shows and raises, as in a notebook.
 
 import { keep } from "../kept.js";
 import { playFrom } from "../play.js";
@@ -16,14 +16,14 @@ function note(text) {
   return Object.assign(document.createElement("p"), { className: "note", textContent: text });
 }
 
-/** The stored pictures of a cell stand for those that its code draws: nothing draws in a page. */
+/** Show the stored pictures of a cell for those that its code would draw: nothing draws on a page. */
 function drawn(count, pictures, isChanged) {
   const found = pictures.splice(0, count).map((picture) => picture.cloneNode(true));
   if (!found.length) return [note("Pictures are not drawn on these pages.")];
   return isChanged ? [...found, note("The picture as it was stored: pictures are not drawn on these pages.")] : found;
 }
 
-/** What an answer was found to be is progress. */
+/** Record the verdict on an answer as progress. */
 function take({ exercise, outcome }) {
   if (outcome !== "right") return;
   keep(({ solved }) => void (solved[exercise] ??= new Date().toISOString().slice(0, 10)));

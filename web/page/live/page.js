@@ -1,4 +1,4 @@
-// A page whose Python is there: its cells, its widgets, and what its reader wrote.
+// A page with Python: its cells, its widgets, and what its reader wrote.
 
 import { keepFiles } from "../kept_files.js";
 import { Bar, megabytes } from "./bar.js";
@@ -9,7 +9,7 @@ import { allWritten, takeAway } from "./written.js";
 const STOPPED = "You have stopped this cell.";
 
 export class Page {
-  /** @param {any} live what build.py tells of Python, and of the cells of this chapter */
+  /** @param {any} live what build.py wrote about Python and the cells of this chapter */
   constructor(live) {
     this.live = live;
     this.chapter = live.chapter;
@@ -40,7 +40,7 @@ export class Page {
     void keepFiles([worker, notebook, ...parts.map(({ url }) => url.replace("../", ""))]);
   }
 
-  /** Say what this page can do, and how much it fetches for it. */
+  /** Say what this page can do, and how much it downloads for that. */
   #introduce() {
     for (const place of document.querySelectorAll("[data-live]")) {
       place.removeAttribute("hidden");
@@ -58,19 +58,19 @@ export class Page {
     this.changed();
   }
 
-  /** A reader has written something, or taken it back. */
+  /** A reader has written something, or undone it. */
   changed() {
     const button = document.querySelector("#written-delete");
     if (button) /** @type {HTMLButtonElement} */ (button).disabled = !this.cells?.some(({ isChanged }) => isChanged);
   }
 
-  /** Check the answer that a stub holds. */
+  /** Check the answer in a stub. */
   check(stub) {
     const cell = this.cells[this.cells.indexOf(stub) + 1];
     if (cell?.isCheck) void cell.run();
   }
 
-  /** Ask Python for what a widget asks for; cell: the one that shows it. */
+  /** Ask Python for what a widget needs; cell: the one that shows the widget. */
   async take(model, cell) {
     if (!model.link || model.link.start !== this.python.starts || !this.python.worker) {
       const answer = await this.python.ask({ do: "show", cell });
@@ -82,13 +82,13 @@ export class Page {
     await this.python.ask({ do: "take", model: model.link.id, changes });
   }
 
-  /** Hand on what Python says of a model. */
+  /** Pass on Python's changes of a model. */
   follow(id, model) {
     model.link = { id, start: this.python.starts };
     this.python.heard.set(id, (changes) => model.receive(changes));
   }
 
-  /** Load the script and the style of a class of widgets, if this page has not. */
+  /** Load the script and the style sheet of a class of widgets, if this page does not have them. */
   loadWidget(name) {
     if (globalThis.flashSite.widgets[name]) return Promise.resolve();
     if (!this.loading.has(name)) {
@@ -109,7 +109,7 @@ export class Page {
   }
 }
 
-/** The page's Python, where the site has it: not in a page that is opened as a file, which may start no worker. */
+/** The page's Python, if the site has it: not on a page opened as a file, which cannot start a worker. */
 export function startLive() {
   const cells = document.querySelector("#cells")?.textContent;
   if (!cells || !globalThis.flashSite.live || !location.protocol.startsWith("http")) return undefined;

@@ -1,6 +1,6 @@
-// Python of a page: a worker, started when it is first needed, and ended when its code does not end.
+// The Python of a page: a worker, started when it is first needed, and ended if its code does not end.
 
-/** What was asked was not answered: the worker was ended meanwhile. */
+/** A question was not answered, since the worker was ended. */
 export class Ended extends Error {
   /** @param {string} message @param {string} [at] what a check had last announced, if it was ended in one */
   constructor(message, at) {
@@ -15,9 +15,9 @@ export class Python {
   worker;
 
   /**
-   * @param {any} live what build.py tells of the files and the cells
-   * @param {() => { sources: Record<string, string>, changed: string[] }} texts what stands in the cells now
-   * @param {(state: { kind: string, done?: number, all?: number, words?: string }) => void} tell how far it is
+   * @param {any} live what build.py wrote about the files and the cells
+   * @param {() => { sources: Record<string, string>, changed: string[] }} texts the current texts of the cells
+   * @param {(state: { kind: string, done?: number, all?: number, words?: string }) => void} tell reports its progress
    */
   constructor(live, texts, tell) {
     this.live = live;
@@ -36,7 +36,7 @@ export class Python {
     return this.kind === "ready";
   }
 
-  /** Ask the kernel; the answer comes once all that was asked before is answered. */
+  /** Ask the kernel, which answers questions in their order. */
   ask(question) {
     const reply = this.next++;
     return new Promise((done, fail) => {
@@ -46,7 +46,7 @@ export class Python {
     });
   }
 
-  /** Run a cell, and what it needs before it. ended: how the run before this one was ended, if it was. */
+  /** Run a cell, and first those that it needs. ended: how the previous run was stopped, if it was. */
   run(cell, ended) {
     return this.ask({ do: "run", cell, ...(ended ? { ended } : {}) });
   }
@@ -92,7 +92,7 @@ export class Python {
     else this.#say(data.kind);
   }
 
-  /** What is told while an answer is checked: it is ended when it takes too long. */
+  /** Take what a check reports while it runs, and stop it when it takes too long. */
   #watch(kind, value) {
     clearTimeout(this.timer);
     if (kind === "started") {
@@ -106,8 +106,8 @@ export class Python {
   }
 
   /**
-   * End the worker. What it is at fails with the error, and what waits behind it is asked of a new one; if it was still
-   * being fetched, all fails, and nothing starts.
+   * End the worker. Its current question fails with the error, and those that wait go to a new worker. If the worker was
+   * still being fetched, all questions fail, and nothing starts.
    */
   end(error) {
     error.anew = this.ready;
@@ -128,7 +128,7 @@ export class Python {
     this.kind = undefined;
   }
 
-  /** It could not be fetched or started, or has died: all who wait are told, and the next who asks tries again. */
+  /** It could not be fetched or started, or has died: all waiting questions fail, and the next one tries again. */
   #lose(why) {
     const words = this.ready ? `Python has ended: ${why}.` : `Python could not be started: ${why}.`;
     const waiting = [...this.waiting.values()];
@@ -139,7 +139,7 @@ export class Python {
   }
 }
 
-/** An answer of the kernel: JSON, in which { buffer: n } stands for the bytes n. */
+/** An answer of the kernel: JSON in which { buffer: n } stands for the n-th bytes. */
 function restored({ answer, buffers }) {
   if (!buffers.length) return JSON.parse(answer);
   const views = buffers.map((bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength));

@@ -1,4 +1,4 @@
-// What a reader wrote into cells: kept in the browser, and taken away as a notebook.
+// What a reader wrote into cells: stored in the browser, and saved as a notebook.
 
 const WRITTEN = "flashlib.written";
 
@@ -22,11 +22,11 @@ export function write(chapter, change) {
   try {
     localStorage.setItem(WRITTEN, JSON.stringify(all));
   } catch {
-    // it stays as long as the page
+    // it lasts only as long as the page
   }
 }
 
-/** The notebook of a chapter with what was written, as a file. */
+/** The notebook of a chapter with what the reader wrote, as a file. */
 export async function takeAway(address, name, cells) {
   const response = await fetch(address);
   if (!response.ok) throw Error(`${address} was not found`);

@@ -59,7 +59,7 @@ def _stays():
 def _products():
     """Return the matrix products a tile in the two passes: those with different results, and all."""
     made = []
-    for loop in (tiled._dkv_steps, tiled._dq_steps):
+    for loop in (tiled.dkv_steps, tiled.dq_steps):
         for node in ast.walk(ast.parse(inspect.getsource(loop))):
             if isinstance(node, ast.Assign) and any(isinstance(x, ast.MatMult) for x in ast.walk(node.value)):
                 made.append(node.targets[0].id)

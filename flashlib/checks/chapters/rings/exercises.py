@@ -9,7 +9,7 @@ import numpy as np
 from flashlib import masks
 from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import sizes, update
-from flashlib.ring import cost, heads, hops, layouts
+from flashlib.ring import cost, head_groups, hops, layouts
 from flashlib.softmax import State, summarise_rows
 
 # ---- hops merged
@@ -187,7 +187,7 @@ def own_heads(answer: Callable, known: Known) -> Verdict:
     """
 
     def right(H, H_k, P, m):
-        own = heads.own_heads(H, P, m)
+        own = head_groups.own_heads(H, P, m)
         kv = sorted({h * H_k // H for h in own})
         return own.start, own.stop, kv[0], kv[-1] + 1
 
