@@ -10,6 +10,7 @@ import contextlib
 import io
 import linecache
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -30,6 +31,17 @@ def shows(source):
     return bool(called & NAMES)
 
 
+@contextlib.contextmanager
+def _gradients_restored():
+    """Turn torch's gradients on again: chapter 17 turns them off, and other chapters run in this process."""
+    try:
+        yield
+    finally:
+        if torch := sys.modules.get("torch"):
+            torch.set_grad_enabled(True)
+
+
+@_gradients_restored()
 def of_chapter(cells, folder, keep=lambda record: None):
     """Return {id of a cell: what it shows, for the page} for the cells of a chapter, run in `folder`.
 

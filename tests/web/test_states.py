@@ -67,3 +67,10 @@ def test_a_cell_prints_nothing_and_runs_in_the_folder_of_the_notebooks(tmp_path,
     space = {}
     states._run("import os\nprint('loud')\nhere = os.getcwd()", space, tmp_path)
     assert capsys.readouterr().out == "" and space["here"] == str(tmp_path)
+
+
+def test_gradients_that_a_chapter_turns_off_are_on_again_after_it(tmp_path):
+    torch = pytest.importorskip("torch")
+    cells = code("import torch\ntorch.set_grad_enabled(False)", "predict = lambda: torch", "predict()")
+    states.of_chapter(cells, tmp_path)
+    assert torch.is_grad_enabled()
