@@ -53,7 +53,7 @@ def of_variants() -> list:
 
 
 def variant(case, size, gradients):
-    problem = variants.Problem(case, size, gradients)
+    problem = variants.VariantProblem(case, size, gradients)
     for attention in (problem.flex, problem.ours, problem.plain):
         problem.run(attention)()
 

@@ -31,7 +31,7 @@ TILES = [
 STAGES = (2, 3)
 
 
-class Problem(ladder.Problem):
+class BackwardLadderProblem(ladder.LadderProblem):
     """One size, its gradients, and what the forward pass saved.
 
     A rung's run(problem, **options) returns the function that is timed; what it does before that is not timed.
@@ -41,7 +41,7 @@ class Problem(ladder.Problem):
         super().__init__(B, H, N, d, causal, gradients=True, **options)
         self.O, self.lse = kernels("forward").attention(*self.tensors, causal=causal)
 
-    def only(self, name: str, gradients: Iterable[str], products: int) -> "Problem":
+    def only(self, name: str, gradients: Iterable[str], products: int) -> "BackwardLadderProblem":
         """Return the problem for a pass that makes only these gradients, with this many products a tile."""
         one = copy.copy(self)
         one.row = self.row | {"pass": name}
@@ -87,27 +87,27 @@ def one_pass(name: str, **switches: bool) -> Callable:
     return run
 
 
-def tiles(problem: Problem, tried: list[dict]) -> list[dict]:
+def tiles(problem: BackwardLadderProblem, tried: list[dict]) -> list[dict]:
     return [tile | {"num_stages": 1} for tile in TILES]
 
 
-def stages(problem: Problem, tried: list[dict]) -> list[dict]:
+def stages(problem: BackwardLadderProblem, tried: list[dict]) -> list[dict]:
     return [row["options"] | {"num_stages": n} for row in tried[:2] for n in STAGES]
 
 
-def again(problem: Problem, tried: list[dict]) -> list[dict]:
+def again(problem: BackwardLadderProblem, tried: list[dict]) -> list[dict]:
     return [row["options"] for row in tried[:2]]
 
 
-def chosen(problem: Problem, tried: list[dict]) -> list[dict]:
+def chosen(problem: BackwardLadderProblem, tried: list[dict]) -> list[dict]:
     return [{name: list(getattr(_tuned(problem), name)) for name in ("dkv", "dq")}]
 
 
-def chosen_fused(problem: Problem, tried: list[dict]) -> list[dict]:
+def chosen_fused(problem: BackwardLadderProblem, tried: list[dict]) -> list[dict]:
     return [{"fused": list(_tuned(problem).fused)}]
 
 
-def of_its_own(problem: Problem, tried: list[dict]) -> list[dict]:
+def of_its_own(problem: BackwardLadderProblem, tried: list[dict]) -> list[dict]:
     """The tuned tile of the pass that this problem times."""
     return [dict(zip(SMALL, getattr(_tuned(problem), problem.row["pass"]), strict=True))]
 
@@ -118,16 +118,16 @@ def _tuned(problem):
     return kernels("launch.tile_sizes").backward(problem.d, Q.dtype, descriptors, Q.device)
 
 
-def stored(problem: Problem) -> Traffic:
+def stored(problem: BackwardLadderProblem) -> Traffic:
     return cost.standard_backward_traffic(problem.N, problem.N, problem.d, dtype="bfloat16")
 
 
-def tiled(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
+def tiled(problem: BackwardLadderProblem, B_r: int, B_c: int, **_: object) -> Traffic:
     N, d, causal = problem.N, problem.d, problem.causal
     return cost.fa2_backward_traffic(N, N, d, B_r=B_r, B_c=B_c, causal=causal, dtype="bfloat16")
 
 
-def tiled_alike(problem: Problem, dkv: list[int], dq: list[int]) -> Traffic | None:
+def tiled_alike(problem: BackwardLadderProblem, dkv: list[int], dq: list[int]) -> Traffic | None:
     """The closed form assumes the same tile in both passes."""
     return tiled(problem, *dkv[:2]) if dkv[:2] == dq[:2] else None
 
@@ -171,7 +171,7 @@ def measure(ds: Iterable[int] = ladder.DS, notes: records.Notes | None = None) -
     harness.say("TFLOP/s with B_r B_c num_warps num_stages, ours for dK/dV, then for dQ; * the best of a rung")
     for d, causal in itertools.product(ds, (False, True)):
         with harness.stopwatch(f"d = {d}, causal = {causal}"):
-            problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
+            problem = BackwardLadderProblem(TOKENS // N, WIDTH // d, N, d, causal)
             rows += ladder.climb(problem, RUNGS, "ladder", notes)
             rows += ladder.climb(problem, PEERS, "peer")
             rows += ladder.climb(problem.only("dkv", ("dK", "dV"), 4), DKV, "ideas")

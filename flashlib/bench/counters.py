@@ -53,7 +53,7 @@ BACKENDS = {
 }
 
 
-class Call(NamedTuple):
+class CountedCall(NamedTuple):
     """One attention at one size. B_r and B_c: the tile of our kernel, 0 for the others."""
 
     name: str
@@ -93,10 +93,10 @@ class Call(NamedTuple):
 SIZES = [(1024, 64), (2048, 64), (4096, 64), (8192, 64), (4096, 128)]
 BLOCKS = [(32, 64), (64, 64), (128, 64), (128, 128)]
 CALLS = [
-    *(Call(name, N, d) for (N, d), name in itertools.product(SIZES, ("standard", *BACKENDS))),
-    *(Call("ours", N, d, False, *blocks) for (N, d), blocks in itertools.product(SIZES, BLOCKS)),
-    *(Call("ours", 4096, 64, True, *blocks) for blocks in BLOCKS),
-    Call("sdpa_flash", 4096, 64, True),
+    *(CountedCall(name, N, d) for (N, d), name in itertools.product(SIZES, ("standard", *BACKENDS))),
+    *(CountedCall("ours", N, d, False, *blocks) for (N, d), blocks in itertools.product(SIZES, BLOCKS)),
+    *(CountedCall("ours", 4096, 64, True, *blocks) for blocks in BLOCKS),
+    CountedCall("sdpa_flash", 4096, 64, True),
 ]
 
 

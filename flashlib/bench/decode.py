@@ -40,7 +40,7 @@ LONG = 32768
 FILLED = (0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)  # programs on each multiprocessor, in a sweep
 
 
-class Size(NamedTuple):
+class DecodeSize(NamedTuple):
     """page: tokens in a page, 0 for a contiguous cache. lengths: of each sequence, None if all have N tokens."""
 
     B: int
@@ -74,20 +74,20 @@ def lengths(B: int, N: int, seed: int = 0) -> tuple[int, ...]:
 
 
 SIZES = [
-    *(("batch", Size(B, *GQA, LONG)) for B in BATCHES),
-    *(("length", Size(1, *GQA, N)) for N in (1024, 4096, 16384, 65536, 131072)),
-    *(("heads", Size(B, 32, H_k, LONG)) for H_k in (32, 1) for B in (1, 8)),
-    *(("pages", Size(B, *GQA, LONG, page)) for page in (16, 64, 256) for B in (1, 8)),
-    *(("fp8", Size(B, *GQA, LONG, page, True)) for page in (0, 64) for B in BATCHES),
-    *(("ragged", Size(B, *GQA, 8192, page)) for page in (0, 64) for B in (16, 64)),
-    *(("ragged", Size(B, *GQA, 8192, 64, False, lengths(B, 8192))) for B in (16, 64)),
+    *(("batch", DecodeSize(B, *GQA, LONG)) for B in BATCHES),
+    *(("length", DecodeSize(1, *GQA, N)) for N in (1024, 4096, 16384, 65536, 131072)),
+    *(("heads", DecodeSize(B, 32, H_k, LONG)) for H_k in (32, 1) for B in (1, 8)),
+    *(("pages", DecodeSize(B, *GQA, LONG, page)) for page in (16, 64, 256) for B in (1, 8)),
+    *(("fp8", DecodeSize(B, *GQA, LONG, page, True)) for page in (0, 64) for B in BATCHES),
+    *(("ragged", DecodeSize(B, *GQA, 8192, page)) for page in (0, 64) for B in (16, 64)),
+    *(("ragged", DecodeSize(B, *GQA, 8192, 64, False, lengths(B, 8192))) for B in (16, 64)),
 ]
 
 
-class Problem:
+class DecodeProblem:
     """Queries and caches of one size: so many caches that none of them is still in the L2 cache."""
 
-    def __init__(self, size: Size, device: str = "cuda", cold: int = COLD) -> None:
+    def __init__(self, size: DecodeSize, device: str = "cuda", cold: int = COLD) -> None:
         self.size, self.device = size, device
         self.Q = torch.randn(size.B, size.H_q, 1, D, device=device, dtype=torch.bfloat16)
         self.lengths = torch.tensor(size.lengths or [size.N] * size.B, dtype=torch.int32, device=device)
@@ -153,7 +153,7 @@ def sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tenso
     return scaled_dot_product_attention(Q, K, V, enable_gqa=Q.shape[1] != K.shape[1])
 
 
-def peers(size: Size) -> dict[str, Callable]:
+def peers(size: DecodeSize) -> dict[str, Callable]:
     """Return the attentions that support a size: SDPA supports neither pages nor fp8 nor lengths."""
     attentions: dict[str, Callable] = {"ours": ours}
     if not size.fp8:
@@ -163,7 +163,7 @@ def peers(size: Size) -> dict[str, Callable]:
     return attentions
 
 
-def graph_us(problem: Problem, attentions: dict[str, Callable]) -> dict[str, float]:
+def graph_us(problem: DecodeProblem, attentions: dict[str, Callable]) -> dict[str, float]:
     """Return the microseconds of a call of each attention, in CUDA graphs replayed side by side."""
     times = max(REPLAYS // len(problem.caches), 1) * len(problem.caches)
     graphs = {name: harness.captured(problem.run(f), times) for name, f in attentions.items()}
@@ -171,9 +171,9 @@ def graph_us(problem: Problem, attentions: dict[str, Callable]) -> dict[str, flo
     return {name: round(value * 1e3 / times, 2) for name, value in ms.items()}
 
 
-def measure(case: str, size: Size, copy_gbs: float, device: str = "cuda", cold: int = COLD) -> dict:
+def measure(case: str, size: DecodeSize, copy_gbs: float, device: str = "cuda", cold: int = COLD) -> dict:
     """Return the row of one size, each attention verified before it is timed."""
-    problem, attentions = Problem(size, device, cold), {}
+    problem, attentions = DecodeProblem(size, device, cold), {}
     for name, attention in peers(size).items():
         check = functools.partial(problem.verify, name, attention)
         if harness.works(name, check, needed=name == "ours"):
@@ -187,11 +187,12 @@ def measure(case: str, size: Size, copy_gbs: float, device: str = "cuda", cold: 
 
 
 def _plan(problem):
-    cache = kernels("decode").Cache(*(problem.caches[0].get(name) for name in kernels("decode").Cache._fields))
-    return kernels("decode").plan_of(problem.Q, cache, False, None, None, 0, None)
+    decode = kernels("decode")
+    cache = decode.CacheTensors(*(problem.caches[0].get(name) for name in decode.CacheTensors._fields))
+    return decode.plan_of(problem.Q, cache, False, None, None, 0, None)
 
 
-def parts_of(problem: Problem) -> int:
+def parts_of(problem: DecodeProblem) -> int:
     """Return the number of parts into which ours splits each sequence by default."""
     return _plan(problem).partial.sizes[-2] // problem.size.B
 
@@ -200,9 +201,9 @@ def share(n: int, us: dict[str, float], copy_gbs: float) -> dict[str, float]:
     return {name: round(n / value / 1e3 / copy_gbs, 3) for name, value in us.items()}
 
 
-def by_parts(size: Size, device: str = "cuda", cold: int = COLD) -> list[dict]:
+def by_parts(size: DecodeSize, device: str = "cuda", cold: int = COLD) -> list[dict]:
     """Return rows for ours, one for each number of parts."""
-    problem, rows = Problem(size, device, cold), []
+    problem, rows = DecodeProblem(size, device, cold), []
     for parts in (1, 2, 4, 8, 16, 24, 33, 40, 48, 64, 96, 128):
         attention = functools.partial(ours, parts=parts)
         problem.verify(f"{parts} parts", attention)
@@ -212,12 +213,12 @@ def by_parts(size: Size, device: str = "cuda", cold: int = COLD) -> list[dict]:
     return rows
 
 
-def sweep(case: str, size: Size, multiprocessors: int, device: str = "cuda", cold: int = COLD) -> dict:
+def sweep(case: str, size: DecodeSize, multiprocessors: int, device: str = "cuda", cold: int = COLD) -> dict:
     """Return the row of one size: times by n, the parts of a sequence, each verified first.
 
     tiles, heads, places, ragged: the arguments passed to `splits.chosen`.
     """
-    problem = Problem(size, device, cold)
+    problem = DecodeProblem(size, device, cold)
     launch = _plan(problem).partial
     chosen, longest = parts_of(problem), max(size.lengths or [size.N])
     tiles = -(-longest // launch.constants["B_C"])
@@ -243,8 +244,8 @@ def with_a_prompt(
     B: int = 64, prompt: int = 8192, own: int = 512, page: int = 64, device: str = "cuda", cold: int = COLD
 ) -> dict:
     """Return the row of B sequences that share a prompt."""
-    size = Size(B, *GQA, prompt + own, page)
-    problem = Problem(size, device, cold)
+    size = DecodeSize(B, *GQA, prompt + own, page)
+    problem = DecodeProblem(size, device, cold)
     apart = problem.caches
     together = [{**cache, "table": _shared(cache["table"], prompt // page)} for cache in apart]
     us = graph_us(problem, {"pages of their own": ours})
@@ -266,7 +267,7 @@ def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> di
 
     contiguous, sdpa: the same for attention over a contiguous cache, by ours and by SDPA.
     """
-    problem = Problem(Size(B, *GQA, N, page), device, cold=0)
+    problem = DecodeProblem(DecodeSize(B, *GQA, N, page), device, cold=0)
     cache, turned = problem.caches[0], rotary.angles(N, D, device=device)
     K_new, V_new = (torch.randn(B, GQA[1], 1, D, device=device, dtype=torch.bfloat16) for _ in range(2))
     append = kernels("append")
@@ -279,7 +280,7 @@ def steps(B: int = 8, N: int = 4096, page: int = 16, device: str = "cuda") -> di
     def attend():
         return ours(problem.Q, **cache)
 
-    graph, alone = harness.captured(step, 1), Problem(Size(B, *GQA, N), device, cold=0)
+    graph, alone = harness.captured(step, 1), DecodeProblem(DecodeSize(B, *GQA, N), device, cold=0)
     runs = {"step": step, "attention": attend, "graph": graph.replay}
     us = short_sequences.host_us(runs | {"contiguous": alone.run(ours), "sdpa": alone.run(sdpa)})
     return {"B": B, "N": N, "page": page, "us": us, "graph_us": round(harness.median_ms(graph.replay) * 1e3, 2)}
@@ -317,7 +318,7 @@ def main() -> None:
         record["rows"].append(measure(case, size, record["copy_gbs"]))
         say(record["rows"][-1])
         save()
-    record["parts"] = by_parts(Size(1, *GQA, LONG))
+    record["parts"] = by_parts(DecodeSize(1, *GQA, LONG))
     for case, size in SIZES:
         record["sweep"].append(sweep(case, size, record["multiprocessors"]))
         save()

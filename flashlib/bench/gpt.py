@@ -56,7 +56,7 @@ def compiled(model: torch.nn.Module) -> Callable:
     return torch.compile(model, fullgraph=True)
 
 
-class Run(NamedTuple):
+class TrainingRun(NamedTuple):
     """A model to train. whole: to the end; else for SHORT steps. needed: its failure fails the benchmark."""
 
     name: str
@@ -67,17 +67,17 @@ class Run(NamedTuple):
 
 
 RUNS = [
-    Run("ours", ours, whole=True),
-    Run("sdpa_flash", PEERS["sdpa_flash"], whole=True),
-    Run("sdpa_flash_again", PEERS["sdpa_flash"], whole=True),
-    Run("sdpa_flash_third", PEERS["sdpa_flash"], whole=True),
-    Run("eager", PEERS["eager"]),
-    Run("ours_checkpointed", ours, checkpointed, needed=False),
-    Run("ours_compiled", ours, compiled, needed=False),
+    TrainingRun("ours", ours, whole=True),
+    TrainingRun("sdpa_flash", PEERS["sdpa_flash"], whole=True),
+    TrainingRun("sdpa_flash_again", PEERS["sdpa_flash"], whole=True),
+    TrainingRun("sdpa_flash_third", PEERS["sdpa_flash"], whole=True),
+    TrainingRun("eager", PEERS["eager"]),
+    TrainingRun("ours_checkpointed", ours, checkpointed, needed=False),
+    TrainingRun("ours_compiled", ours, compiled, needed=False),
 ]
 
 
-class Problem:
+class TrainingProblem:
     """One model and text: the tokens, the first batch, and the logits of standard attention for it.
 
     exact: in fp32; plain: in bf16.
@@ -101,7 +101,7 @@ class Problem:
             return model(self.X).detach()
 
 
-def train(run: Run, problem: Problem) -> dict:
+def train(run: TrainingRun, problem: TrainingProblem) -> dict:
     """Return the row of one run. If a run that is not needed fails, ms is None and `reason` says why."""
     row = {"run": run.name, "ms": None, "mb": None, "loss": []}
     try:
@@ -112,7 +112,7 @@ def train(run: Run, problem: Problem) -> dict:
         return row | {"reason": harness.reason(error)}
 
 
-def verified_and_trained(run: Run, problem: Problem) -> dict:
+def verified_and_trained(run: TrainingRun, problem: TrainingProblem) -> dict:
     model = run.prepare(problem.model(run.attention))
     harness.verify(f"{run.name}'s model", problem.logits(model), problem.exact.double(), problem.plain)
     steps = training.train(model, problem.tokens, problem.steps, batch=problem.batch, lr=LR)
@@ -136,7 +136,7 @@ def difference(one: dict, other: dict) -> float:
     return float(np.abs(smooth(one["loss"][:n]) - smooth(other["loss"][:n])).max())
 
 
-def measure(problem: Problem) -> tuple[list, list]:
+def measure(problem: TrainingProblem) -> tuple[list, list]:
     """Return the rows of all runs, and the distance between each pair that was trained to the end."""
     rows = []
     for run in RUNS:
@@ -170,7 +170,7 @@ def main() -> None:
         sys.exit("The GPT is trained on a CUDA device; torch finds none. Recorded runs are in notebooks/data.")
     record = {**harness.environment(), "dtype": "bfloat16", **SIZES, "batch": BATCH, "lr": LR}
     harness.say(", ".join(f"{key} {value}" for key, value in record.items()))
-    problem = Problem(TEXT.read_text(encoding="utf-8"), SIZES, BATCH, args.steps)
+    problem = TrainingProblem(TEXT.read_text(encoding="utf-8"), SIZES, BATCH, args.steps)
     weights = sum(W.numel() for W in problem.model(None).parameters())
     record |= {"vocab": problem.config.vocab, "weights": weights, "steps": args.steps}
     size: dict = {"d": SIZES["width"] // SIZES["heads"], "causal": True}

@@ -34,7 +34,7 @@ STAGES = (2, 3, 4)
 PIPELINED = SMALL | {"num_stages": 2}
 
 
-class Problem(problem.Problem):
+class LadderProblem(problem.Problem):
     """One size; row: its fields in a row of the record."""
 
     def __init__(self, B: int, H: int, N: int, d: int, causal: bool, **options: Any) -> None:
@@ -79,29 +79,29 @@ def kernel(module: str, **switches: object) -> Callable:
     )
 
 
-def small(problem: Problem, tried: list[dict]) -> list[dict]:
+def small(problem: LadderProblem, tried: list[dict]) -> list[dict]:
     return [SMALL]
 
 
-def pipelined(problem: Problem, tried: list[dict]) -> list[dict]:
+def pipelined(problem: LadderProblem, tried: list[dict]) -> list[dict]:
     return [PIPELINED]
 
 
-def tiles(problem: Problem, tried: list[dict]) -> list[dict]:
+def tiles(problem: LadderProblem, tried: list[dict]) -> list[dict]:
     return [SMALL | tile for tile in TILES]
 
 
-def stages(problem: Problem, tried: list[dict]) -> list[dict]:
+def stages(problem: LadderProblem, tried: list[dict]) -> list[dict]:
     return [row["options"] | {"num_stages": n} for row in tried[:2] for n in STAGES]
 
 
-def again(problem: Problem, tried: list[dict]) -> list[dict]:
+def again(problem: LadderProblem, tried: list[dict]) -> list[dict]:
     """The best options of the previous rung, and smaller tiles, since more of them fit without pointers."""
     found = [row["options"] for row in tried[:2]]
     return found + [SMALL | {"B_c": c, "num_stages": n} for c, n in ((64, 3), (128, 2))]
 
 
-def tuned(problem: Problem, tried: list[dict]) -> list[dict]:
+def tuned(problem: LadderProblem, tried: list[dict]) -> list[dict]:
     Q = problem.tensors[0]
     descriptors = kernels("launch.tile_sizes").room(Q.device).tma
     heads = problem.size.B * problem.size.H_q
@@ -112,16 +112,16 @@ def tuned(problem: Problem, tried: list[dict]) -> list[dict]:
     ]
 
 
-def stored(problem: Problem) -> Traffic:
+def stored(problem: LadderProblem) -> Traffic:
     return cost.standard_traffic(problem.N, problem.N, problem.d, dtype="bfloat16")
 
 
-def tiled(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
+def tiled(problem: LadderProblem, B_r: int, B_c: int, **_: object) -> Traffic:
     N, d, causal = problem.N, problem.d, problem.causal
     return cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, causal=causal, dtype="bfloat16")
 
 
-def every_tile(problem: Problem, B_r: int, B_c: int, **_: object) -> Traffic:
+def every_tile(problem: LadderProblem, B_r: int, B_c: int, **_: object) -> Traffic:
     return cost.fa2_traffic(problem.N, problem.N, problem.d, B_r=B_r, B_c=B_c, dtype="bfloat16")
 
 
@@ -142,7 +142,7 @@ OTHERS = [Rung(name, "a peer", run) for name, run in PEERS.items() if name not i
 PARTNER = Rung("r5_causal", "FlashAttention-2's three ideas", R5, pipelined, tiled)
 
 
-def large(problem: Problem, tried: list[dict]) -> list[dict]:
+def large(problem: LadderProblem, tried: list[dict]) -> list[dict]:
     """The tuned choice for a long sequence on Hopper."""
     choice, _ = kernels("launch.tile_sizes").HOPPER[max(problem.d, 32)]
     return [dict(zip(SMALL, choice, strict=True))]
@@ -160,7 +160,7 @@ WITHOUT = [
 ]
 
 
-def time(rung: Rung, problem: Problem, options: dict, part: str) -> dict:
+def time(rung: Rung, problem: LadderProblem, options: dict, part: str) -> dict:
     """Return the row of one call: verified, then timed. If the GPU or a library cannot run it, ms is None."""
     row = {"part": part, "rung": rung.name, "idea": rung.idea, **problem.row, "options": options}
     row |= {"ms": None, "tflops": None, "flop_per_byte": None}
@@ -177,7 +177,9 @@ def time(rung: Rung, problem: Problem, options: dict, part: str) -> dict:
     return row | {"ms": round(ms, 4), "tflops": round(problem.flops / ms / 1e9, 1)}
 
 
-def climb(problem: Problem, rungs: Iterable[Rung], part: str, notes: records.Notes | None = None) -> list[dict]:
+def climb(
+    problem: LadderProblem, rungs: Iterable[Rung], part: str, notes: records.Notes | None = None
+) -> list[dict]:
     """Return the rows of these rungs in their order; `best` marks the fastest of each.
 
     notes: gets the rows that record what was compiled.
@@ -237,13 +239,13 @@ def measure(ds: Iterable[int] = DS, notes: records.Notes | None = None) -> list[
     harness.say("TFLOP/s with B_r B_c num_warps num_stages; * the best of a rung")
     for d, causal in itertools.product(ds, (False, True)):
         with harness.stopwatch(f"d = {d}, causal = {causal}"):
-            problem = Problem(TOKENS // N, WIDTH // d, N, d, causal)
+            problem = LadderProblem(TOKENS // N, WIDTH // d, N, d, causal)
             rows += climb(problem, RUNGS, "ladder", notes)
             rows += climb(problem, OTHERS, "peer")
             rows += climb(problem, [PARTNER, *WITHOUT], "fa2")
             rows += climb(problem, [ONE_WAIT, TWO_WAITS], "wait", notes)
             del problem  # frees its memory before the next one is made
-            few = Problem(1, FEW_HEADS, TOKENS, d, causal)
+            few = LadderProblem(1, FEW_HEADS, TOKENS, d, causal)
             rows += climb(few, [PARTNER, WITHOUT[1]], "fa2")
     return rows
 

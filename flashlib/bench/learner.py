@@ -39,7 +39,7 @@ class Beside:
         return "\n".join([self.title, *map(str.rstrip, cells)])
 
 
-class Kind(NamedTuple):
+class FunctionKind(NamedTuple):
     """A kind of function that `mine` accepts: its parameters, and how one is compiled and timed."""
 
     parameters: str
@@ -276,8 +276,8 @@ def _softmax_timed(answer):
 
 
 KINDS = {
-    4: Kind("my_attention(Q, K, V, causal)", _attention_compiled, _attention_timed),
-    1: Kind("my_softmax(X)", _softmax_compiled, _softmax_timed),
-    8: Kind("my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C)", _variant_compiled, _variant_timed),
-    6: Kind("my_decode(Q, K, V, lengths, table, parts)", _decoding_compiled, _decoding_timed),
+    4: FunctionKind("my_attention(Q, K, V, causal)", _attention_compiled, _attention_timed),
+    1: FunctionKind("my_softmax(X)", _softmax_compiled, _softmax_timed),
+    8: FunctionKind("my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C)", _variant_compiled, _variant_timed),
+    6: FunctionKind("my_decode(Q, K, V, lengths, table, parts)", _decoding_compiled, _decoding_timed),
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-    from flashlib.bench.decode import Problem
+    from flashlib.bench.decode import DecodeProblem
 
 PAGE = 64
 SIZES = (1, 8192), (1, 32768), (8, 8192), (8, 32768)  # sequences, keys of each
@@ -45,8 +45,10 @@ def times(answer: Callable, cold: int | None = None, device: str = "cuda") -> li
 
     found = []
     for B, N in SIZES:
-        sizes = [decode.Size(B, *decode.GQA, N, page) for page in (PAGE, 0)]
-        paged, plain = (decode.Problem(size, device, decode.COLD if cold is None else cold) for size in sizes)
+        sizes = [decode.DecodeSize(B, *decode.GQA, N, page) for page in (PAGE, 0)]
+        paged, plain = (
+            decode.DecodeProblem(size, device, decode.COLD if cold is None else cold) for size in sizes
+        )
         us = {}
         for name, problem, attention in (
             ("yours", paged, _called(answer, decode.parts_of(paged))),
@@ -58,7 +60,7 @@ def times(answer: Callable, cold: int | None = None, device: str = "cuda") -> li
     return found
 
 
-def _measured(name: str, problem: "Problem", attention: Callable) -> dict[str, float]:
+def _measured(name: str, problem: "DecodeProblem", attention: Callable) -> dict[str, float]:
     """Return {name: microseconds}; {}, with the reason printed, if attention is wrong or no CUDA graph has it."""
     from flashlib.bench import decode
     from flashlib.bench.common import harness

@@ -127,7 +127,7 @@ def _times(answer, name, size, device):
     from flashlib.bench import variants
     from flashlib.bench.common import harness
 
-    problem = variants.Problem(cases.named(name), size, False, device)
+    problem = variants.VariantProblem(cases.named(name), size, False, device)
     table = table_of(variants.of_one_head(problem.mask), size.N, *TILE, device)
 
     def yours(Q, K, V):

@@ -30,14 +30,14 @@ WAYS = [(name, compiled) for compiled in (True, False) for name in ("sdpa", "our
 SKIP = 8
 
 
-class Size(NamedTuple):
+class WritingSize(NamedTuple):
     """A prompt, and how many tokens are written after it."""
 
     prompt: int
     new: int
 
 
-SIZE, QUICK = Size(2048, 136), Size(256, 24)
+SIZE, QUICK = WritingSize(2048, 136), WritingSize(256, 24)
 
 
 class Given:
@@ -74,7 +74,7 @@ def now() -> float:
 class Writer:
     """Writes with a model after the prompt of a text. compile_config: see transformers; None for its default."""
 
-    def __init__(self, model: Any, size: Size, compile_config: Any = None) -> None:
+    def __init__(self, model: Any, size: WritingSize, compile_config: Any = None) -> None:
         self.model, self.size, self.compile_config = model, size, compile_config
         self.text = models_llama.tokens(model, size.prompt + size.new)
 
@@ -114,7 +114,7 @@ class Writer:
 
 @torch.no_grad()
 def rows(
-    model: Any, size: Size, turns: int, compile_config: Any = None, clock: Callable | None = None
+    model: Any, size: WritingSize, turns: int, compile_config: Any = None, clock: Callable | None = None
 ) -> list[Record]:
     """Return the rows: all are verified first, then the correct ones are timed in turn."""
     torch.compiler.reset()

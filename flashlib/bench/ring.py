@@ -54,7 +54,7 @@ DISTRIBUTED = (
 SOURCES = "head_groups", "hops", "layouts", *(f"distributed.{name}" for name in DISTRIBUTED)
 
 
-class Size(NamedTuple):
+class RingSize(NamedTuple):
     """One sequence of N tokens. left: of a window; documents: how many tokens each has; None for none."""
 
     N: int
@@ -84,13 +84,13 @@ class Size(NamedTuple):
 
 
 SIZES = [
-    *(Size(N, *of) for N in (65536, 131072, 16384, 32768) for of in ((16, 16), (32, 8))),
-    Size(65536, left=8191),
-    Size(65536, documents=8192),
+    *(RingSize(N, *of) for N in (65536, 131072, 16384, 32768) for of in ((16, 16), (32, 8))),
+    RingSize(65536, left=8191),
+    RingSize(65536, documents=8192),
 ]
 
 
-class Way(NamedTuple):
+class TimedWay(NamedTuple):
     """attention: from own Q, K and V to O. heads: how many ranks share pieces. whole: if it takes all rows."""
 
     attention: Callable
@@ -99,7 +99,7 @@ class Way(NamedTuple):
     whole: bool = False
 
 
-def ways(size: Size, device: str) -> dict[str, Way]:
+def ways(size: RingSize, device: str) -> dict[str, TimedWay]:
     """Return the ways to attend at a size, by name."""
     P = dist.get_world_size()
     given = {"causal": size.causal, "mask": size.mask}
@@ -108,17 +108,17 @@ def ways(size: Size, device: str) -> dict[str, Way]:
     def by(module, **options):
         return lambda Q, K, V: module.attention(Q, K, V, **given, local=computes, **options).O
 
-    found = {"ring": Way(by(ring))}
+    found = {"ring": TimedWay(by(ring))}
     if device == "cuda":
-        found["ring_copy_engines"] = Way(by(ring, link=copy_engines.CopyEngines))
-    found["ring_in_turn"] = Way(by(ring, link=link.InTurn))
-    found["ring_contiguous"] = Way(by(ring, layout="contiguous"), "contiguous")
-    found["all_gather"] = Way(by(all_gather))
-    found["ulysses"] = Way(by(ulysses, layout="contiguous"), "contiguous")
+        found["ring_copy_engines"] = TimedWay(by(ring, link=copy_engines.CopyEngines))
+    found["ring_in_turn"] = TimedWay(by(ring, link=link.InTurn))
+    found["ring_contiguous"] = TimedWay(by(ring, layout="contiguous"), "contiguous")
+    found["all_gather"] = TimedWay(by(all_gather))
+    found["ulysses"] = TimedWay(by(ulysses, layout="contiguous"), "contiguous")
     if P >= 4 and P % 2 == 0:
         mesh = dist.init_device_mesh(device, (2, P // 2))
-        found["two_d"] = Way(by(two_d, group=mesh), heads=P // 2)
-    return found | {"one_gpu": Way(functools.partial(_one_gpu, **given), whole=True)}
+        found["two_d"] = TimedWay(by(two_d, group=mesh), heads=P // 2)
+    return found | {"one_gpu": TimedWay(functools.partial(_one_gpu, **given), whole=True)}
 
 
 def _computes(device):
@@ -139,24 +139,24 @@ def _one_gpu(Q, K, V, causal, mask):
     return autograd.attention(Q, K, V, causal=causal, mask=mask, **options).O
 
 
-class Problem:
+class RankProblem:
     """Random tensors of a size, the same on every rank, and the correct results for some of the rank's rows."""
 
-    def __init__(self, size: Size, device: str, dtype: torch.dtype = torch.bfloat16) -> None:
+    def __init__(self, size: RingSize, device: str, dtype: torch.dtype = torch.bfloat16) -> None:
         self.size, self.device = size, device
         g = torch.Generator(device).manual_seed(0)
         shapes = ((1, n, size.N, size.d) for n in (size.H, size.H_k, size.H_k, size.H))
         self.whole = tuple(torch.randn(shape, generator=g, device=device, dtype=dtype) for shape in shapes)
         self.known: dict = {}
 
-    def own(self, way: Way) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
+    def own(self, way: TimedWay) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         """Return this rank's Q, K, V and dO in the form that a way takes, and the positions of their rows."""
         P, me = dist.get_world_size(), dist.get_rank()
         runs = (range(self.size.N),) if way.whole else head_groups.runs(self.size.N, P, me, way.layout, way.heads)
         at = torch.cat([torch.arange(run.start, run.stop, run.step) for run in runs]).to(self.device)
         return tuple(X if way.whole else X[:, :, at] for X in self.whole), at
 
-    def verify(self, name: str, way: Way, own: tuple[torch.Tensor, ...] | None = None) -> float:
+    def verify(self, name: str, way: TimedWay, own: tuple[torch.Tensor, ...] | None = None) -> float:
         """Return the largest error of a way; raise AssertionError if it is wrong.
 
         own: Q, K, V and dO of this rank, if not those of `own`.
@@ -183,7 +183,7 @@ class Problem:
         return self.known[key]
 
 
-def passes(way: Way, problem: Problem) -> dict[str, Callable[[], object]]:
+def passes(way: TimedWay, problem: RankProblem) -> dict[str, Callable[[], object]]:
     """Return two functions: a way's forward pass, and both of its passes."""
     Q, K, V, dO = problem.own(way)[0]
     return of_tensors(way.attention, Q, K, V, dO)
@@ -203,8 +203,8 @@ def of_tensors(
 
 
 @contextlib.contextmanager
-def context_parallel(problem: Problem) -> Any:
-    """Yield torch's context_parallel, {name: Way}, and own Q, K, V and dO; only if causal and H_k is H.
+def context_parallel(problem: RankProblem) -> Any:
+    """Yield torch's context_parallel, {name: TimedWay}, and own Q, K, V and dO; only if causal and H_k is H.
 
     It cuts the sequence like zigzag.
     """
@@ -230,7 +230,7 @@ def context_parallel(problem: Problem) -> Any:
         found = {}
         for kind, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION)):
             for rotation in ("allgather", "alltoall"):
-                found[f"cp_{kind}_{rotation}"] = Way(functools.partial(attention, backend, rotation))
+                found[f"cp_{kind}_{rotation}"] = TimedWay(functools.partial(attention, backend, rotation))
         yield found, tuple(buffers)
 
 
@@ -270,9 +270,9 @@ def cuda_clock(run: Callable[[], object], calls: int) -> float:
     return start.elapsed_time(end) / calls
 
 
-def rows(size: Size, device: str, clock: Callable) -> list[Record]:
+def rows(size: RingSize, device: str, clock: Callable) -> list[Record]:
     """Return the rows of a size, one for each pass. All ranks call it. A wrong way raises and is not timed."""
-    problem, P = Problem(size, device), dist.get_world_size()
+    problem, P = RankProblem(size, device), dist.get_world_size()
     of, error, mb = {}, {}, {}
     for name, way in ways(size, device).items():
         error[name] = problem.verify(name, way)
@@ -308,7 +308,7 @@ def _why_not(name, way, problem, own):
     return reason or (None if all(map(bool, told)) else "it is wrong on another rank")
 
 
-def hop_bytes(size: Size, P: int, which: str) -> int:
+def hop_bytes(size: RingSize, P: int, which: str) -> int:
     """Return the bytes that a rank sends in a hop: K and V in 16 bits; backward, dK and dV in fp32 too."""
     tokens = max(count(layouts.runs(size.N, P, r, "zigzag")) for r in range(P))
     numbers = 2 * size.H_k * tokens * size.d
@@ -377,7 +377,7 @@ def on_this_rank(sizes: list, out: str | None, device: str = "cuda") -> Record:
     about = harness.environment() | {"sources": sources()} if device == "cuda" else {}
     record = about | {"rows": kept(out, about, dist.get_world_size())}
     with records.Notes(harness.capability()) if device == "cuda" else contextlib.nullcontext() as notes:
-        for size in (Size(*one) for one in sizes):
+        for size in (RingSize(*one) for one in sizes):
             record["rows"] += rows(size, device, cuda_clock)
             if dist.get_rank() == 0:
                 harness.say(summary(record | {"rows": record["rows"][-2:]}))

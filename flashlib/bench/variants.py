@@ -43,7 +43,7 @@ MOST = 2**19  # tokens of padded sequences
 NAMES = ("ours", "flex", "sdpa_mask")
 
 
-class Problem:
+class VariantProblem:
     """One case at one size: the functions to time, and the results to verify them."""
 
     def __init__(self, case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> None:
@@ -142,7 +142,7 @@ def of_one_head(mask: masks.Mask) -> masks.Mask:
     return masks.causal() if mask.heads else mask
 
 
-def prepare(problem: Problem) -> dict:
+def prepare(problem: VariantProblem) -> dict:
     """Return the cost of a mask at its first use, at a size whose kernels are already compiled."""
     module, mask = peers.kernels("forward"), problem.case.mask(problem.size.N, problem.size.H_q)
     torch.cuda.synchronize()
@@ -180,7 +180,7 @@ WEIGHTS = {1: (1,), 2: (4 / 7, 3 / 7)}  # by matrix products: four for dK and dV
 
 def measure(case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> dict:
     """Return the row of one case at one size, each verified before it is timed."""
-    problem, runs = Problem(case, size, gradients, device), {}
+    problem, runs = VariantProblem(case, size, gradients, device), {}
     for name in NAMES:
         if name == "sdpa_mask" and not case.numbers:
             continue
@@ -216,7 +216,7 @@ def packed(size: Size, gradients: bool, device: str = "cuda") -> dict:
     """Return the row of sequences packed one after another, in B packs of N tokens."""
     case = cases.named("documents")
     each = np.tile(cases.lengths(size.N), size.B)
-    problem = Problem(case, size, gradients, device)
+    problem = VariantProblem(case, size, gradients, device)
     cu = torch.nn.functional.pad(torch.from_numpy(np.cumsum(each, dtype=np.int32)).to(device), (1, 0))
     pack = copy.copy(problem)
     pack.tensors = [_tokens_first(X) for X in problem.tensors]
@@ -229,7 +229,7 @@ def packed(size: Size, gradients: bool, device: str = "cuda") -> dict:
         return X.unflatten(0, (size.B, size.N)).transpose(1, 2)
 
     longest = size._replace(B=len(each), N=int(each.max()))
-    padded = Problem(case, longest, gradients, device) if longest.B * longest.N < MOST else None
+    padded = VariantProblem(case, longest, gradients, device) if longest.B * longest.N < MOST else None
     runs = {"ours": pack.run(varlen), "flex": problem.run(problem.flex)}
     given = runs["ours"]()
     problem.verify("ours", tuple(map(batches_first, given if gradients else (given,))))

@@ -10,7 +10,7 @@ from flashlib.gluon.pointer import Pointer
 from flashlib.gluon.refused import Wrong
 from flashlib.gluon.threads import current
 from flashlib.gluon.tile import Tile
-from flashlib.pipeline.multiprocessor import Fault, Kind
+from flashlib.pipeline.multiprocessor import PipelineFault, PipelineFaultKind
 
 LARGEST = 448  # of e4m3
 ORDERS = "fence.", "cp.async.bulk.wait_group"  # makes writes visible to others; here everything is visible
@@ -42,8 +42,10 @@ class Assembly:
         """Return a number that another program writes; it cannot change during this, as programs take turns."""
         place = pointer.name, int(pointer.at)
         if self.waited_for == place:
-            raise Fault(
-                Kind.DEADLOCK, current().role, f"a program waits for a later one at {place[0]}[{place[1]}]"
+            raise PipelineFault(
+                PipelineFaultKind.DEADLOCK,
+                current().role,
+                f"a program waits for a later one at {place[0]}[{place[1]}]",
             )
         self.waited_for = place
         return Integer(pointer.X.view(-1)[place[1]])

@@ -21,7 +21,7 @@ from flashlib.gluon.threads import Order, Role, played
 from flashlib.gluon.world import World
 from flashlib.inputs import check_counts
 from flashlib.pipeline import commands as c
-from flashlib.pipeline.multiprocessor import Fault
+from flashlib.pipeline.multiprocessor import PipelineFault
 from flashlib.pipeline.schedules import Chance
 from flashlib.private_apis import of_driver, of_gluon
 
@@ -43,7 +43,7 @@ class Ran(NamedTuple):
     barriers: tuple
     slots: tuple
     warps: dict[str, int]
-    fault: Fault | None
+    fault: PipelineFault | None
     whole: bool = False
     registers: dict[str, int] = {}  # noqa: RUF012  never written to
     stored: int = 0
@@ -68,8 +68,8 @@ def on_cpu(*, seed: int | None = None, order: str = "first", multiprocessors: in
 
     Yields a list that collects the Ran of each program. order: "first" or "last", the role that goes when several
     can; with a seed, any role or unit, chosen at random. multiprocessors: of the GPU that the launchers see.
-    Tensors are in CPU memory. Raises Fault for what a kernel must never do, Wrong for what the compiler or the
-    hardware would not accept, and RuntimeError if Triton compiles its kernels, as some of them run too.
+    Tensors are in CPU memory. Raises PipelineFault for what a kernel must never do, Wrong for what the compiler or
+    the hardware would not accept, and RuntimeError if Triton compiles its kernels, as some of them run too.
 
     It says nothing about speed. Registers are counted, not allocated.
     """
@@ -172,7 +172,7 @@ def _run(gl, kernel, given, order):
     fault = None
     try:
         played(gl, alike, order)
-    except Fault as error:
+    except PipelineFault as error:
         fault = error
     threads = gl.roles or [alike]
     counts, stored = {role.role: role.warps for role in threads}, sum(role.stored for role in threads)

@@ -12,7 +12,7 @@ from flashlib.gluon.refused import Wrong
 from flashlib.gluon.threads import current, say
 from flashlib.gluon.tile import Begun, Tile, common, told
 from flashlib.pipeline import commands as c
-from flashlib.pipeline.multiprocessor import Fault, Kind
+from flashlib.pipeline.multiprocessor import PipelineFault, PipelineFaultKind
 
 
 def warpgroup_mma(
@@ -78,6 +78,6 @@ def warpgroup_mma_wait(num_outstanding: int = 0, deps: Sequence = ()) -> Any:
     may_run = thread.products[max(0, len(thread.products) - num_outstanding) :] if num_outstanding else []
     if any(one is other for one in deps for other in may_run):
         said = f"{thread.role} uses a product that may not be done: {num_outstanding} may be in flight"
-        raise Fault(Kind.REGISTERS, thread.role, said)
+        raise PipelineFault(PipelineFaultKind.REGISTERS, thread.role, said)
     found = tuple(one.result if isinstance(one, Begun) else one for one in deps)
     return found[0] if len(found) == 1 else found

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from flashlib.pipeline import commands as c
-from flashlib.pipeline.multiprocessor import Flight, State
+from flashlib.pipeline.multiprocessor import Flight, MultiprocessorState
 from flashlib.pipeline.schedules import deadlock
 
 
@@ -93,7 +93,7 @@ def played(gl: Any, alike: Role, order: Any) -> None:
         alike.join()
         raise
     threads = {role.role: role for role in gl.roles or [alike]}
-    state = State(
+    state = MultiprocessorState(
         c.Program({name: role.function for name, role in threads.items()}, tuple(gl.barriers), tuple(gl.slots)),
         list(threads),
     )

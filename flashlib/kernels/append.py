@@ -114,7 +114,7 @@ def rotate(
     return o if o.dtype == Q.dtype else o.to(Q.dtype)
 
 
-class Plan(NamedTuple):
+class AppendPlan(NamedTuple):
     """What shapes, strides and dtypes decide. launch: None if there is nothing to write."""
 
     launch: planning.Launch | None
@@ -134,14 +134,16 @@ def _plan(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, c
     constants = turned | {"d": d, "d_v": d_v, "D_V": triton.next_power_of_2(d_v), "UNIT": unit}
     constants |= {"PAGE": 0 if table is None else page if paged else CHOSEN, "SCALED": k_scale is not None}
     sizes = *of_rows, *of_scales, t_b, *of_positions, H, N_new, capacity, pages
-    return Plan(_launch(_append, (B, H, N_new, max(d, d_v)), sizes, constants))
+    return AppendPlan(_launch(_append, (B, H, N_new, max(d, d_v)), sizes, constants))
 
 
 def _plan_of_q(Q, O, lengths, positions, cos, sin, interleaved):
     B, H, N_q, d = Q.shape
     unit, of_rows = planning.in_units(Q, O)
     of_positions, turned = _turned(d, positions, cos, sin, interleaved)
-    return Plan(_launch(_rotate, Q.shape, (*of_rows, *of_positions, H, N_q), turned | {"d": d, "UNIT": unit}))
+    return AppendPlan(
+        _launch(_rotate, Q.shape, (*of_rows, *of_positions, H, N_q), turned | {"d": d, "UNIT": unit})
+    )
 
 
 def _turned(d, positions, cos, sin, interleaved):

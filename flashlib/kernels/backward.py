@@ -130,7 +130,7 @@ def _delta_launch(O, dO):
     return Launch(_delta, triton.cdiv(N, ROWS) * B * H, (*strides, H, N), constants, {})
 
 
-class Plan(NamedTuple):
+class BackwardPlan(NamedTuple):
     """A call of `backward`, except its tensors and its scale. A launch is None where it has nothing to write.
 
     dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
@@ -147,7 +147,7 @@ class Plan(NamedTuple):
     out_dtype: torch.dtype
     ready: bool
     hidden: bool = False
-    dbias: bias_gradients.Pass | None = None
+    dbias: bias_gradients.BiasGradientPlan | None = None
     alike: bool = False
 
 
@@ -158,7 +158,7 @@ def plan_of(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
     dlse: torch.Tensor | None, causal: bool, mask: Mask | None, deterministic: bool, *asked: Any,
     delta: torch.Tensor | None = None, wanted: bool = False,
-) -> Plan:  # fmt: skip
+) -> BackwardPlan:  # fmt: skip
     """Return the plan for these tensors; raise what `backward` raises, except about gradients.
 
     wanted: whether the gradients of the mask's biases are.
@@ -204,7 +204,7 @@ def plan(
     num_warps: int | None = None, num_stages: int | None = None, descriptors: bool | None = None,
     out_dtype: torch.dtype | None = None, *, tokens_first: bool = False, hidden: bool = False,
     wanted: bool = False, biased: bool = False, drops: bool = False,
-) -> Plan:  # fmt: skip
+) -> BackwardPlan:  # fmt: skip
     """Return the plan of tensors that were checked. O: None where delta is given.
 
     masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. wanted: as in `plan_of`.
@@ -222,8 +222,8 @@ def plan(
             "descriptor; leave descriptors out"
         )
     if hidden:
-        return Plan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
-    problem = Problem.of(q, k, causal, descriptors, masking, v.shape[3])
+        return BackwardPlan(None, None, None, (), deterministic, descriptors, out_dtype, True, hidden)
+    problem = BackwardInputs.of(q, k, causal, descriptors, masking, v.shape[3])
     of_tiles = problem.dims.widest, q.dtype, descriptors, q.device, biased, drops
     configs = tile_sizes.backward(*of_tiles, **asked)
     rows = max(ROWS, *(config.B_R for config in configs))
@@ -233,7 +233,7 @@ def plan(
         mask_args, code = problem.mask(q, configs.dq, transposed=False)
         options = problem.dims, code, configs.dq, descriptors, deterministic
         dbias = bias_gradients.plan(q, k, v, do, (*problem.sizes, mask_args), *options)
-    return Plan(
+    return BackwardPlan(
         prepare_launch(o, do, problem),
         _dkv_launch(q, k, v, do, problem, configs.dkv if deterministic else configs.fused),
         dq_launch(q, k, v, do, problem, configs.dq) if deterministic else None,
@@ -247,7 +247,7 @@ def plan(
     )
 
 
-class Problem(NamedTuple):
+class BackwardInputs(NamedTuple):
     """A problem as the kernels take it.
 
     N_padded: N_q rounded up to a multiple of B_r, or of the largest that there is. tokens_first: how gradients lie
@@ -269,7 +269,7 @@ class Problem(NamedTuple):
     def of(
         cls, q: torch.Tensor, k: torch.Tensor, causal: bool, descriptors: bool, masking: Callable | None = None,
         d_v: int | None = None,
-    ) -> "Problem":  # fmt: skip
+    ) -> "BackwardInputs":  # fmt: skip
         (H, N_q, d), (H_k, N_k) = q.shape[1:], k.shape[1:3]
         N_padded = -(-N_q // MAX_BLOCK) * MAX_BLOCK
         dims = HeadDims.of(d, d_v or d)
@@ -289,7 +289,7 @@ class Problem(NamedTuple):
         return masking(tiles)
 
 
-def prepare_launch(o: torch.Tensor, do: torch.Tensor, problem: Problem) -> Launch | None:
+def prepare_launch(o: torch.Tensor, do: torch.Tensor, problem: BackwardInputs) -> Launch | None:
     """Return the Launch that writes lse2 and delta when called as `prepared` does."""
     heads = o.shape[0] * o.shape[1]
     if not heads * problem.N_padded:
@@ -316,7 +316,7 @@ def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
 
 
 def dq_launch(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, do: torch.Tensor, problem: Problem,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, do: torch.Tensor, problem: BackwardInputs,
     config: tile_sizes.Config, in_registers: bool = True,
 ) -> Launch | None:  # fmt: skip
     """Return the Launch that writes dQ. in_registers: whether Q_i and dO_i are held there if d is at most 128."""
@@ -346,7 +346,7 @@ def described(
 
 def run(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
-    dlse: torch.Tensor | None, scale: float, plan: Plan,
+    dlse: torch.Tensor | None, scale: float, plan: BackwardPlan,
     mask_args: tuple[MaskArgs | None, MaskArgs | None] = (None, None), delta: torch.Tensor | None = None,
     mask: Mask | None = None, d_bias: list[torch.Tensor] | None = None,
 ) -> Grads:  # fmt: skip

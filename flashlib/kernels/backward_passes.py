@@ -240,7 +240,7 @@ def _stream_rows(
     return dk, dv
 
 
-class Rows(NamedTuple):
+class BackwardRows(NamedTuple):
     """Rows of head (b, h) as they meet keys.
 
     Q_i, dO_i, lse2, delta, their positions r, and the limits of what each sees, or None.
@@ -294,12 +294,12 @@ def _dq(
             limits = MASK.variant.bounds(mask_args.bounds, b, offs_m, N_q, N_k)
     # r and the head of K and V are computed for each stream: where no tile is cut, they are not kept
     dq = _stream_keys(
-        dq, Rows(q, do, lse2, delta, b, h, offs_m + past, limits),
+        dq, BackwardRows(q, do, lse2, delta, b, h, offs_m + past, limits),
         Keys(K, V, strides_k, strides_v, h // group, N_k), whole, counted, scale, mask_args,
         DIMS, B_C, False, MASK, DESCRIPTORS,
     )  # fmt: skip
     dq = _stream_keys(
-        dq, Rows(q, do, lse2, delta, b, h, offs_m + past, limits),
+        dq, BackwardRows(q, do, lse2, delta, b, h, offs_m + past, limits),
         Keys(K, V, strides_k, strides_v, h // group, N_k), cut, counted, scale, mask_args,
         DIMS, B_C, True, MASK, DESCRIPTORS,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from flashlib.kernels.masking.device_side import Masking
 BITS = 61  # of a sum in units; two more are left for what the second launch rounds otherwise
 
 
-class Pass(NamedTuple):
+class BiasGradientPlan(NamedTuple):
     """How the gradients are found. measure: None if sums may be in any order; add: None if there are no scores."""
 
     measure: Launch | None
@@ -32,18 +32,20 @@ class Pass(NamedTuple):
 def plan(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, do: torch.Tensor, sizes: tuple, dims: HeadDims,
     code: Masking, config: tile_sizes.Config, descriptors: bool, deterministic: bool,
-) -> Pass:  # fmt: skip
-    """Return the Pass for tensors as kernels take them. sizes: of a `backward.Problem`, and the MaskArgs."""
+) -> BiasGradientPlan:  # fmt: skip
+    """Return the plan for tensors as kernels take them. sizes: of `backward.BackwardInputs`, and the MaskArgs."""
     if not q.numel() or not k.numel():
-        return Pass(None, None)
+        return BiasGradientPlan(None, None)
     unit, strides = planning.in_units(q, k, v, do)
     grid = triton.cdiv(q.shape[2], config.B_R) * q.shape[0] * q.shape[1]
     constants = {"DIMS": dims, "MASK": code, "DESCRIPTORS": descriptors, "UNIT": unit}
     measure, add = (Launch(_dbias, grid, (*strides, *sizes), constants, config._asdict()) for _ in range(2))
-    return Pass(measure if deterministic else None, add)
+    return BiasGradientPlan(measure if deterministic else None, add)
 
 
-def run(plan: Pass, given: tuple, scale: float, tensors: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+def run(
+    plan: BiasGradientPlan, given: tuple, scale: float, tensors: tuple[torch.Tensor, ...]
+) -> list[torch.Tensor]:
     """Return the gradient of each of a mask's biases, fp32, of its shape.
 
     given: Q, K, V and dO as kernels take them, lse2 and delta.

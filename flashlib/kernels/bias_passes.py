@@ -14,7 +14,7 @@ from flashlib.kernels.launch.load_store import Keys, load, load_k, load_v, strid
 from flashlib.kernels.masking import device_side
 
 
-class Rows(NamedTuple):
+class BiasRows(NamedTuple):
     """Rows of head (b, h) as they meet keys, as in `backward_passes`."""
 
     q: Any
@@ -54,7 +54,7 @@ def _dbias(
     limits = None
     if MASK.variant.bounds is not None:
         limits = MASK.variant.bounds(mask_args.bounds, b, offs_m, N_q, N_k)
-    of_rows = Rows(q, do, lse2, delta, b, h, offs_m + N_k - N_q, limits)
+    of_rows = BiasRows(q, do, lse2, delta, b, h, offs_m + N_k - N_q, limits)
     keys = Keys(K, V, strides_k, strides_v, h // group, N_k)
     _stream(of_rows, keys, whole, counted, scale, mask_args, DIMS, B_C, False, MASK, DESCRIPTORS)
     _stream(of_rows, keys, cut, counted, scale, mask_args, DIMS, B_C, True, MASK, DESCRIPTORS)

@@ -46,7 +46,7 @@ MOST_PARTS = 2**15  # the product of two numbers of parts has 32 bits
 COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32}
 
 
-class Cache(NamedTuple):
+class CacheTensors(NamedTuple):
     """A cache as `attention` takes it."""
 
     K: torch.Tensor
@@ -56,12 +56,12 @@ class Cache(NamedTuple):
     k_scale: torch.Tensor | None
     v_scale: torch.Tensor | None
 
-    def first(self) -> "Cache":
+    def first(self) -> "CacheTensors":
         """Return the cache of only sequence 0, all of whose keys count."""
         if self.table is not None:
             return self._replace(lengths=None, table=self.table[:1])
         first: Any = (X if X is None else X[:1] for X in self)
-        return Cache(*first)._replace(lengths=None)
+        return CacheTensors(*first)._replace(lengths=None)
 
 
 @uncompiled
@@ -100,7 +100,7 @@ def attention(
     and others, Hydragen (2024).
     """
     (Q,) = as_autocast(Q)
-    cache = Cache(K, V, lengths, table, k_scale, v_scale)
+    cache = CacheTensors(K, V, lengths, table, k_scale, v_scale)
     plan = plan_of(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
     check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
     if sink is not None or k_scale is not None:
@@ -121,7 +121,7 @@ def check(
     slopes: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
     """Raise what `attention` raises for these, without any work: for who writes to the cache first."""
-    plan_of(Q, Cache(K, V, lengths, table, None, None), causal, mask, None, 0, parts, padding, slopes)
+    plan_of(Q, CacheTensors(K, V, lengths, table, None, None), causal, mask, None, 0, parts, padding, slopes)
     check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
     resolve_scale(scale, Q.shape[-1])
 
@@ -133,7 +133,7 @@ def extras_of(padding: torch.Tensor | None, slopes: torch.Tensor | None) -> Extr
     return Extras(padding, slopes, stride)
 
 
-class Plan(NamedTuple):
+class DecodePlan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
     partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
@@ -148,7 +148,7 @@ class Plan(NamedTuple):
     states: int = 0
     like_q: bool = False
     as_given: bool = False
-    of_shared: "Plan | None" = None
+    of_shared: "DecodePlan | None" = None
     layout: Layout | None = None
     left: int = 0
 
@@ -157,9 +157,9 @@ PLANS = planning.PlansOfMasks()
 
 
 def plan_of(
-    Q: torch.Tensor, cache: Cache, causal: bool, mask: Mask | None, sink: float | torch.Tensor | None, shared: int,
-    parts: int | None, padding: torch.Tensor | None = None, slopes: torch.Tensor | None = None,
-) -> Plan:  # fmt: skip
+    Q: torch.Tensor, cache: CacheTensors, causal: bool, mask: Mask | None, sink: float | torch.Tensor | None,
+    shared: int, parts: int | None, padding: torch.Tensor | None = None, slopes: torch.Tensor | None = None,
+) -> DecodePlan:  # fmt: skip
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
     check_causal(causal)
@@ -180,7 +180,7 @@ def plan_of(
     return found
 
 
-def _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes) -> Plan:
+def _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes) -> DecodePlan:
     layout = _check(Q, cache, shared)
     _check_extras(Q, shared, padding, slopes)
     if sink is not None:
@@ -326,12 +326,12 @@ def _ancestors(tree, device) -> Ancestors:
     return Ancestors(torch.from_numpy(bits).to(device), 0 if ancestors.ndim == 2 else N)
 
 
-def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
+def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     q, read = as_read(Q, cache)
     k, v = read.K, read.V
     (B, H, N_q, d), H_k, d_v = q.shape, k.shape[1], v.shape[3]
     if not B * H * N_q:
-        return Plan(None, None, (B, H, N_q))
+        return DecodePlan(None, None, (B, H, N_q))
     dims = HeadDims.of(d, d_v)
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
@@ -379,7 +379,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> Plan:
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
     like_q = d_v == d and q.is_contiguous()
-    return Plan(partial, merge, (B, H, N_q), states, like_q, as_given, layout=layout, left=sees.left)
+    return DecodePlan(partial, merge, (B, H, N_q), states, like_q, as_given, layout=layout, left=sees.left)
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
@@ -408,20 +408,20 @@ def _config(R, D, dtype, itemsize, paged, device, simple):
     return config
 
 
-def as_read(Q: torch.Tensor, cache: Cache) -> tuple[torch.Tensor, Cache]:
+def as_read(Q: torch.Tensor, cache: CacheTensors) -> tuple[torch.Tensor, CacheTensors]:
     """Return Q and a cache as kernels read them; the interpreter reads neither bfloat16 nor fp8."""
 
     def read(X):
         return X.float() if INTERPRETED and X.dtype not in COMPUTE else kernel_input(X)
 
     others = (X if X is None else kernel_input(X) for X in cache[2:])
-    return kernel_input(Q), Cache(read(cache.K), read(cache.V), *others)
+    return kernel_input(Q), CacheTensors(read(cache.K), read(cache.V), *others)
 
 
 def run(
-    Q: torch.Tensor, cache: Cache, scale: float, plan: Plan, *, sink: float | torch.Tensor | None = None,
-    prior: Attention | None = None, dtype: torch.dtype | None = None, mask: Mask | None = None,
-    extras: Extras | None = None,
+    Q: torch.Tensor, cache: CacheTensors, scale: float, plan: DecodePlan, *,
+    sink: float | torch.Tensor | None = None, prior: Attention | None = None, dtype: torch.dtype | None = None,
+    mask: Mask | None = None, extras: Extras | None = None,
 ) -> Attention:  # fmt: skip
     """Do what `attention` does for one plan; nothing is checked.
 

@@ -73,7 +73,7 @@ class Stored(NamedTuple):
     s_at: At
 
 
-class Rows(NamedTuple):
+class DecodeRows(NamedTuple):
     """The rows of a program: q, its unit or None, sequence b; each row's head, position r, ancestors as bits.
 
     slopes: of ALiBi, of each row, or None.
@@ -202,7 +202,7 @@ def _partial(
                 begin = tl.minimum(tl.maximum(begin, first // B_C), end)
             if mask_args.order.slopes is not None:
                 slopes = tl.load(mask_args.order.slopes + b * mask_args.order.stride + h)[:, None]
-        rows = Rows(q, q_unit, b, h[:, None], (length - N_q + i)[:, None], bits[:, None], slopes)
+        rows = DecodeRows(q, q_unit, b, h[:, None], (length - N_q + i)[:, None], bits[:, None], slopes)
         k_at = At(h_k.to(tl.int64) * k_h * UNIT, k_b.to(tl.int64) * UNIT, k_n.to(tl.int64) * UNIT)
         v_at = At(h_k.to(tl.int64) * v_h * UNIT, v_b.to(tl.int64) * UNIT, v_n.to(tl.int64) * UNIT)
         s_at = At(h_k.to(tl.int64) * s_h, s_b.to(tl.int64), 1)

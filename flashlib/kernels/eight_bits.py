@@ -38,7 +38,7 @@ PORTABLE = "flashlib.kernels.forward.attention"
 PLANS = planning.Plans()
 
 
-class Plan(NamedTuple):
+class EightBitsPlan(NamedTuple):
     launch: planning.Launch
 
 
@@ -111,7 +111,7 @@ def _plan(Q, K, V, causal, eight_v):
     sizes = *V.stride()[:3], H, H // H_k, N_q, N_k, T_r
     constants = {"D": d, "B_R": B_R, "B_C": B_C, "CAUSAL": causal, "EIGHT_V": eight_v, "EMULATED": INTERPRETED}
     config = {"num_warps": 8, "num_stages": 3 if large else 2}
-    return Plan(planning.Launch(_attention, T_r * B * H, sizes, constants, config))
+    return EightBitsPlan(planning.Launch(_attention, T_r * B * H, sizes, constants, config))
 
 
 @triton.jit

@@ -85,7 +85,7 @@ def attention(
     return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan, mask=mask)
 
 
-class Plan(NamedTuple):
+class ForwardPlan(NamedTuple):
     """A call of `attention`, except its tensors and its scale. launch: None if no row sees a key.
 
     O, lse: shape and strides of each. out_dtype: of O. ready: whether the kernel takes Q, K and V as they are.
@@ -105,7 +105,7 @@ PLANS = planning.PlansOfMasks()
 
 def plan_of(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: Mask | None, *asked: Any
-) -> Plan:
+) -> ForwardPlan:
     """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     plans = PLANS.of(mask)
     key = plans.key((Q, K, V, *biases.tensors_read(mask)), causal, *asked)
@@ -124,7 +124,7 @@ def plan(
     sparsity: tile_sizes.Sparsity, B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None,
     num_stages: int | None = None, descriptors: bool | None = None, out_dtype: torch.dtype | None = None,
     tokens_first: bool = False,
-) -> Plan:  # fmt: skip
+) -> ForwardPlan:  # fmt: skip
     """Return the plan of tensors that were checked.
 
     masking: `prepare.prepared_mask` for one mask, a function of PassSizes.
@@ -144,7 +144,7 @@ def plan(
     )  # fmt: skip
     o = planning.laid_out((B, H, N_q, v.shape[3]), tokens_first)
     outputs = _outputs(o, tokens_first)
-    empty = Plan(None, descriptors, dims, outputs[0], outputs[1], out_dtype, ready(Q, K, V))
+    empty = ForwardPlan(None, descriptors, dims, outputs[0], outputs[1], out_dtype, ready(Q, K, V))
     if not q.numel() or sparsity.keys == 0:
         return empty
     unit, strides = planning.in_units(q, k, v, o)
@@ -167,8 +167,8 @@ def _outputs(o, tokens_first):
 
 
 def run(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, scale: float, plan: Plan, mask_args: MaskArgs | None = None,
-    mask: Mask | None = None,
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, scale: float, plan: ForwardPlan,
+    mask_args: MaskArgs | None = None, mask: Mask | None = None,
 ) -> Attention:  # fmt: skip
     """Do what `attention` does, by its plan; nothing is checked.
 
@@ -191,7 +191,7 @@ def run(
     return Attention(o if plan.ready else o.to(plan.out_dtype), lse)
 
 
-class Rows(NamedTuple):
+class ForwardRows(NamedTuple):
     """Rows of head (b, h) as they meet keys: Q_i, their positions r, and the limits of what each sees, or None."""
 
     q: Any
@@ -268,11 +268,11 @@ def _attend(
     state = m, lowest, l, O_acc
     # r is computed for each stream: where no tile is cut, it is not kept
     state = _stream(
-        state, Rows(q, b, h, offs_m + past, limits), keys, whole, counted, scale_log2e, mask_args,
+        state, ForwardRows(q, b, h, offs_m + past, limits), keys, whole, counted, scale_log2e, mask_args,
         DIMS, B_C, False, MASK, DESCRIPTORS, V_FIRST, EXACT,
     )  # fmt: skip
     m, lowest, l, O_acc = _stream(
-        state, Rows(q, b, h, offs_m + past, limits), keys, cut, counted, scale_log2e, mask_args,
+        state, ForwardRows(q, b, h, offs_m + past, limits), keys, cut, counted, scale_log2e, mask_args,
         DIMS, B_C, True, MASK, DESCRIPTORS, V_FIRST, EXACT,
     )  # fmt: skip
     if EXACT:

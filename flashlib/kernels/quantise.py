@@ -55,7 +55,7 @@ class Quantised(NamedTuple):
     v_mean: torch.Tensor
 
 
-class Plan(NamedTuple):
+class QuantisePlan(NamedTuple):
     look: planning.Launch
     settle: planning.Launch
     write_rows: planning.Launch
@@ -121,7 +121,7 @@ def _plan(Q, K, V, qk, permuted, rotated, centred):
     q, k, v = (X.stride()[:3] for X in (Q, K, V))
     turn = {"D": d, "GROUP": min(d, WIDEST), "ROWS": max(16, min(64, 8192 // d)), "ROTATED": rotated}
     programs = B * H * triton.cdiv(N_q, SPAN), B * H_k * triton.cdiv(N_k, SPAN)
-    return Plan(
+    return QuantisePlan(
         planning.Launch(
             _look, 2 * B * H_k * chunks, (*k, *v, H_k, N_k, B * H_k), turn | {"CHUNK": CHUNK}, {"num_warps": 4}
         ),

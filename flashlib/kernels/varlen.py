@@ -248,7 +248,7 @@ def _check_values(name, cu, T):
         raise ValueError(f"{name} goes from {int(cu[0])} to {int(cu[-1])}; it must go from 0 to T = {T}")
 
 
-class Plan(NamedTuple):
+class VarlenPlan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
     of_forward, of_both: what is found in the offsets for the forward pass, and for the backward pass too.
@@ -257,9 +257,9 @@ class Plan(NamedTuple):
     so cannot be checked.
     """
 
-    kernels: forward.Plan
-    of_forward: packed.Plan
-    of_both: packed.Plan
+    kernels: forward.ForwardPlan
+    of_forward: packed.PackingPlan
+    of_both: packed.PackingPlan
     descriptors: bool
     code: Masking
     numbers: tuple
@@ -273,7 +273,7 @@ PLANS, BACKWARD_PLANS = planning.Plans(), planning.Plans()
 def plan_of(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, cu_q: torch.Tensor, cu_k: torch.Tensor, causal: bool,
     mask: Mask | None = None, slopes: torch.Tensor | None = None, dropout: float = 0.0,
-) -> Plan:  # fmt: skip
+) -> VarlenPlan:  # fmt: skip
     """Return the plan for these tensors, whatever the offsets' numbers; raise what `attention` raises of them."""
     window, caps = _window_and_caps(mask)
     key = PLANS.key((Q, K, V, cu_q, cu_k, slopes), causal, *window, _named(caps), bool(dropout))
@@ -297,7 +297,9 @@ def plan_of(
     of_both = packed.plan(B, causal, tiles, window)
     kernels = kernels._replace(ready=ready(Q, K, V), out_dtype=Q.dtype)  # the plan saw what kernels take
     as_given = cu_q.is_cuda and all(cu.device == Q.device and cu.is_contiguous() for cu in (cu_q, cu_k))
-    return PLANS.keep(key, Plan(kernels, of_forward, of_both, after.descriptors, code, numbers, name, as_given))
+    return PLANS.keep(
+        key, VarlenPlan(kernels, of_forward, of_both, after.descriptors, code, numbers, name, as_given)
+    )
 
 
 def _named(caps):

@@ -43,7 +43,7 @@ class Request(NamedTuple):
     arrives: int = 0
 
 
-class Record(NamedTuple):
+class StepRecord(NamedTuple):
     """What a step decided and did. Requests are identified by the numbers that `submit` returned.
 
     admitted: (number, how many of its tokens the cache already had); decoded: numbers, one token each; chunks:
@@ -128,7 +128,7 @@ class Server:
             )
         return prompt
 
-    def step(self) -> Record:
+    def step(self) -> StepRecord:
         """Advance all requests by one iteration, and return what was decided."""
         admitted = self._admit()
         decoding, chunks, preempted = self._plan()
@@ -136,7 +136,7 @@ class Server:
         for job, n in chunks:
             wrote += self._compute([job], n)
         self.steps += 1
-        return Record(
+        return StepRecord(
             step=self.steps - 1,
             admitted=tuple(admitted),
             preempted=tuple(preempted),
@@ -232,7 +232,7 @@ class Server:
         return self.cache.free_pages + self.cache.kept
 
 
-def play(server: Server, requests: Sequence[Request]) -> Iterator[Record]:
+def play(server: Server, requests: Sequence[Request]) -> Iterator[StepRecord]:
     """Return a generator of the Records of a trace of requests, each submitted when it arrives, until all finish.
 
     If the queue is full, a request and those after it wait outside, so numbers follow the order of arrival. Raises

@@ -32,12 +32,12 @@ from flashlib.pipeline.commands import (
     barriers,
     ring,
 )
-from flashlib.pipeline.multiprocessor import KINDS, Fault, Kind
+from flashlib.pipeline.multiprocessor import KINDS, PipelineFault, PipelineFaultKind
 from flashlib.pipeline.schedules import Report, check
 from flashlib.pipeline.timeline import MACHINE, Machine, Timeline, run
 
 __all__ = [
-    "KINDS", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fault", "Fence", "Finish", "FinishStores",
-    "Kind", "MACHINE", "Machine", "Product", "Program", "Read", "Report", "Ring", "Slot", "Store", "Timeline",
-    "Wait", "Write", "barriers", "check", "ring", "run",
+    "KINDS", "MACHINE", "Arrive", "Barrier", "Compute", "Copy", "Expect", "Fence", "Finish", "FinishStores",
+    "Machine", "PipelineFault", "PipelineFaultKind", "Product", "Program", "Read", "Report", "Ring", "Slot",
+    "Store", "Timeline", "Wait", "Write", "barriers", "check", "ring", "run",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ BARRIERS = (
 OF_BOTH = {"k_done", "empty[0]", "empty[1]", "ds_full[0]", "ds_full[1]"}  # a phase takes one arrival from each
 
 
-class Sizes(NamedTuple):
+class BackwardSizes(NamedTuple):
     """d: head dimension, 64 or 128. half: the rows of a product, and the columns that it computes of dQ."""
 
     d: int = 128
@@ -44,7 +44,7 @@ class Sizes(NamedTuple):
         return 2 * KEYS * self.half * self.d
 
 
-SIZES = Sizes()
+SIZES = BackwardSizes()
 
 
 class Shared(NamedTuple):
@@ -63,7 +63,7 @@ class Shared(NamedTuple):
     barriers: dict
 
 
-def shared(sizes: Sizes) -> Shared:
+def shared(sizes: BackwardSizes) -> Shared:
     """Return the shared memory of a program."""
     tile = sizes.rows * sizes.d * sizes.element
     return Shared(
@@ -97,7 +97,7 @@ def producer(n: int, memory: Shared) -> Iterator[c.Command]:
             yield c.Copy(of_row, number, barrier)
 
 
-def consumer(n: int, memory: Shared, me: int, sizes: Sizes) -> Iterator[c.Command]:
+def consumer(n: int, memory: Shared, me: int, sizes: BackwardSizes) -> Iterator[c.Command]:
     """Sum dK and dV of the consumer's keys over n tiles, and compute its half of each dQ."""
     kv, barriers = memory.kv, memory.barriers
     yield c.Wait(barriers["kv_full"], 0)
@@ -235,7 +235,7 @@ def _store(tile, slot, needs):
     yield c.Store(tile, slot)
 
 
-def program(n: int, sizes: Sizes = SIZES, finished: int = 0) -> c.Program:
+def program(n: int, sizes: BackwardSizes = SIZES, finished: int = 0) -> c.Program:
     """Return a producer, two consumers, a reducer and a finisher.
 
     n: how many tiles of rows see the program's keys; finished: how many half tiles of dQ it makes from the sums of

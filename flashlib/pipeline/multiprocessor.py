@@ -2,7 +2,7 @@
 
 `may` says whether a command can be executed now, `do` executes it, `ready` lists what the units could complete,
 and `complete` completes it. The order of these calls is a schedule: `schedules` tries many, `timeline` uses the
-one that results from the speeds of the units. What a kernel must never do raises Fault.
+one that results from the speeds of the units. What a kernel must never do raises PipelineFault.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from flashlib.pipeline import commands as c
 
 
-class Kind(StrEnum):
+class PipelineFaultKind(StrEnum):
     """What a kernel must never do, in a few words; KINDS says what each means."""
 
     DEADLOCK = "deadlock"
@@ -32,20 +32,20 @@ class Kind(StrEnum):
 
 
 KINDS = {
-    Kind.DEADLOCK: "nobody can go on",
-    Kind.OVERWRITTEN: "a slot is filled while it is still read",
-    Kind.READ_TOO_EARLY: "a tile is read that is not there",
-    Kind.TWO_PHASES_AHEAD: "a barrier completes another phase before a role saw the last one",
-    Kind.TOO_MANY_ARRIVALS: "a barrier gets more arrivals than a phase takes",
-    Kind.OUT_OF_TURN: "a role issues a product before it is its turn",
-    Kind.REGISTERS: "the result of a product is used before the role waited for it",
-    Kind.NOT_VISIBLE: "a slot that threads wrote is read by a unit without a fence",
-    Kind.LEFT_BEHIND: "a role ends while something of its own is in flight",
+    PipelineFaultKind.DEADLOCK: "nobody can go on",
+    PipelineFaultKind.OVERWRITTEN: "a slot is filled while it is still read",
+    PipelineFaultKind.READ_TOO_EARLY: "a tile is read that is not there",
+    PipelineFaultKind.TWO_PHASES_AHEAD: "a barrier completes another phase before a role saw the last one",
+    PipelineFaultKind.TOO_MANY_ARRIVALS: "a barrier gets more arrivals than a phase takes",
+    PipelineFaultKind.OUT_OF_TURN: "a role issues a product before it is its turn",
+    PipelineFaultKind.REGISTERS: "the result of a product is used before the role waited for it",
+    PipelineFaultKind.NOT_VISIBLE: "a slot that threads wrote is read by a unit without a fence",
+    PipelineFaultKind.LEFT_BEHIND: "a role ends while something of its own is in flight",
 }
 
 
-class Fault(Exception):
-    """A kernel did what it must never do. kind: a Kind; role: who did it; said: a sentence; slot: or None."""
+class PipelineFault(Exception):
+    """A kernel did what it must never do. role: who did it; said: a sentence; slot: or None."""
 
     def __init__(self, kind, role, said, slot=None):
         super().__init__(said)
@@ -63,7 +63,7 @@ class Flight(NamedTuple):
 NOBODY = MappingProxyType({})
 
 
-class State:
+class MultiprocessorState:
     """Barriers, slots and what is in flight, of a program whose roles are `names`."""
 
     def __init__(self, program, names=None):
@@ -75,8 +75,8 @@ class State:
         self.seen = {}  # (role, barrier): the last phase it waited for
         self.issued, self.turn = 0, -1  # flights; the highest turn of a product
 
-    def copy(self) -> "State":
-        twin = object.__new__(State)
+    def copy(self) -> "MultiprocessorState":
+        twin = object.__new__(MultiprocessorState)
         twin.barriers, twin.slots = dict(self.barriers), dict(self.slots)
         twin.waited, twin.seen = dict(self.waited), dict(self.seen)
         twin.unfenced, twin.issued, twin.turn = self.unfenced, self.issued, self.turn
@@ -142,13 +142,15 @@ class State:
     def end(self, role: str) -> None:
         """Record that a role has yielded its last command."""
         for name in (*self.waited[role][0], *self.waited[role][1]):
-            raise Fault(Kind.LEFT_BEHIND, role, f"{role} ends, and never waited until {name} is done")
+            raise PipelineFault(
+                PipelineFaultKind.LEFT_BEHIND, role, f"{role} ends, and never waited until {name} is done"
+            )
 
     def end_all(self) -> None:
         """Record that all roles have ended: shared memory goes to another program."""
         for flight in self.copies:
             said = f"all roles end while the copy of {flight.command.tile} into {flight.command.slot} is under way"
-            raise Fault(Kind.LEFT_BEHIND, flight.role, said)
+            raise PipelineFault(PipelineFaultKind.LEFT_BEHIND, flight.role, said)
 
     def _wait(self, role, command, now):
         self.seen[role, command.barrier] = self.target(role, command)
@@ -164,7 +166,7 @@ class State:
         left, missing = left + arrivals, missing + n_bytes
         if left < 0:
             said = f"{role} arrives at {barrier}, where phase {completed} already has all {barrier.count} arrivals"
-            raise Fault(Kind.TOO_MANY_ARRIVALS, role, said)
+            raise PipelineFault(PipelineFaultKind.TOO_MANY_ARRIVALS, role, said)
         if left or missing:
             self.barriers[barrier] = left, missing, completed
             return
@@ -177,7 +179,11 @@ class State:
                 said = f"{said}, has seen phase {completed - 1}"
             else:
                 said = f"{said} and could pass at once, has gone on"
-            raise Fault(Kind.TWO_PHASES_AHEAD, other, f"{said}; from now on it waits for phase {completed + 1}")
+            raise PipelineFault(
+                PipelineFaultKind.TWO_PHASES_AHEAD,
+                other,
+                f"{said}; from now on it waits for phase {completed + 1}",
+            )
 
     def _copy(self, role, command, now):
         self._check_free(role, command.slot, f"the copy of {command.tile}")
@@ -241,14 +247,16 @@ class State:
         for flight in self.products:
             if any(read is slot for read, _ in flight.command.reads):
                 said = f"{what} goes into {slot} while {flight.role}'s product {flight.command.name} reads it"
-                raise Fault(Kind.OVERWRITTEN, role, said)
+                raise PipelineFault(PipelineFaultKind.OVERWRITTEN, role, said)
         for flight in self.stores:
             if flight.command.slot is slot:
-                raise Fault(Kind.OVERWRITTEN, role, f"{what} goes into {slot} while the copy unit stores it")
+                raise PipelineFault(
+                    PipelineFaultKind.OVERWRITTEN, role, f"{what} goes into {slot} while the copy unit stores it"
+                )
         for flight in self.copies:
             if flight.command.slot is slot:
                 said = f"{what} goes into {slot} while the copy of {flight.command.tile} into it is under way"
-                raise Fault(Kind.OVERWRITTEN, role, said)
+                raise PipelineFault(PipelineFaultKind.OVERWRITTEN, role, said)
 
     def _check_read(self, role, slot, tile, what):
         self._check_fenced(role, slot, what)
@@ -262,25 +270,27 @@ class State:
         there = (
             f"the copy of {coming} is under way" if coming else f"there is {held}" if held else "nothing is there"
         )
-        raise Fault(Kind.READ_TOO_EARLY, role, f"{what} of {role} reads {tile} from {slot}, where {there}")
+        raise PipelineFault(
+            PipelineFaultKind.READ_TOO_EARLY, role, f"{what} of {role} reads {tile} from {slot}, where {there}"
+        )
 
     def _check_fenced(self, role, slot, what):
         if any(written is slot for written, _ in self.unfenced):
             said = f"{what} uses {slot}, which threads wrote, without a fence between"
-            raise Fault(Kind.NOT_VISIBLE, role, said, slot)
+            raise PipelineFault(PipelineFaultKind.NOT_VISIBLE, role, said, slot)
 
     def _check_needs(self, role, what, needs):
         for name in needs:
             if name in self.waited[role][0]:
                 said = f"{what} of {role} uses {name} before a Finish says that this product is done"
-                raise Fault(Kind.REGISTERS, role, said)
+                raise PipelineFault(PipelineFaultKind.REGISTERS, role, said)
 
     def _check_turn(self, role, command):
         if command.turn is None:
             return
         if command.turn < self.turn:
             said = f"{role} issues {command.name}, of turn {command.turn}, after a product of turn {self.turn}"
-            raise Fault(Kind.OUT_OF_TURN, role, said)
+            raise PipelineFault(PipelineFaultKind.OUT_OF_TURN, role, said)
         self.turn = command.turn
 
 
@@ -292,4 +302,4 @@ def _without(flights, one):
     return tuple(flight for flight in flights if flight is not one)
 
 
-DO = {kind: getattr(State, f"_{kind.__name__.lower()}") for kind in c.COMMANDS}
+DO = {kind: getattr(MultiprocessorState, f"_{kind.__name__.lower()}") for kind in c.COMMANDS}

@@ -111,7 +111,13 @@ def _fetch(tile, slot, full):
 
 
 def consumer(
-    blocks: Sequence[int], memory: Shared, me: int, sizes: Sizes, *, turns: bool = True, overlap: bool = True
+    blocks: Sequence[int],
+    memory: Shared,
+    me: int,
+    sizes: Sizes,
+    *,
+    turns: bool = True,
+    overlap: bool = True,
 ) -> Iterator[c.Command]:
     """Compute the consumer's rows of each row block.
 

@@ -3,8 +3,8 @@
 A schedule is a list of who goes next: a role executes a command, or a unit completes its work. As nobody knows how
 long a copy takes or which warp the hardware picks, a program is correct only if it is correct under every
 schedule. What a role yields does not depend on the schedule. So a state consists of how far each role is, and of a
-`State`. All states are visited in the order of their distance from the start, so the first fault found has the
-shortest schedule.
+`MultiprocessorState`. All states are visited in the order of their distance from the start, so the first fault
+found has the shortest schedule.
 """
 
 import gc
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from flashlib.inputs import check_counts
 from flashlib.language.phrases import and_list, counted
 from flashlib.pipeline import commands as c
-from flashlib.pipeline.multiprocessor import Fault, Flight, Kind, State
+from flashlib.pipeline.multiprocessor import Flight, MultiprocessorState, PipelineFault, PipelineFaultKind
 
 WAITS = {c.Wait, c.Finish, c.FinishStores}
 QUIET = {c.Compute, c.Finish, c.FinishStores}  # that no other role can notice
@@ -33,12 +33,12 @@ class Action(NamedTuple):
 class Report(NamedTuple):
     """The result of a search.
 
-    fault: a Fault or None; actions: the schedule that leads to it, including the last action. states: how many
-    different states were visited, if every schedule was tried (`all`); else 0. schedules: how many were tried at
-    random.
+    fault: a PipelineFault or None; actions: the schedule that leads to it, including the last action. states: how
+    many different states were visited, if every schedule was tried (`all`); else 0. schedules: how many were tried
+    at random.
     """
 
-    fault: Fault | None
+    fault: PipelineFault | None
     actions: list
     states: int
     schedules: int
@@ -62,7 +62,7 @@ class Walk:
         self.program, self.lists = program, c.expanded(program) if lists is None else lists
         self.at = dict.fromkeys(self.lists, 0)
         self.now = {role: next(iter(commands), None) for role, commands in self.lists.items()}
-        self.state = State(program, self.lists)
+        self.state = MultiprocessorState(program, self.lists)
 
     def copy(self) -> "Walk":
         twin = object.__new__(Walk)
@@ -86,7 +86,7 @@ class Walk:
         return found
 
     def take(self, action: Action) -> None:
-        """Perform an action; raise Fault if it must not happen."""
+        """Perform an action; raise PipelineFault if it must not happen."""
         role, command, flight = action
         if flight:
             self.state.complete(flight, self.now)
@@ -102,16 +102,18 @@ class Walk:
             self.state.end_all()
 
     def stop(self) -> None:
-        """Raise Fault if nothing can happen although a role has not ended."""
+        """Raise PipelineFault if nothing can happen although a role has not ended."""
         stuck = {role: command for role, command in self.now.items() if command is not None}
         if stuck:
             raise deadlock(self.state, stuck, {role: self.lists[role][self.at[role] :] for role in stuck})
 
 
-def deadlock(state: State, stuck: dict[str, c.Command], to_come: dict[str, list] | None = None) -> Fault:
-    """Return a Fault that says who waits for whom. stuck: each role's current command; to_come: those left."""
+def deadlock(
+    state: MultiprocessorState, stuck: dict[str, c.Command], to_come: dict[str, list] | None = None
+) -> PipelineFault:
+    """Return the fault that says who waits for whom. stuck: each role's current command; to_come: those left."""
     said = "; ".join(_why(state, role, command, to_come) for role, command in stuck.items())
-    return Fault(Kind.DEADLOCK, next(iter(stuck)), said)
+    return PipelineFault(PipelineFaultKind.DEADLOCK, next(iter(stuck)), said)
 
 
 def _why(state, role, wait, to_come):
@@ -183,7 +185,7 @@ def _all(program, lists, most):
                     if (reached := then.key()) not in before:
                         before[reached] = key, action
                         following.append((reached, then))
-            except Fault as fault:
+            except PipelineFault as fault:
                 tail = [last] if choices else []
                 return Report(fault, _path(before, key) + tail, len(before), 0, True)
             if len(before) > most:
@@ -238,25 +240,25 @@ class Chance:
         return chosen
 
 
-def played(walk: Walk, pick: Callable[[list[Action]], Action]) -> tuple[list[Action], Fault | None]:
-    """Return the actions of one schedule, in which `pick` chooses what happens next, and its Fault or None."""
+def played(walk: Walk, pick: Callable[[list[Action]], Action]) -> tuple[list[Action], PipelineFault | None]:
+    """Return the actions of one schedule, in which `pick` chooses what happens next, and its fault or None."""
     actions = []
     try:
         while choices := walk.choices():
             actions.append(pick(choices))
             walk.take(actions[-1])
         walk.stop()
-    except Fault as fault:
+    except PipelineFault as fault:
         return actions, fault
     return actions, None
 
 
 def _shorter(program, lists, actions, fault):
-    """Return a schedule that leads to the same kind of fault, without unnecessary actions, and its Fault.
+    """Return a schedule that leads to the same kind of fault, without unnecessary actions, and its PipelineFault.
 
-    That Fault may be about a different tile than the first one. A deadlock needs its whole schedule.
+    That PipelineFault may be about a different tile than the first one. A deadlock needs its whole schedule.
     """
-    if fault.kind in (Kind.DEADLOCK, Kind.LEFT_BEHIND):
+    if fault.kind in (PipelineFaultKind.DEADLOCK, PipelineFaultKind.LEFT_BEHIND):
         return actions, fault
     size = len(actions) // 2
     while size:
@@ -272,7 +274,7 @@ def _shorter(program, lists, actions, fault):
 
 
 def _replayed(program, lists, wanted):
-    """Return the possible actions of a schedule, up to the first Fault, and that Fault or None."""
+    """Return the possible actions of a schedule, up to the first PipelineFault, and that PipelineFault or None."""
     walk, done = Walk(program, lists), []
     try:
         for action in wanted:
@@ -280,7 +282,7 @@ def _replayed(program, lists, wanted):
             if now:
                 done.append(now)
                 walk.take(now)
-    except Fault as fault:
+    except PipelineFault as fault:
         return done, fault
     return done, None
 

@@ -19,7 +19,7 @@ over ranks of torch.distributed. docs/zigzag_ring.py is a ring on one screen.
 """
 
 from flashlib.ring.commands import KINDS, Block, Buffer, Compute, FaultKind, Receive, RingFault, Send, Wait
-from flashlib.ring.hops import Hop, Plan, plan
+from flashlib.ring.hops import Hop, RingPlan, plan
 from flashlib.ring.layouts import join, positions, split
 from flashlib.ring.play import Event, RingPlay, Times
 from flashlib.ring.rank import Rank
@@ -27,7 +27,7 @@ from flashlib.ring.runs import RingRun, attention, backward, check, events
 from flashlib.ring.schedules import RingReport
 
 __all__ = [
-    "KINDS", "Block", "Buffer", "Compute", "Event", "FaultKind", "Hop", "Plan", "Rank", "Receive", "RingFault",
+    "KINDS", "Block", "Buffer", "Compute", "Event", "FaultKind", "Hop", "RingPlan", "Rank", "Receive", "RingFault",
     "RingPlay", "RingReport", "RingRun", "Send", "Times", "Wait", "attention", "backward", "check", "events",
     "join", "plan", "positions", "split",
 ]  # fmt: skip

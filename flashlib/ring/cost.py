@@ -140,7 +140,7 @@ class _Items(NamedTuple):
 
 
 def _planned(problem, P, layout):
-    """Return the _Items and the Plan; raise TypeError or ValueError for a Problem that makes no sense."""
+    """Return the _Items and the RingPlan; raise TypeError or ValueError for a Problem that makes no sense."""
     check_counts(N_q=problem.N_q, N_k=problem.N_k)
     d_v = problem.d if problem.d_v is None else problem.d_v
     check_counts(at_least=1, d=problem.d, d_v=d_v, H=problem.H, H_k=problem.H_k)

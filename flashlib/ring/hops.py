@@ -24,7 +24,7 @@ class Hop(NamedTuple):
     mask: Mask
 
 
-class Plan(NamedTuple):
+class RingPlan(NamedTuple):
     """Who holds what, who needs whose keys, and how far these travel.
 
     rows, keys: Runs of each rank. hops: hops[r][s] is what rank r computes with the keys of s, None for nothing.
@@ -44,8 +44,8 @@ class Plan(NamedTuple):
         return len(self.rows)
 
 
-def plan(mask: Mask, N_q: int, N_k: int, P: int, layout: str, *, ask: bool = True) -> Plan:
-    """Return the Plan of an attention of N_q queries and N_k keys under a mask, over P ranks.
+def plan(mask: Mask, N_q: int, N_k: int, P: int, layout: str, *, ask: bool = True) -> RingPlan:
+    """Return the RingPlan of an attention of N_q queries and N_k keys under a mask, over P ranks.
 
     mask: as `masks.combined` returns it; for several sequences or heads, what one of them sees is computed.
     ask: see `hop`. Raises TypeError or ValueError for sizes, a mask or a layout that do not fit.
@@ -54,7 +54,7 @@ def plan(mask: Mask, N_q: int, N_k: int, P: int, layout: str, *, ask: bool = Tru
     rows, keys = (tuple(layouts.runs(N, P, r, layout) for r in range(P)) for N in (N_q, N_k))
     hops = tuple(tuple(hop(mask, N_q, N_k, own, theirs, ask=ask) for theirs in keys) for own in rows)
     last = tuple(max((h for h in range(P) if hops[(s + h) % P][s]), default=0) for s in range(P))
-    return Plan(N_q, N_k, layout, rows, keys, hops, last)
+    return RingPlan(N_q, N_k, layout, rows, keys, hops, last)
 
 
 def hop(mask: Mask, N_q: int, N_k: int, rows: Runs, keys: Runs, *, ask: bool = True) -> Hop | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.ring import tiles
 from flashlib.ring.commands import Block, Buffer
-from flashlib.ring.hops import Plan
+from flashlib.ring.hops import RingPlan
 from flashlib.softmax import State, merge
 from flashlib.types import Attention, Grads
 
@@ -21,7 +21,7 @@ class Rank:
     given_delta: np.ndarray | None = None
 
     def __init__(
-        self, r: int, plan: Plan, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, scale: float, B_r: int = 64,
+        self, r: int, plan: RingPlan, Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, scale: float, B_r: int = 64,
         B_c: int = 64, kv_heads: Sequence[int] = (0,), after: tuple | None = None,
     ):  # fmt: skip
         self.r, self.plan, self.Q, self.K, self.V = r, plan, Q, K, V

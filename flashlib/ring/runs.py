@@ -17,7 +17,7 @@ from flashlib.masks import runs as items
 from flashlib.ring import layouts, programs, ulysses
 from flashlib.ring.commands import RingFault
 from flashlib.ring.head_groups import check_group, runs
-from flashlib.ring.hops import Plan, plan
+from flashlib.ring.hops import RingPlan, plan
 from flashlib.ring.play import TIMES, Event, RingPlay, Times, shuffled, timed
 from flashlib.ring.rank import Rank
 from flashlib.ring.schedules import RingReport, check_orders
@@ -36,7 +36,7 @@ class RingRun(NamedTuple):
     result: Attention | Grads | None
     fault: RingFault | None
     ranks: list[Rank]
-    plan: Plan
+    plan: RingPlan
 
     def sent(self, r: int) -> int:
         """Return the bytes that rank r sent."""
@@ -172,7 +172,7 @@ def check(
 
 
 def _maker(Q, K, V, ranks, layout, causal, mask, scale, B_r, B_c, after, program, heads):
-    """Check all arguments, and return a function that makes fresh Ranks, their Plan, and their generators."""
+    """Check all arguments, and return a function that makes fresh Ranks, their RingPlan, and their generators."""
     layouts.check_cut(ranks, layout)
     _check(Q, K, V, causal, mask, B_r, B_c, after)
     resolve_scale(scale, Q.shape[-1])

@@ -15,7 +15,7 @@ import numpy as np
 from flashlib.ring import programs
 from flashlib.ring.commands import Block, Compute, Receive, Send, Wait
 from flashlib.ring.head_groups import kv_heads, own_heads
-from flashlib.ring.hops import Plan
+from flashlib.ring.hops import RingPlan
 from flashlib.ring.rank import Rank
 from flashlib.types import Attention, Grads
 
@@ -23,7 +23,7 @@ from flashlib.types import Attention, Grads
 class Member(Rank):
     """A rank in a group. Q, K, V: (H, n, d), its own rows for all heads; plan: of the ring of groups."""
 
-    def __init__(self, r: int, size: int, plan: Plan, Q, K, V, **options):
+    def __init__(self, r: int, size: int, plan: RingPlan, Q, K, V, **options):
         self.r, self.size, self.plan = r, size, plan
         self.at, self.member = r // size, r % size
         self.Q, self.K, self.V, self.dtype, self.options = Q, K, V, Q.dtype, options

@@ -9,7 +9,7 @@ it without asking again. A folder NAME has
 - words.py: the sentences that the page shows;
 - figure.py: the picture for viewers where nothing can play;
 - NAME.js, NAME.css and a .js for each part of the page, joined with shared/; a look that another widget has too
-  is a rule of shared/alike.css.
+  is a rule of shared/common.css.
 
 FlashPlayer and ComparePlayers play the same recorded steps and share a folder; BackwardPlayer takes its places
 from there. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:

@@ -12,7 +12,7 @@ from flashlib.language import texts
 from flashlib.widgets import cells, modules
 
 FOLDER = Path(__file__).parent
-SHEETS = "palette", "look", "alike"
+SHEETS = "palette", "look", "common"
 
 
 def script(name: str) -> str:

@@ -3,9 +3,13 @@
 import functools
 import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from flashlib.bench.common import records
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "notebooks" / "data"
 
 
 class Record(NamedTuple):
@@ -27,7 +31,7 @@ class Record(NamedTuple):
         return " ".join(filter(None, words))
 
     def read(self) -> dict:
-        return json.loads((records.DATA / self.file).read_text(encoding="utf-8"))
+        return json.loads((DATA / self.file).read_text(encoding="utf-8"))
 
 
 def _noted(row, place):
@@ -119,6 +123,6 @@ def _ttgir(entry: str) -> str:
 
 def pinned_triton() -> str:
     """Return the version of Triton in requirements.txt."""
-    lines = (records.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     line = next(line for line in lines if line.startswith("triton=="))
     return line.removeprefix("triton==").partition(";")[0].strip()

@@ -16,7 +16,7 @@ IDEAS = ["dkv", "dkv_not_prepared", "dkv_not_transposed", "dkv_late_dP", "dq", "
 @pytest.fixture
 def problem():
     torch.manual_seed(0)
-    return lambda causal: backward_ladder.Problem(1, 2, 48, 16, causal, device=kernels.DEVICE)
+    return lambda causal: backward_ladder.BackwardLadderProblem(1, 2, 48, 16, causal, device=kernels.DEVICE)
 
 
 def test_the_climb_goes_through_every_rung_and_idea(problem, clock, tmp_path):
@@ -51,7 +51,7 @@ def test_every_size_has_the_ladder_the_peers_and_the_ideas(monkeypatch, capsys):
             return name, gradients, products
 
     climbed = []
-    monkeypatch.setattr(backward_ladder, "Problem", lambda *size: Size(size))
+    monkeypatch.setattr(backward_ladder, "BackwardLadderProblem", lambda *size: Size(size))
     monkeypatch.setattr(
         ladder, "climb", lambda problem, rungs, part, *notes: climbed.append((problem, part)) or []
     )

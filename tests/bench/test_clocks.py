@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from flashlib.bench import clocks, hopper_units
-from flashlib.bench.common import records
+from tests.bench import recorded
 
-RECORD = json.loads((records.DATA / "h200_clocks.json").read_text(encoding="utf-8"))
+RECORD = json.loads((recorded.DATA / "h200_clocks.json").read_text(encoding="utf-8"))
 SMS = 7
 
 

@@ -28,9 +28,9 @@ def test_ncu_counts_every_metric_of_this_program(control, monkeypatch):
 
 def test_every_call_is_verified_then_run_once_between_marks(monkeypatch):
     """One call of each kind, small, on the CPU; the profiler is off while a call is verified."""
-    calls = [counters.Call(name, 48, 16, False, 16, 16) for name in ("standard", "ours", "sdpa_math")]
-    calls.append(counters.Call("ours", 48, 16, True, 16, 16))
-    said, run = [], counters.Call.run
+    calls = [counters.CountedCall(name, 48, 16, False, 16, 16) for name in ("standard", "ours", "sdpa_math")]
+    calls.append(counters.CountedCall("ours", 48, 16, True, 16, 16))
+    said, run = [], counters.CountedCall.run
 
     def counted(call, *tensors):
         said.append("run")
@@ -39,7 +39,7 @@ def test_every_call_is_verified_then_run_once_between_marks(monkeypatch):
     problem = counters.Problem
     monkeypatch.setattr(counters, "CALLS", calls)
     monkeypatch.setattr(counters, "HEADS", 1)
-    monkeypatch.setattr(counters.Call, "run", counted)
+    monkeypatch.setattr(counters.CountedCall, "run", counted)
     monkeypatch.setattr(counters, "Problem", lambda size, dtype: problem(size, dtype=dtype, device=kernels.DEVICE))
     monkeypatch.setattr(counters, "sdpa_kernel", lambda backend: contextlib.nullcontext())
     for name, fake in (("range_push", said.append), ("range_pop", lambda: said.append("pop"))):
@@ -49,7 +49,7 @@ def test_every_call_is_verified_then_run_once_between_marks(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     counters.run_under_profiler()
     assert said == [word for call in calls for word in ("run", call.label, "start", "run", "stop", "pop")]
-    monkeypatch.setattr(counters.Call, "run", lambda call, Q, K, V: torch_ref.attention(2 * Q, K, V).O)
+    monkeypatch.setattr(counters.CountedCall, "run", lambda call, Q, K, V: torch_ref.attention(2 * Q, K, V).O)
     with pytest.raises(AssertionError, match="is wrong"):
         counters.run_under_profiler()
 
@@ -58,8 +58,8 @@ def test_every_call_is_verified_then_run_once_between_marks(monkeypatch):
 def test_the_closed_form_is_that_of_all_heads(causal):
     of = {"B_r": 32, "B_c": 64}
     head = cost.fa2_traffic(1024, 1024, 64, dtype="float16", causal=causal, **of)
-    form = counters.Call("ours", 1024, 64, causal, **of).closed_form()
+    form = counters.CountedCall("ours", 1024, 64, causal, **of).closed_form()
     assert (form.read, form.written) == (counters.HEADS * head.read, counters.HEADS * head.written)
     stored = cost.standard_traffic(1024, 1024, 64, dtype="float16")
-    assert counters.Call("standard", 1024, 64).closed_form().total == counters.HEADS * stored.total
-    assert counters.Call("sdpa_flash", 1024, 64).closed_form() is None
+    assert counters.CountedCall("standard", 1024, 64).closed_form().total == counters.HEADS * stored.total
+    assert counters.CountedCall("sdpa_flash", 1024, 64).closed_form() is None

@@ -7,14 +7,14 @@ import torch
 
 from flashlib import splits
 from flashlib.bench import decode
-from flashlib.bench.common import harness, records
-from flashlib.bench.decode import Size
+from flashlib.bench.common import harness
+from flashlib.bench.decode import DecodeSize
 from flashlib.kernels import decode as kernel
 from flashlib.kernels.compiler import client, compiled
 from tests.bench import recorded
 from tests.tiers import amounts
 
-RECORD = json.loads((records.DATA / "h200_decode.json").read_text(encoding="utf-8"))
+RECORD = json.loads((recorded.DATA / "h200_decode.json").read_text(encoding="utf-8"))
 AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
 
 
@@ -78,11 +78,11 @@ def test_the_chosen_number_of_parts_is_near_the_best_recorded_one():
 
 
 SIZES = {
-    "contiguous": Size(2, 4, 2, 96),
-    "pages": Size(2, 4, 2, 96, 16),
-    "fp8": Size(2, 4, 1, 96, 0, True),
-    "fp8 in pages": Size(2, 2, 2, 96, 32, True),
-    "ragged": Size(3, 4, 2, 50, 16, False, decode.lengths(3, 50)),
+    "contiguous": DecodeSize(2, 4, 2, 96),
+    "pages": DecodeSize(2, 4, 2, 96, 16),
+    "fp8": DecodeSize(2, 4, 1, 96, 0, True),
+    "fp8 in pages": DecodeSize(2, 2, 2, 96, 32, True),
+    "ragged": DecodeSize(3, 4, 2, 50, 16, False, decode.lengths(3, 50)),
 }
 
 
@@ -113,7 +113,7 @@ def test_a_row_says_what_was_timed(case, amount, no_clock):
 @pytest.mark.parametrize("amount, case", amounts(SIZES, few=["contiguous", "fp8 in pages"]))
 def test_a_wrong_result_is_not_timed(case, amount):
     torch.manual_seed(0)
-    problem = decode.Problem(SIZES[case], "cpu", cold=0)
+    problem = decode.DecodeProblem(SIZES[case], "cpu", cold=0)
     problem.verify("ours", decode.ours)
     with pytest.raises(AssertionError, match="O of half at"):
         problem.verify("half", lambda Q, **cache: decode.ours(Q, **cache) / 2)
@@ -121,7 +121,7 @@ def test_a_wrong_result_is_not_timed(case, amount):
 
 def test_there_are_more_caches_than_fit_in_the_L2_cache():
     size = SIZES["contiguous"]
-    problem = decode.Problem(size, "cpu", cold=3 * size.bytes)
+    problem = decode.DecodeProblem(size, "cpu", cold=3 * size.bytes)
     assert len(problem.caches) == 3 and len({cache["K"].data_ptr() for cache in problem.caches}) == 3
 
 

@@ -27,7 +27,7 @@ def sdpa(Q, K, V, causal):
 @pytest.fixture
 def problem(monkeypatch):
     monkeypatch.setattr(gpt, "SHORT", 2)
-    return gpt.Problem(TEXT, SIZES, batch=1, steps=3, device=kernels.DEVICE)
+    return gpt.TrainingProblem(TEXT, SIZES, batch=1, steps=3, device=kernels.DEVICE)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_run_that_fails_stops_only_if_it_is_needed(problem, clock):
 )
 def test_a_wrong_model_is_refused_at_its_real_width(wrong, amount, clock):
     sizes = gpt.SIZES | {"layers": 2, "context": 40}
-    problem = gpt.Problem(TEXT * 2, sizes, batch=1, steps=1, device=kernels.DEVICE)
+    problem = gpt.TrainingProblem(TEXT * 2, sizes, batch=1, steps=1, device=kernels.DEVICE)
     with pytest.raises(AssertionError, match="eager's model is wrong: error"):
         gpt.train(BY_NAME["eager"]._replace(attention=wrong), problem)
 

@@ -25,7 +25,7 @@ NAMES = [
 @pytest.fixture
 def problem():
     torch.manual_seed(0)
-    return lambda causal: ladder.Problem(1, 2, 80, 16, causal, device=kernels.DEVICE)
+    return lambda causal: ladder.LadderProblem(1, 2, 80, 16, causal, device=kernels.DEVICE)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -98,7 +98,7 @@ def test_every_size_has_the_ladder_the_peers_and_the_three_ideas(monkeypatch, ca
     climbed = []
     ceiling = [{"idea": "a product", "tflops": 1.0}, {"idea": "reads", "tflops": None, "gb_per_s": 2.0}]
     monkeypatch.setattr(ladder, "ceiling", lambda: ceiling)
-    monkeypatch.setattr(ladder, "Problem", lambda *size: size)
+    monkeypatch.setattr(ladder, "LadderProblem", lambda *size: size)
     monkeypatch.setattr(
         ladder, "climb", lambda problem, rungs, part, *notes: climbed.append((problem, part, len(rungs))) or []
     )

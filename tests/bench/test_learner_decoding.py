@@ -76,7 +76,7 @@ def test_a_step_is_verified_and_timed_in_pages(no_gpu):
 def test_a_wrong_function_is_not_timed(wrong, amount, no_gpu, capsys):
     table = learner._decoding_timed(lambda *given: wrong(my_decode(*given)))
     assert all(row[1] == row[4] == "-" and row[2] > 0 for row in table.rows)
-    assert capsys.readouterr().out.count("O of yours at Size") == 2
+    assert capsys.readouterr().out.count("O of yours at DecodeSize") == 2
 
 
 @pytest.mark.gpu
@@ -86,5 +86,5 @@ def test_on_a_gpu_yours_is_timed_with_ours():
 
 
 def test_parts_are_those_of_our_kernel():
-    problem = decode.Problem(decode.Size(2, 4, 2, 200, 16), "cpu", cold=0)
+    problem = decode.DecodeProblem(decode.DecodeSize(2, 4, 2, 200, 16), "cpu", cold=0)
     assert decode.parts_of(problem) >= 1

@@ -75,7 +75,9 @@ def small(monkeypatch):
     monkeypatch.setattr("flashlib.bench.variants.tensors", in_fp16)
     made_up = {"yours": 2.0, "ours": 1.0, "flex": 4.0}
     monkeypatch.setattr(harness, "side_by_side", lambda runs: {name: made_up[name] for name in runs})
-    monkeypatch.setattr("flashlib.bench.variants.Problem.flex", lambda problem, *tensors: problem.ours(*tensors))
+    monkeypatch.setattr(
+        "flashlib.bench.variants.VariantProblem.flex", lambda problem, *tensors: problem.ours(*tensors)
+    )
     told = {"gpu": "G", "torch": "1", "triton": "2", "date": "today"}
     monkeypatch.setattr(harness, "environment", lambda: told)
     times = learner_variants.times

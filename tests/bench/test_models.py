@@ -216,7 +216,7 @@ def test_the_backend_that_sdpa_takes_is_named(small):
 
 # Writing.
 
-SIZE = models_writing.Size(11, 10)
+SIZE = models_writing.WritingSize(11, 10)
 
 
 @pytest.fixture

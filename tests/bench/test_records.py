@@ -56,7 +56,7 @@ def test_rings_were_timed_as_they_are_today():
 
 
 def test_the_units_were_timed_as_they_are_today():
-    read = json.loads((records.DATA / "h200_clocks.json").read_text(encoding="utf-8"))
+    read = json.loads((recorded.DATA / "h200_clocks.json").read_text(encoding="utf-8"))
     assert read["source"] == clocks.sources(), (
         "python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json"
     )
@@ -149,7 +149,7 @@ def test_the_command_of_a_record_is_in_the_docstring_of_its_module():
             f"notebooks/data/{record.file}",
         ]
         options = {"h200_backward.json": ["--backward"], "h200_hopper_backward_256.json": ["--wide"]}
-        assert (records.DATA / record.file).is_file() and words[3:-2] == options.get(record.file, [])
+        assert (recorded.DATA / record.file).is_file() and words[3:-2] == options.get(record.file, [])
         module = importlib.import_module(record.module)
         assert record.module == "flashlib.bench" or record.command in module.__doc__
 

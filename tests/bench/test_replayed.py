@@ -43,6 +43,7 @@ from flashlib.bench.common.problem import Size
 from flashlib.kernels.launch import tile_sizes
 from flashlib.lm.model import Config
 from flashlib.ring import processes
+from tests.bench import recorded
 
 ENVIRONMENT = "gpu", "python", "torch", "triton", "cudnn", "cpu", "numpy", "blas", "date"
 COMPILED = "config", "ttgir", "sass"  # what a note gets from the compiler
@@ -63,7 +64,7 @@ class Notes(contextlib.nullcontext):
 
 
 def stored(name):
-    record = json.loads((records.DATA / name).read_text(encoding="utf-8"))
+    record = json.loads((recorded.DATA / name).read_text(encoding="utf-8"))
     for part in record.values():
         for row in part if isinstance(part, list) else []:
             for note in row.get("kernels", []):
@@ -308,13 +309,14 @@ def without_tensors(of):
 @pytest.mark.parametrize("name", ["ladder", "backward_ladder"])
 def test_the_ladders(name, replay, monkeypatch):
     record, module = stored(f"h200_{name}.json"), {"ladder": ladder, "backward_ladder": backward_ladder}[name]
+    of_problem = {"ladder": "LadderProblem", "backward_ladder": "BackwardLadderProblem"}[name]
 
     def time(rung, problem, options, part):
         own = json.loads(json.dumps({"part": part, "rung": rung.name, "options": options, **problem.row}))
         rows = [row for row in record["rows"] if row.get("pass") == problem.row.get("pass")]
         return without_notes(the_row(rows, idea=rung.idea, **own)) | {"best": None}
 
-    monkeypatch.setattr(module, "Problem", without_tensors(module.Problem))
+    monkeypatch.setattr(module, of_problem, without_tensors(getattr(module, of_problem)))
     monkeypatch.setattr(ladder, "time", time)
     monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(227 * 1024, 132, tma=True))
     monkeypatch.setattr(ladder, "ceiling", lambda: [row for row in record["rows"] if row["part"] == "ceiling"])
@@ -383,7 +385,7 @@ def test_the_table_of_decoding(replay, monkeypatch):
     def sweep(case, size, multiprocessors):
         return {"case": case, "N": size.N, "multiprocessors": multiprocessors}
 
-    record["parts"] = by_parts(decode.Size(1, *decode.GQA, decode.LONG))
+    record["parts"] = by_parts(decode.DecodeSize(1, *decode.GQA, decode.LONG))
     record |= {"multiprocessors": 132, "sweep": [sweep(case, size, 132) for case, size in decode.SIZES]}
     device = SimpleNamespace(multi_processor_count=132)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: device)
@@ -413,7 +415,7 @@ def test_the_runs_of_the_gpt(replay, monkeypatch):
             return SimpleNamespace(parameters=lambda: weights)
 
     rows = [without_notes(row) for row in record["runs"]]
-    monkeypatch.setattr(gpt, "Problem", Problem)
+    monkeypatch.setattr(gpt, "TrainingProblem", Problem)
     monkeypatch.setattr(gpt, "measure", lambda of: (rows, record["apart"]))
     replay(gpt.main, record)
     for row in record["runs"]:
@@ -529,8 +531,8 @@ def test_the_counters(replay, monkeypatch):
 
     def profile(control):
         name = {"all": "cold", "none": "warm"}[control]
-        fields = counters.Call._fields
-        return {counters.Call(*(row[field] for field in fields)).label: row[name] for row in record["rows"]}
+        fields = counters.CountedCall._fields
+        return {counters.CountedCall(*(row[field] for field in fields)).label: row[name] for row in record["rows"]}
 
     monkeypatch.setattr(counters, "profile", profile)
     monkeypatch.setattr(counters.shutil, "which", lambda name: name)
@@ -542,7 +544,7 @@ def test_the_counters(replay, monkeypatch):
             round(sum(kernel[f"{place}_read"] + kernel[f"{place}_written"] for kernel in row[name]) / 1e6, 1)
             for name in ("cold", "warm") for place in ("sm", "l2", "dram")
         ]  # fmt: skip
-        call = counters.Call(*(row[field] for field in counters.Call._fields))
+        call = counters.CountedCall(*(row[field] for field in counters.CountedCall._fields))
         form = call.closed_form()
         shows(lines, call.label + " ", numbers=[form and round(form.total / 1e6, 1), *moved])
 

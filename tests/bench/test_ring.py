@@ -12,7 +12,11 @@ from flashlib.bench import ring as bench  # noqa: E402
 from flashlib.bench.common import sampled  # noqa: E402
 from flashlib.ring import processes  # noqa: E402
 
-SIZES = [bench.Size(48, 4, 2, 16), bench.Size(37, 2, 2, 16, left=9), bench.Size(40, 2, 1, 16, documents=11)]
+SIZES = [
+    bench.RingSize(48, 4, 2, 16),
+    bench.RingSize(37, 2, 2, 16, left=9),
+    bench.RingSize(40, 2, 1, 16, documents=11),
+]
 
 
 def clock(run, calls):
@@ -29,8 +33,8 @@ def on_this_rank():
     """Return the rows of all sizes on CPUs, and what a wrong way raises."""
     bench._one_gpu = without_kernels
     found = [row for size in SIZES for row in bench.rows(size, "cpu", clock)]
-    problem, way = bench.Problem(SIZES[0], "cpu"), bench.ways(SIZES[1], "cpu")["ring"]
-    with pytest.raises(AssertionError, match="of ring at Size.* is wrong"):
+    problem, way = bench.RankProblem(SIZES[0], "cpu"), bench.ways(SIZES[1], "cpu")["ring"]
+    with pytest.raises(AssertionError, match="of ring at RingSize.* is wrong"):
         problem.verify("ring", way)
     return found
 
@@ -71,7 +75,7 @@ def test_a_record_keeps_rows_of_other_numbers_of_ranks(tmp_path):
 
 @pytest.mark.parametrize("left", [None, 9])
 def test_a_sample_equals_the_whole_result(left):
-    size = bench.Size(61, 4, 2, 16, left=left)
+    size = bench.RingSize(61, 4, 2, 16, left=left)
     Q, K, V, dO = bench_tensors(size)
     leaves = [X.double().requires_grad_() for X in (Q, K, V)]
     O, _ = torch_ref.attention(*leaves, causal=True, mask=size.mask)

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from flashlib.bench import timelines
-from flashlib.bench.common import harness, records
+from flashlib.bench.common import harness
 from flashlib.pipeline import measured, run
+from tests.bench import recorded
 
-RECORD = json.loads((records.DATA / "h200_timelines.json").read_text(encoding="utf-8"))
+RECORD = json.loads((recorded.DATA / "h200_timelines.json").read_text(encoding="utf-8"))
 
 
 def test_a_call_has_its_share_of_a_graph(monkeypatch):

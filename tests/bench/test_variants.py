@@ -8,7 +8,7 @@ import torch
 
 from flashlib import masks, torch_ref
 from flashlib.bench import cases, variants
-from flashlib.bench.common import harness, records
+from flashlib.bench.common import harness
 from flashlib.bench.common.problem import Size
 from flashlib.kernels import backward as backward_kernels
 from flashlib.kernels import forward as forward_kernels
@@ -16,7 +16,7 @@ from flashlib.kernels.compiler import client, compiled
 from tests.bench import recorded
 
 SIZE = Size(1, 2, 2, 64, 16, False)
-RECORD = json.loads((records.DATA / "h200_variants.json").read_text(encoding="utf-8"))
+RECORD = json.loads((recorded.DATA / "h200_variants.json").read_text(encoding="utf-8"))
 
 
 def checked():
@@ -75,7 +75,7 @@ def small(monkeypatch):
         found = torch_ref.attention(Q, K, V, mask=problem.mask)
         return (variants.sink.add(found, cases.SINK) if problem.case.with_sink else found).O
 
-    monkeypatch.setattr(variants.Problem, "flex", standard)
+    monkeypatch.setattr(variants.VariantProblem, "flex", standard)
 
 
 @pytest.mark.parametrize("gradients", [False, True])
@@ -91,7 +91,7 @@ def test_a_row_says_what_was_timed(case, gradients, small):
 def test_a_row_counts_the_tiles_that_the_kernels_compute(monkeypatch):
     monkeypatch.setattr(cases, "lengths", lambda N: np.array([130, 333, 37, N - 500]))
     size = SIZE._replace(N=700)
-    problem = variants.Problem(cases.named("documents"), size, True, device="cpu")
+    problem = variants.VariantProblem(cases.named("documents"), size, True, device="cpu")
     for launch in problem.passes():
         transposed = launch.kernel.__name__ == "_dkv"
         own, streamed = (launch.config[n] for n in (("B_C", "B_R") if transposed else ("B_R", "B_C")))
@@ -115,7 +115,7 @@ def test_packed_sequences_are_those_of_the_documents(gradients, small, monkeypat
 
 def test_a_wrong_result_is_not_timed(small):
     torch.manual_seed(0)
-    problem = variants.Problem(cases.named("causal ALiBi"), SIZE, False, device="cpu")
+    problem = variants.VariantProblem(cases.named("causal ALiBi"), SIZE, False, device="cpu")
     problem.verify("ours", problem.run(problem.ours)())
     with pytest.raises(AssertionError, match="O of plain, causal ALiBi is wrong"):
         problem.verify("plain", problem.run(problem.plain)())

@@ -6,13 +6,13 @@ import re
 import pytest
 
 pytest.importorskip("nbformat")
-from flashlib.bench.common import records  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
+from tests.bench import recorded  # noqa: E402
 from tools import notebooks, tables  # noqa: E402
 
 
 def record(name):
-    return json.loads((records.DATA / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads((recorded.DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def answer(name):

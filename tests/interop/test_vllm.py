@@ -50,7 +50,7 @@ def drawn(lengths, new):
 @pytest.mark.parametrize("lengths, new", [([11, 30, 5], [1, 1, 1]), ([11, 23, 37], [3, 23, 16])])
 def test_pages_are_written_and_attended_to(lengths, new, kind, shape):
     tokens, K, V, table = drawn(lengths, new)
-    asked = pages.Asked(0.3, **KINDS[kind])
+    asked = pages.AttentionOptions(0.3, **KINDS[kind])
     query = torch.cat([Q[n - m :] for (Q, _, _), n, m in zip(tokens, lengths, new, strict=True)])
     starts = torch.tensor([0, *torch.tensor(new).cumsum(0)], dtype=torch.int32)
     output = torch.full((len(query), H_q, d) if shape == "two axes" else (len(query), H_q * d), torch.nan)

@@ -149,7 +149,7 @@ def test_pages_of_vllm_must_exist_where_they_are_read(number):
     lengths, starts = int32(30, 20, 12), int32(0, 1, 18, 18)  # a token, a prompt, and nothing new
     query, output = torch.randn(18, 4, d), torch.zeros(18, 4, d)
     table = torch.tensor([[number, 1, number], [2, 3, number], [number] * 3]).int()
-    asked = vllm_pages.Asked(0.3, left=5)
+    asked = vllm_pages.AttentionOptions(0.3, left=5)
     vllm_pages.attend(query, K, V, output, starts, lengths, table, asked)
     assert output.isfinite().all() and output.any()
     for b, column in ((0, 1), (1, 0), (1, 1)):

@@ -16,7 +16,9 @@ from flashlib.pipeline.schedules import Chance, Walk, played
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_it_is_right_under_random_schedules(n, d, amount):
     schedules = {"few": 30, "all": 10_000 // 6}[amount]
-    report = p.check(protocol.program(n, protocol.Sizes(d=d), finished=n), states=0, schedules=schedules, seed=n)
+    report = p.check(
+        protocol.program(n, protocol.BackwardSizes(d=d), finished=n), states=0, schedules=schedules, seed=n
+    )
     assert report.fault is None, report
 
 
@@ -34,7 +36,7 @@ def parts(d):
 
     But for the producer's first waits, which pass at once: nothing has been brought yet.
     """
-    program = protocol.program(4, protocol.Sizes(d=d), finished=4)
+    program = protocol.program(4, protocol.BackwardSizes(d=d), finished=4)
     kinds = p.Wait, p.Arrive, p.Expect, p.Fence, p.FinishStores
     found = [(role, str(one)) for role, make in program.roles.items() for one in make() if isinstance(one, kinds)]
     first = [("producer", f"Wait(barrier=empty[{s}], phase=1)") for s in range(2)]
@@ -54,7 +56,7 @@ def goes_wrong(program, schedules=100):
 
 @pytest.mark.parametrize("amount, d", [("few", 128), ("all", 64)])
 def test_it_is_wrong_without_any_of_its_waits_and_arrivals(amount, d):
-    program = protocol.program(4, protocol.Sizes(d=d), finished=4)
+    program = protocol.program(4, protocol.BackwardSizes(d=d), finished=4)
     for role, command in parts(d):
         assert goes_wrong(without(program, role, command)), (
             f"{role} without {command} goes wrong under no schedule"
@@ -68,4 +70,4 @@ def test_a_tile_must_have_arrived_before_threads_read_it():
         yield p.Read("lse0", slot)
 
     report = p.check(p.Program({"one": early}, (), (slot,)))
-    assert report.fault.kind is p.Kind.READ_TOO_EARLY and "a load of lse0 of one" in report.fault.said
+    assert report.fault.kind is p.PipelineFaultKind.READ_TOO_EARLY and "a load of lse0 of one" in report.fault.said

@@ -317,7 +317,7 @@ def test_a_replayed_schedule_ends_at_the_same_fault():
     walk = schedules.Walk(program)
     for action in report.actions[:-1]:
         walk.take(next(c for c in walk.choices() if c[:2] == action[:2] and bool(c.flight) == bool(action.flight)))
-    with pytest.raises(p.Fault) as found:
+    with pytest.raises(p.PipelineFault) as found:
         walk.take(next(c for c in walk.choices() if c[:2] == report.actions[-1][:2]))
     assert found.value.said == report.fault.said
 
@@ -470,7 +470,7 @@ def test_a_shortened_schedule_ends_in_the_reported_fault(role, name):
     for seed in range(6):
         report = p.check(program, states=0, schedules=60, seed=seed)
         walk = schedules.Walk(program)
-        with pytest.raises(p.Fault) as found:
+        with pytest.raises(p.PipelineFault) as found:
             for action in report.actions:
                 flights = walk.state.ready() if action.flight else [None]
                 walk.take(action._replace(flight=next(f for f in flights if not f or f[:2] == action.flight[:2])))

@@ -22,10 +22,10 @@ from tests import oracle
 
 SPLITS = [(1, 1), (5, 7), (63, 2), (1000, 3), (1000, 256), (4097, 13), (8192, 8), (10_007, 37), (65_536, 101)]
 CALLS = [
-    model.Call(8192, 1, 8, 4, 128, "H200"),
-    model.Call(1000, 3, 1, 1, 16, "A100"),
-    model.Call(65_536, 64, 64, 64, 128, "RTX 4090"),
-    model.Call(37, 7, 5, 3, 40, "H100"),
+    model.DecodeCall(8192, 1, 8, 4, 128, "H200"),
+    model.DecodeCall(1000, 3, 1, 1, 16, "A100"),
+    model.DecodeCall(65_536, 64, 64, 64, 128, "RTX 4090"),
+    model.DecodeCall(37, 7, 5, 3, 40, "H100"),
 ]
 EXACT = 1e-12  # of numbers of about 1, in fp64
 
@@ -161,9 +161,9 @@ class TestTheKernel:
         monkeypatch.setattr(tile_sizes, "room", lambda device: room)
         monkeypatch.setattr(decode, "PLANS", planning.PlansOfMasks())
         for B in (3, 30):
-            call = model.Call(10_007, B, 8, group, d, gpu)
+            call = model.DecodeCall(10_007, B, 8, group, d, gpu)
             Q, K = (torch.zeros(1, 1, 1, d).half().expand(B, H, N, d) for H, N in ((8 * group, 1), (8, call.N_k)))
-            plan = decode.plan_of(Q, decode.Cache(K, K, None, None, None, None), False, None, None, 0, None)
+            plan = decode.plan_of(Q, decode.CacheTensors(K, K, None, None, None, None), False, None, None, 0, None)
             tiles, (*_, parts, _) = plan.partial.constants, plan.partial.sizes
             assert (tiles["B_C"], plan.partial.config["num_stages"]) == (model.B_C, model.STAGES)
             assert group <= tiles["B_R"] == call.B_R, "the heads of a group are rows of one tile"
@@ -178,8 +178,8 @@ class TestTheKernel:
 
         B, H_k, group, d = 3, 2, 4, 16
         Q, K = torch.zeros(B, H_k * group, 1, d), torch.zeros(B, H_k, 700, d)
-        plan = decode.plan_of(Q, decode.Cache(K, K, None, None, None, None), True, None, None, 0, 5 * B)
-        programs = model.Call(700, B, H_k, group, d, "H200").programs(model.made(11, 5))
+        plan = decode.plan_of(Q, decode.CacheTensors(K, K, None, None, None, None), True, None, None, 0, 5 * B)
+        programs = model.DecodeCall(700, B, H_k, group, d, "H200").programs(model.made(11, 5))
         assert plan.partial.grid[0] >= programs and plan.states >= programs * group * (d + 2)
 
 
@@ -233,10 +233,10 @@ def test_a_few_programs_cannot_pull_the_bandwidth():
 
 
 def test_more_states_cost_more():
-    call = model.Call(65_536, 8, 8, 8, 128, "A100")
+    call = model.DecodeCall(65_536, 8, 8, 8, 128, "A100")
     costs = [time.states for _, time in call.curve()]
     assert costs == sorted(costs) and costs[-1] > 2 * costs[0]
-    few_bytes = model.Call(65_536, 1, 1, 1, 16, "H200").curve()
+    few_bytes = model.DecodeCall(65_536, 1, 1, 1, 16, "H200").curve()
     assert [time.states for _, time in few_bytes] == [
         math.ceil(n / splits.joined(16)) * model.LATENCY for n, _ in few_bytes
     ]
@@ -384,7 +384,7 @@ def test_the_model_has_the_times_of_the_record():
     """Of few programs, which ask for less than the memory can give, and of so many that the whole GPU is busy."""
     run = json.loads((Path(__file__).parents[2] / "notebooks/data/h200_decode.json").read_text(encoding="utf-8"))
     for row in run["parts"]:
-        call = model.Call(row["N"], row["B"], row["H_k"], row["H"] // row["H_k"], 128, "H200")
+        call = model.DecodeCall(row["N"], row["B"], row["H_k"], row["H"] // row["H_k"], 128, "H200")
         time = call.time(model.made(model.tiles_of(row["N"]), row["parts"])).total
         if row["parts"] <= 33:
             assert time == pytest.approx(row["us"] / 1e6, rel=0.1), row["parts"]

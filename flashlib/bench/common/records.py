@@ -11,16 +11,13 @@ A row has "kernels", which lists what `kernels.compiler.compiled` reported of ea
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashlib.bench.common import harness
 
 if TYPE_CHECKING:
-    from flashlib.kernels.compiler.compiled import Launch
+    from flashlib.kernels.compiler.compiled import CompiledLaunch
 
-ROOT = Path(__file__).resolve().parents[3]
-DATA = ROOT / "notebooks" / "data"
 CAPABILITY = 90  # of the GPU of the records
 
 
@@ -72,7 +69,7 @@ def launched(entry: dict, capability: int | str = CAPABILITY) -> dict:
     return found._asdict()
 
 
-def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "Launch":
+def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "CompiledLaunch":
     """Return what the call that an entry describes is compiled to, `until` as `compiled.launch` takes it."""
     from flashlib.kernels.compiler import compiled  # not before it is needed: Triton may not be installed
 

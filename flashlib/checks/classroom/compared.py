@@ -95,7 +95,7 @@ class Notebook(IPyNbFile):
 def _expect(cell, options, chapter):
     """Put into a cell, in memory, the outputs that it should have; return nbval's options for it."""
     cell.outputs, cell.execution_count = [], None
-    if course.kind(cell, chapter) != course.Kind.COMPARED:
+    if course.kind(cell, chapter) != course.CellKind.COMPARED:
         return options | {"check": False}
     original = chapter.cells[cell.id]
     cell.outputs, cell.execution_count = copy.deepcopy(original.outputs), original.execution_count

@@ -26,7 +26,7 @@ ENOUGH = 2  # sources in common: one may be so by chance
 PASSES = (Outcome.RIGHT, Outcome.NOT_SOLVED)
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """What a code cell of a learner is, and so whether its outputs are compared."""
 
     COMPARED = "compared"
@@ -117,22 +117,22 @@ def _chapter_by_sources(nb, folder):
     return chapters(folder)[own.index(most)] if most >= ENOUGH else None
 
 
-def kind(cell: Any, chapter: Chapter | None) -> Kind:
+def kind(cell: Any, chapter: Chapter | None) -> CellKind:
     """Return what the code cell `cell` is in a copy of `chapter`; None: in a notebook that is not the course's."""
     original = chapter.cells.get(cell.get("id")) if chapter else None
     if chapter is None or original is None:
-        return Kind.OWN
+        return CellKind.OWN
     if QUESTION.match(original.source):
-        return Kind.QUESTION
+        return CellKind.QUESTION
     tags = original.metadata.get("tags", [])
     if any(tag.startswith("stub:") for tag in tags):
-        return Kind.STUB
+        return CellKind.STUB
     if cell.cell_type != "code" or plain(cell.source) != plain(original.source):
-        return Kind.CHANGED
+        return CellKind.CHANGED
     if VARIES in tags:
-        return Kind.VARIES
+        return CellKind.VARIES
     solved = chapter.solved.get(original.id, original)
-    return Kind.COMPARED if _shown(solved) == _shown(original) else Kind.DEPENDS
+    return CellKind.COMPARED if _shown(solved) == _shown(original) else CellKind.DEPENDS
 
 
 def _shown(cell):
@@ -173,18 +173,18 @@ def remarks(nb: Any, chapter: Chapter | None) -> list[str]:
     if chapter is None:
         return ["not of the course, by the ids and the sources of its cells: run, with nothing to compare"]
     code = [cell for cell in nb.cells if cell.cell_type == "code" or cell.get("id") in chapter.cells]
-    of_kind = {k: [name(nb, cell) for cell in code if kind(cell, chapter) == k] for k in Kind}
+    of_kind = {k: [name(nb, cell) for cell in code if kind(cell, chapter) == k] for k in CellKind}
     ids = {cell.get("id") for cell in nb.cells}
     gone = [cell_id for cell_id in chapter.cells if cell_id not in ids]
-    said = [f"{len(of_kind[Kind.COMPARED])} of {len(chapter.cells)} cells compared with {chapter.slug}"]
+    said = [f"{len(of_kind[CellKind.COMPARED])} of {len(chapter.cells)} cells compared with {chapter.slug}"]
     made_from = nb.metadata.get("flashlib", {}).get("made_from")
     if made_from not in (None, chapter.version):
         said.append("from an earlier version of the course: what differs in today's is listed as changed or gone")
     for words, names in (
-        ("changed: not compared", of_kind[Kind.CHANGED]),
-        ("shows code of your own: not compared", of_kind[Kind.DEPENDS]),
+        ("changed: not compared", of_kind[CellKind.CHANGED]),
+        ("shows code of your own: not compared", of_kind[CellKind.DEPENDS]),
         ("gone from it, or new in the course", gone),
-        ("your own: run, not compared", of_kind[Kind.OWN]),
+        ("your own: run, not compared", of_kind[CellKind.OWN]),
     ):
         said += [f"{words}: {', '.join(names)}"] if names else []
     return said

@@ -93,7 +93,7 @@ SPLITS = (
 )  # of a model of decoding: tiles or keys of a sequence, divided evenly or rounded up
 
 
-class Tiles:
+class DecodingTilings:
     """Variants of a model of decoding: keys of a tile, as an answer's products show them, and keys of a part."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Tiles:
         yield from (f"B_c = {B_c}{split}" for B_c in widths for split in SPLITS)
 
 
-def over_pages(answer: Callable, tiles: Tiles) -> Callable:
+def over_pages(answer: Callable, tiles: DecodingTilings) -> Callable:
     """Return answer as a function of Q, K, V, lengths, table and parts; it returns O and lse, as a Measured."""
     looked = Looked()
     reaches: list[bool] = []  # asked once

@@ -12,16 +12,20 @@ import numpy as np
 from flashlib.checks.engine import Beside, Finding
 from flashlib.gluon import Ran
 from flashlib.language.phrases import and_list
-from flashlib.pipeline import Arrive, Copy, Expect, Fault, Finish, Kind, Product, Wait, Write
+from flashlib.pipeline import Arrive, Copy, Expect, Finish, PipelineFault, PipelineFaultKind, Product, Wait, Write
 
 
-def cause(ran: Ran, fault: Fault) -> Finding:
+def cause(ran: Ran, fault: PipelineFault) -> Finding:
     """Return the Finding of what led to a fault, or of the fault itself."""
-    if fault.kind not in (Kind.NOT_VISIBLE, Kind.LEFT_BEHIND, Kind.REGISTERS):
+    if fault.kind not in (
+        PipelineFaultKind.NOT_VISIBLE,
+        PipelineFaultKind.LEFT_BEHIND,
+        PipelineFaultKind.REGISTERS,
+    ):
         for look in LOOKS:
             for found in look(ran._replace(fault=fault)):
                 return found
-    if fault.kind == Kind.NOT_VISIBLE:
+    if fault.kind == PipelineFaultKind.NOT_VISIBLE:
         return Finding("not_visible", role=fault.role, slot=fault.slot)
     return Finding(fault.kind.id, said=fault.said)
 
@@ -61,14 +65,14 @@ def _who(ran, kinds, barrier):
 
 def _stuck(ran, barrier):
     """Return the roles that wait there in a deadlock."""
-    if ran.fault.kind != Kind.DEADLOCK:
+    if ran.fault.kind != PipelineFaultKind.DEADLOCK:
         return []
     ends = {role: said[-1] for role, said in ran.said.items() if said}
     return [role for role, last in ends.items() if isinstance(last, Wait) and last.barrier is barrier]
 
 
 def _bytes(ran) -> Iterator[Finding]:
-    if ran.fault.kind == Kind.DEADLOCK:  # else it may still come
+    if ran.fault.kind == PipelineFaultKind.DEADLOCK:  # else it may still come
         for role, said in ran.said.items():
             for barrier in dict.fromkeys(one.barrier for one in _of(said, Expect)):
                 if not _who(ran, Copy, barrier):
@@ -164,7 +168,7 @@ def _late_wait(ran):
 
 def _written_early(ran):
     """Find a role that writes into a slot which another role reads: the fault that follows is the reader's."""
-    if ran.fault.kind in (Kind.READ_TOO_EARLY, Kind.OVERWRITTEN):
+    if ran.fault.kind in (PipelineFaultKind.READ_TOO_EARLY, PipelineFaultKind.OVERWRITTEN):
         for role, said in ran.said.items():
             for slot in dict.fromkeys(one.slot for one in _of(said, Write)):
                 for reader in (other for other in ran.said if other != role and f" {slot}" in ran.fault.said):
@@ -261,7 +265,9 @@ def _parity(ran):
 
 
 def _nobody_waits(ran):
-    for barrier in ran.barriers if ran.fault.kind != Kind.TOO_MANY_ARRIVALS else ():  # they may still come
+    for barrier in (
+        ran.barriers if ran.fault.kind != PipelineFaultKind.TOO_MANY_ARRIVALS else ()
+    ):  # they may still come
         who = _who(ran, Arrive | Expect, barrier)
         if who and not _who(ran, Wait, barrier):
             yield Finding("nobody_waits", barrier=barrier, who=and_list(who))

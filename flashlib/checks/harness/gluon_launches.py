@@ -20,7 +20,7 @@ from flashlib.checks.harness import roles
 from flashlib.checks.harness.gluon_causes import cause, in_vain, refilled, unlike_slots, without_need
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.gluon import Ran, Wrong
-from flashlib.pipeline import Fault, Product, Program, Report, schedules
+from flashlib.pipeline import PipelineFault, Product, Program, Report, schedules
 from flashlib.private_apis import of_kernels
 
 SEARCH = {"states": 1500, "schedules": 60}
@@ -28,7 +28,7 @@ BORDER = 1024  # elements of nan on each side of a tensor: the copy unit wants m
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
-class Run(NamedTuple):
+class FailedRun(NamedTuple):
     """A run that went wrong: of which program of a launch, its Program, and the Report of it or None."""
 
     number: tuple
@@ -46,7 +46,7 @@ class Harness:
 
     def __init__(self, call: Callable, answer: Any, *, search: bool = True, consumers: int = 0) -> None:
         self.call, self.answer, self.search, self.consumers = call, answer, search, consumers
-        self.wrong: Run | None = None
+        self.wrong: FailedRun | None = None
         self.cause = ""  # the id of what is said of it
         self.arguments: tuple = ()
         self.line = ""  # which the compiler or the hardware would not take
@@ -93,7 +93,7 @@ class Harness:
         report = schedules.check(ran.program(), **SEARCH)
         if not report.fault:
             return None
-        return self._keep(Run(ran.number, ran.program(), report), cause(ran, report.fault), arguments)
+        return self._keep(FailedRun(ran.number, ran.program(), report), cause(ran, report.fault), arguments)
 
     def _beside(self, ran):
         """Yield what is wrong with a program of which no fault is found, with the other roles that it has here."""
@@ -102,7 +102,7 @@ class Harness:
             yield from refilled(ran)
         yield from without_need(ran)
 
-    def _fault(self, ran: Ran, fault: Fault, arguments: tuple) -> Finding:
+    def _fault(self, ran: Ran, fault: PipelineFault, arguments: tuple) -> Finding:
         """Return the Finding of a fault; keep the shortest schedule that leads to one.
 
         What was said up to a fault alone may end in others, as nobody waits for what comes later.
@@ -114,7 +114,7 @@ class Harness:
                 fault = report.fault
             else:
                 report = None
-        return self._keep(Run(ran.number, program, report), cause(ran, fault), arguments)
+        return self._keep(FailedRun(ran.number, program, report), cause(ran, fault), arguments)
 
     def _keep(self, run, found, arguments):
         if self.wrong is None:
@@ -127,7 +127,7 @@ def _multiply(ran):
     return sum(any(isinstance(one, Product) for one in said) for said in ran.said.values())
 
 
-class Played(NamedTuple):
+class PlayedLaunch(NamedTuple):
     """What a Verdict plays: the answer once more in the case that went wrong. call: a module's own function."""
 
     call: Callable
@@ -180,7 +180,7 @@ def examine_gluon(
         details.append(("program", f"number {run.number[0]}, {run.number[1]} of the grid"))
     if run.report:
         details.append(("schedule", roles.listed(run.report.actions)))
-    plays = Played(call, harness.arguments) if run.report else None
+    plays = PlayedLaunch(call, harness.arguments) if run.report else None
     return replace(verdict, details=tuple(details), run=plays)
 
 

@@ -105,7 +105,7 @@ def O_alone(launched: Callable) -> Callable:
     return run
 
 
-class Tiles:
+class AttentionTilings:
     """Variants of a model of attention: the tiles B_r x B_c that an answer takes, as its products show them.
 
     Its loop may end at the last key that a block of rows sees (skips), or not.
@@ -128,7 +128,7 @@ class Tiles:
 def streaming(
     answer: Callable,
     change: Callable[[Callable], Callable] = lambda launched: launched,
-    tiles: Tiles | None = None,
+    tiles: AttentionTilings | None = None,
     empty: Callable[[int, int], int] | None = lambda N_q, N_k: max(0, N_q - N_k),
 ) -> Callable:
     """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found.
@@ -147,7 +147,7 @@ def streaming(
             return answer(*arguments)
 
     given = answer if hasattr(answer, "fn") else noted  # a kernel is refused
-    attended = change(launched(given, note=(tiles or Tiles()).note))
+    attended = change(launched(given, note=(tiles or AttentionTilings()).note))
 
     def run(Q, K, V, *others):
         N_q, N_k = Q.shape[2], K.shape[2]

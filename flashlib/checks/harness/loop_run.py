@@ -14,7 +14,7 @@ from flashlib.learner.loop import InvalidStep, Recorder
 BLOCKS = ("K", "B_c", "j"), ("V", "B_c", "j"), ("Q", "B_r", "i")
 
 
-class Sizes(NamedTuple):
+class LoopSizes(NamedTuple):
     """One run: sizes, tiling and scale, how large scores get, whether they tie.
 
     zeros: how many of the first values are 0. seed: of Q, K and V.
@@ -46,33 +46,33 @@ class Sizes(NamedTuple):
 # From small to large; ragged, fewer keys than queries and more; some overflow without a maximum. With seed 342
 # there are weights and factors near exp(-19).
 RUNS = (
-    Sizes(4, 4, 2, 2, 2, 0.3),
-    Sizes(3, 7, 2, 2, 3, 0.4),
-    Sizes(6, 6, 2, 3, 3, 0.5, causal=True),
-    Sizes(3, 7, 3, 2, 3, 0.3, causal=True),
-    Sizes(7, 4, 3, 2, 3, 0.6, causal=True),
-    Sizes(5, 8, 4, 2, 3, 0.3, spread=1000.0),
-    Sizes(11, 13, 4, 4, 5, 0.3, causal=True, spread=1000.0),
-    Sizes(10, 11, 2, 2, 2, 0.7),
-    Sizes(6, 8, 2, 2, 3, 0.5, ties=True),
-    Sizes(3, 5, 2, 4, 7, 0.5),
-    Sizes(3, 4, 1, 1, 1, 0.5, causal=True),
-    Sizes(3, 0, 2, 2, 2, 0.5),
-    Sizes(3, 6, 2, 2, 2, 0.5, zeros=3),
-    Sizes(4, 6, 2, 2, 2, 0.5, spread=10.0, seed=342),
-    Sizes(6, 3, 1, 6, 1, 0.5, causal=True, spread=1e6),
+    LoopSizes(4, 4, 2, 2, 2, 0.3),
+    LoopSizes(3, 7, 2, 2, 3, 0.4),
+    LoopSizes(6, 6, 2, 3, 3, 0.5, causal=True),
+    LoopSizes(3, 7, 3, 2, 3, 0.3, causal=True),
+    LoopSizes(7, 4, 3, 2, 3, 0.6, causal=True),
+    LoopSizes(5, 8, 4, 2, 3, 0.3, spread=1000.0),
+    LoopSizes(11, 13, 4, 4, 5, 0.3, causal=True, spread=1000.0),
+    LoopSizes(10, 11, 2, 2, 2, 0.7),
+    LoopSizes(6, 8, 2, 2, 3, 0.5, ties=True),
+    LoopSizes(3, 5, 2, 4, 7, 0.5),
+    LoopSizes(3, 4, 1, 1, 1, 0.5, causal=True),
+    LoopSizes(3, 0, 2, 2, 2, 0.5),
+    LoopSizes(3, 6, 2, 2, 2, 0.5, zeros=3),
+    LoopSizes(4, 6, 2, 2, 2, 0.5, spread=10.0, seed=342),
+    LoopSizes(6, 3, 1, 6, 1, 0.5, causal=True, spread=1e6),
 )
 
 
-def any_sizes(rng: np.random.Generator) -> Sizes:
-    """Return the Sizes of a run that is drawn."""
+def any_sizes(rng: np.random.Generator) -> LoopSizes:
+    """Return the LoopSizes of a run that is drawn."""
     N_q, N_k, B_r, B_c, d, seed = (
         int(rng.integers(*ends)) for ends in ((3, 16), (3, 16), (2, 6), (2, 6), (2, 6), (99,))
     )
-    return Sizes(N_q, N_k, d, B_r, B_c, int(rng.integers(1, 20)) / 10, bool(rng.integers(2)), seed=seed)
+    return LoopSizes(N_q, N_k, d, B_r, B_c, int(rng.integers(1, 20)) / 10, bool(rng.integers(2)), seed=seed)
 
 
-def inputs(sizes: Sizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def inputs(sizes: LoopSizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Q, K, V of a run: random, the same every time."""
     rng = np.random.default_rng(sizes.seed)
     shapes = [(N, sizes.d) for N in (sizes.N_q, sizes.N_k, sizes.N_k)]
@@ -81,7 +81,7 @@ def inputs(sizes: Sizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return Q * sizes.spread, K, V
 
 
-class Run:
+class LoopRun:
     """One run of an answer.
 
     recorder: a Recorder of its Steps. stored: O as it was at each. given: its Q, K and V, in slow memory.
@@ -89,7 +89,7 @@ class Run:
     early: how many numbers of each were loaded before the first Step. ended: the Finding that ended it, or None.
     """
 
-    def __init__(self, answer: Callable, order: str, sizes: Sizes) -> None:
+    def __init__(self, answer: Callable, order: str, sizes: LoopSizes) -> None:
         self.order, self.sizes = order, sizes
         self.inputs = dict(zip("QKV", inputs(sizes), strict=True))
         self.O = np.full((sizes.N_q, sizes.d), np.nan)

@@ -16,7 +16,7 @@ from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.mistake_tables import Mistake
 from flashlib.checks.engine.values import same, show, told_apart
 from flashlib.checks.harness import update
-from flashlib.checks.harness.loop_run import RUNS, Run, any_sizes
+from flashlib.checks.harness.loop_run import RUNS, LoopRun, any_sizes
 from flashlib.learner.loop import STATE, Truth
 from flashlib.types import Step
 
@@ -44,12 +44,12 @@ def examine(answer: Callable, order: str, known: Known) -> Verdict:
     runs = (*RUNS, *random_cases.cases(any_sizes))
     for sizes in runs:
         announce(str, sizes)
-        if found := _Examined(Run(answer, order, sizes), known).verdict():
+        if found := _Examined(LoopRun(answer, order, sizes), known).verdict():
             return found
     return Verdict("", Outcome.RIGHT, f"every step and O, in all {len(runs)} runs")
 
 
-class Played(NamedTuple):
+class PlayedLoop(NamedTuple):
     """What a Verdict plays: the inputs and the tiling of a run, and the step at which the player opens."""
 
     setting: dict
@@ -106,7 +106,7 @@ class _Examined:
     def _wrong(self, found, *details, opens_at=None):
         """Return a Verdict, or that of a Finding, with these details and this run."""
         setting = self.run.inputs | self.run.setting | {"opens_at": opens_at}
-        played = Played(setting) if self.steps else None  # without a step there is nothing to play
+        played = PlayedLoop(setting) if self.steps else None  # without a step there is nothing to play
         return replace(self._said(found), details=(("run", str(self.sizes)), *details), run=played)
 
     def _first(self):

@@ -33,7 +33,7 @@ SHOWN = 14  # events, the last
 OUTPUTS = "what the ranks do", "what they return"
 
 
-class Problem(NamedTuple):
+class RankSizes(NamedTuple):
     """The sizes of a case: N tokens over P ranks. large: whether scores are near 1000 in size."""
 
     P: int
@@ -67,13 +67,13 @@ class Task(NamedTuple):
 
         def model(*sizes):
             try:
-                return self.played(answer, Problem(*sizes))[:2]
+                return self.played(answer, RankSizes(*sizes))[:2]
             except Finding as found:
                 return _given_back(found)
 
         return model
 
-    def played(self, answer: Callable, problem: Problem, seed: int | None = None) -> tuple[str, np.ndarray, Any]:
+    def played(self, answer: Callable, problem: RankSizes, seed: int | None = None) -> tuple[str, np.ndarray, Any]:
         """Return what the ranks did, as text, the numbers that they returned, and the RingRun."""
         options = {**self.options(problem), "program": self.program(answer), "seed": seed}
         run = ring.events(*problem.arrays()[:3], **options)
@@ -81,7 +81,7 @@ class Task(NamedTuple):
         numbers = np.concatenate([X.ravel() for X in run.result]) if run.result else np.zeros(0)
         return text(run) + fault, numbers, run
 
-    def options(self, problem: Problem) -> dict:
+    def options(self, problem: RankSizes) -> dict:
         """Return what `ring.events` takes beside Q, K, V and the program."""
         options = {"causal": problem.causal, "B_r": TILE, "B_c": TILE}
         after = None
@@ -132,7 +132,7 @@ def _check_result(result, me, backward):
     raise Finding("returns", rank=me.r, given=given, expected=expected)
 
 
-def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: Task) -> Verdict:
+def examine(answer: Callable, problems: Sequence[RankSizes], known: Known, task: Task) -> Verdict:
     """Return the Verdict on an answer; problems: the smallest first."""
 
     def draw(rng):
@@ -144,7 +144,7 @@ def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: T
     tried: list[Tried] = []
     shown: Any = None  # the first that is wrong, and its RingRun
     for case in cases:
-        problem = Problem(*case.arguments)
+        problem = RankSizes(*case.arguments)
         announce(str, problem)
         right = task.played(known.program.function, problem)
         case = case._replace(words=f"{problem}{case.words}", expected=right[:2])
@@ -164,10 +164,10 @@ def examine(answer: Callable, problems: Sequence[Problem], known: Known, task: T
     verdict = named or known.verdict(first.problem)
     details = [("ring", first.case.words), *_details(run, first.problem)]
     can_play = run is not None and not task.backward
-    return replace(verdict, details=tuple(details), run=Played(first.case.arguments) if can_play else None)
+    return replace(verdict, details=tuple(details), run=PlayedRanks(first.case.arguments) if can_play else None)
 
 
-class Played(NamedTuple):
+class PlayedRanks(NamedTuple):
     """What a Verdict plays: an answer as the program of every rank, in a ring of these sizes."""
 
     sizes: tuple
@@ -189,7 +189,7 @@ def _details(run, problem):
 
 def _looked_at(answer, case, task, right):
     """Return what an answer gave in a case, what is wrong with it, or None, and the RingRun that shows it."""
-    problem = Problem(*case.arguments)
+    problem = RankSizes(*case.arguments)
     try:
         done, numbers, run = task.played(answer, problem)
     except Finding as found:

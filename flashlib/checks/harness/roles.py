@@ -18,7 +18,7 @@ from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.diagnosis import is_found
 from flashlib.checks.engine.values import describe_value
 from flashlib.learner.error_text import cut
-from flashlib.pipeline import Compute, Fault, Program, commands, run, schedules
+from flashlib.pipeline import Compute, PipelineFault, Program, commands, run, schedules
 
 if TYPE_CHECKING:
     from flashlib.widgets import PipelinePlayer
@@ -92,10 +92,10 @@ def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) 
     details = [("program", task.told(arguments) + shown.case.words)]
     details += [("schedule", listed(schedule))] if schedule else []
     can_run = shown.problem.id != "no_command" and not isinstance(shown.result, Finding)
-    return replace(verdict, details=tuple(details), run=Played(task, arguments) if can_run else None)
+    return replace(verdict, details=tuple(details), run=PlayedRoles(task, arguments) if can_run else None)
 
 
-class Played(NamedTuple):
+class PlayedRoles(NamedTuple):
     """What a Verdict plays: an answer's program for these arguments."""
 
     task: Task
@@ -173,7 +173,7 @@ def _fault(program, arguments, task, solution):
         times = run(program).clocks / run(solution).clocks
     except Finding as found:
         return found, []
-    except Fault as fault:  # which none of the schedules had that were tried
+    except PipelineFault as fault:  # which none of the schedules had that were tried
         return _finding(fault), []
     return (Finding("slow", times=f"{times:.2f}") if times > SLOW else None), []
 

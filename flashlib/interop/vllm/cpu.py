@@ -28,7 +28,7 @@ class Impl(CPUAttentionBackendImpl):
             raise ValueError(f"the attention is of type {self.attn_type}; ours in vLLM is that of decoders")
         left = None if self.sliding_window == -1 else self.sliding_window - 1
         slopes, cap = self.alibi_slopes, self.logits_soft_cap or None
-        self.asked = pages.Asked(self.scale, True, left, cap, slopes, self.sinks)
+        self.asked = pages.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
 
     def do_kv_cache_update(
         self, layer: torch.nn.Module, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,

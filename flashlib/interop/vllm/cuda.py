@@ -32,7 +32,7 @@ class Impl(FlashAttentionImpl):
             raise ValueError(f"the attention is of type {self.attn_type}; ours in vLLM is that of decoders")
         left = self.sliding_window[0] if self.sliding_window is not None else -1
         cap, slopes = self.logits_soft_cap or None, self.alibi_slopes
-        self.asked = pages.Asked(self.scale, True, None if left < 0 else left, cap, slopes, self.sinks)
+        self.asked = pages.AttentionOptions(self.scale, True, None if left < 0 else left, cap, slopes, self.sinks)
 
     def do_kv_cache_update(
         self, layer: torch.nn.Module, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,

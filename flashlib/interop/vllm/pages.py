@@ -12,7 +12,7 @@ from flashlib.masks import Mask
 FEW = 16  # at most so many queries of a sequence are decoded; more are a prompt
 
 
-class Asked(NamedTuple):
+class AttentionOptions(NamedTuple):
     """The arguments of a layer's attention besides its tensors. left: keys before a query's own, or None."""
 
     scale: float
@@ -60,7 +60,7 @@ def write(
 
 def attend(
     query: torch.Tensor, K: torch.Tensor, V: torch.Tensor, output: torch.Tensor, starts: torch.Tensor,
-    lengths: torch.Tensor, table: torch.Tensor, asked: Asked,
+    lengths: torch.Tensor, table: torch.Tensor, asked: AttentionOptions,
 ) -> None:  # fmt: skip
     """Write to `output` the attention of several sequences' queries over their pages, including their own keys.
 

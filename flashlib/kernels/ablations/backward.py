@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 from flashlib.inputs import resolve_scale
-from flashlib.kernels.backward import Problem, check_saved, described, dq_launch, prepare_launch, prepared
+from flashlib.kernels.backward import BackwardInputs, check_saved, described, dq_launch, prepare_launch, prepared
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import check_attention, kernel_input, on_device_of
@@ -32,7 +32,7 @@ def prepare(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
     check_saved(Q, Q, O, dO, lse, None)  # only d of V counts
-    problem = Problem.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
+    problem = BackwardInputs.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
     o, do, shape = kernel_input(O), kernel_input(dO), (*Q.shape[:2], problem.N_padded)
     with on_device_of(O):
         return lse.contiguous(), *prepared(prepare_launch(o, do, problem), o, do, lse, None, shape)
@@ -89,7 +89,7 @@ def _given(
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     tensors = tuple(map(kernel_input, (Q, K, V, dO)))
     descriptors = planning.resolve_descriptors(descriptors, *tensors)
-    problem = Problem.of(*tensors[:2], bool(causal), descriptors)
+    problem = BackwardInputs.of(*tensors[:2], bool(causal), descriptors)
     configs = tile_sizes.backward(problem.dims.widest, tensors[0].dtype, descriptors, Q.device, **asked)
     return tensors, resolve_scale(scale, Q.shape[-1]), problem, getattr(configs, which)
 

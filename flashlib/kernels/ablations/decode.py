@@ -35,7 +35,7 @@ def attention(
             f"Q has shape {tuple(Q.shape)} and K dtype {K.dtype}; pass at least one query, and a cache of 16 or "
             "32 bits, or call decode.attention"
         )
-    cache = decode.Cache(K, V, lengths, table, None, None)
+    cache = decode.CacheTensors(K, V, lengths, table, None, None)
     plan = _in_one(decode.plan_of(Q, cache, causal, None, None, 0, parts), Q.device)
     check_no_gradient(Q=Q, K=K, V=V)
     q, (k, v, lengths, table, _, _) = decode.as_read(Q, cache)
@@ -49,8 +49,8 @@ def attention(
     return Attention(o.to(Q.dtype), lse)
 
 
-class Plan(NamedTuple):
-    """states: as in `decode.Plan`; counts: how many programs are done, all 0 between calls."""
+class AblatedDecodePlan(NamedTuple):
+    """states: as in `decode.DecodePlan`; counts: how many programs are done, all 0 between calls."""
 
     states: int
     launch: planning.Launch
@@ -58,14 +58,14 @@ class Plan(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _in_one(plan, device) -> Plan:
+def _in_one(plan, device) -> AblatedDecodePlan:
     partial, merge = plan.partial, plan.merge
     counts = torch.zeros(merge.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
     D_V = merge.constants["D_V"]
     own = {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32, "EARLY": False}  # nothing comes after it
     config = {name: value for name, value in partial.config.items() if name != "launch_pdl"}
     launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, partial.constants | own, config)
-    return Plan(plan.states, launch, counts)
+    return AblatedDecodePlan(plan.states, launch, counts)
 
 
 @triton.jit(do_not_specialize=SIZES)

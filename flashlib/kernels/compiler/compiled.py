@@ -101,7 +101,7 @@ class Compiled:
         return listings.counts(kind, self.loop(kind) if loop else self.listing(kind))
 
 
-class Launch(NamedTuple):
+class CompiledLaunch(NamedTuple):
     """What a call launches: its Config, [B_r, B_c, num_warps, num_stages], and hashes of what it is compiled to.
 
     The first is of the TTGIR and the compile options: in one version of Triton equal ones become equal SASS. None:
@@ -151,7 +151,7 @@ def launch(
     *, kernel: str, d: int, shape: Sequence[int] | None, dtype: str = "bfloat16", causal: bool = False,
     B_r: int | None = None, B_c: int | None = None, num_warps: int | None = None, num_stages: int | None = None,
     descriptors: bool | None = None, capability: int | str = 90, until: str = "sass",
-) -> Launch:  # fmt: skip
+) -> CompiledLaunch:  # fmt: skip
     """Return what a call would launch; arguments and errors as in `report`.
 
     until: "config", without compiling; "ttgir", a fifth of a second; "sass", two seconds.
@@ -161,9 +161,9 @@ def launch(
     asked = *_checked(kernel, d, dtype, causal, capability, shape, descriptors=descriptors, **sizes), until
     found = _ask(*asked)
     if until == "config":
-        return Launch(found["config"], None, None)
+        return CompiledLaunch(found["config"], None, None)
     sass = fingerprint(found["sass"] or found["amdgcn"]) if until == "sass" else None
-    return Launch(found["config"], hash_of(found["ttgir"], found["compile_options"]), sass)
+    return CompiledLaunch(found["config"], hash_of(found["ttgir"], found["compile_options"]), sass)
 
 
 def hash_of(ttgir: str, compile_options: Iterable[tuple[str, object]]) -> str:

@@ -17,7 +17,7 @@ from flashlib.learner import pickling
 from flashlib.private_apis import of_watching
 
 
-class Launch(NamedTuple):
+class NotedLaunch(NamedTuple):
     """A launch: its kernel, and its arguments and options as they were given, without what tensors hold.
 
     whole: whether it is compiled to the end; if not, up to LLVM's code, which takes longest and refuses least.
@@ -51,14 +51,14 @@ class Launches:
     def note(self, kernel: Any, arguments: tuple, options: dict) -> None:
         if not self.noting or (kernel.fn.__module__ or "").startswith("flashlib.kernels."):
             return  # the course's own kernels have tests of their own
-        one = Launch(kernel, tuple(map(_stand_in, arguments)), {n: _stand_in(x) for n, x in options.items()})
+        one = NotedLaunch(kernel, tuple(map(_stand_in, arguments)), {n: _stand_in(x) for n, x in options.items()})
         kinds = {name: _kind(x, _is_constant(kernel.fn, name)) for name, x in _named(one).items()}
         key = kernel.fn, repr(kinds)
         if key not in self._found or _ones(one) < _ones(self._found[key]):
             self._found[key] = one
 
     def sent(self) -> Sent | None:
-        """Return one Launch of each kernel, dtypes and constants, the smallest of a kernel whole.
+        """Return one NotedLaunch of each kernel, dtypes and constants, the smallest of a kernel whole.
 
         None if there was no launch. Raises pickling.CannotBeSent.
         """
@@ -81,7 +81,7 @@ def launches() -> Iterator[Launches]:
         yield noted
 
 
-def told(one: Launch) -> str:
+def told(one: NotedLaunch) -> str:
     """Return the kernel of a launch and its constants as text."""
     constants = {n: x for n, x in _named(one).items() if _is_constant(one.kernel.fn, n) and isinstance(x, int)}
     said = ", ".join(f"{name} = {x}" for name, x in constants.items())
@@ -89,7 +89,7 @@ def told(one: Launch) -> str:
 
 
 def _named(one):
-    """Return the arguments and options of a Launch by name."""
+    """Return the arguments and options of a NotedLaunch by name."""
     return dict(zip(one.kernel.arg_names, one.arguments, strict=False)) | one.options
 
 
@@ -130,6 +130,6 @@ def _ones(one):
 
 
 def _size(one):
-    """Return the product of the constants of a Launch that are numbers, about as much as there is to compile."""
+    """Return the product of the numbers among the constants of a launch: about as much as there is to compile."""
     constants = (x for name, x in _named(one).items() if _is_constant(one.kernel.fn, name))
     return math.prod(x for x in constants if type(x) is int and x > 0)

@@ -20,9 +20,9 @@ LOG = 2  # the file that the compiler writes to from C++
 def answer(launches: Launches, request: dict) -> dict:
     """Return {"refused": what the compiler refuses, {} for nothing}.
 
-    request: launches, the parcel of a list of `seen.Launch`; room: {capability: bytes of shared memory}. What is
-    refused has because, a sentence; at, the lines that led there, the innermost last, (text of a function, line);
-    launch, its kernel and constants; capability.
+    request: launches, the parcel of a list of `seen.NotedLaunch`; room: {capability: bytes of shared memory}. What
+    is refused has because, a sentence; at, the lines that led there, the innermost last, (text of a function,
+    line); launch, its kernel and constants; capability.
     """
     of_compiler.ptxas()
     pickled, files = request["launches"]
@@ -37,7 +37,7 @@ def answer(launches: Launches, request: dict) -> dict:
     return {"refused": {}}
 
 
-def _refused(launches: Launches, launch: seen.Launch, room: int) -> dict:
+def _refused(launches: Launches, launch: seen.NotedLaunch, room: int) -> dict:
     """Return what the compiler refuses of a launch, {} for nothing. room: bytes of shared memory."""
     launches.prepare(None, "cubin")
     taken = 0
@@ -62,7 +62,7 @@ def _refused(launches: Launches, launch: seen.Launch, room: int) -> dict:
     return {"because": f"{said}, or fewer", "at": []} if taken > room else {}
 
 
-def _told(error: BaseException, log: str, launch: seen.Launch) -> dict:
+def _told(error: BaseException, log: str, launch: seen.NotedLaunch) -> dict:
     """Return what an error says, or the log: after its errors there may be a dump of the whole program."""
     chain = [error]
     while chain[-1].__cause__:
@@ -81,7 +81,7 @@ def errors_in(log: str) -> str:
     return "; ".join(dict.fromkeys(first or second for first, second in ERROR.findall(log)))
 
 
-def _line_of(file: str, line: int, launch: seen.Launch) -> list:
+def _line_of(file: str, line: int, launch: seen.NotedLaunch) -> list:
     """Return a line of a file as lines of the functions of a launch."""
     functions: dict[FunctionType, int] = {}
     sources.described(launch, functions)

@@ -61,7 +61,7 @@ class Instrumented(NamedTuple):
     """module: like the kernel's own, but its `attention` launches by `recording`. taking: who takes events."""
 
     module: types.ModuleType
-    recording: "Recording"
+    recording: "MarkedLauncher"
     taking: frozenset
     source: str
 
@@ -123,11 +123,11 @@ def instrument(rung: str) -> Instrumented:
     module = _executed(f"{plain.__name__}_instrumented", source)
     vars(module).update({name: made.module for name, made in used.items()})
     (kernel,) = (x for name, x in vars(module).items() if name.startswith("_") and isinstance(x, JITFunction))
-    recording = vars(module)[kernel.__name__] = Recording(kernel, points)
+    recording = vars(module)[kernel.__name__] = MarkedLauncher(kernel, points)
     return Instrumented(module, recording, frozenset(taking), source)
 
 
-class Recording:
+class MarkedLauncher:
     """Stands in a module where its kernel stood: launches the one with marks, with room for what they write."""
 
     def __init__(self, kernel: JITFunction, points: list[Point]) -> None:

@@ -22,7 +22,7 @@ from flashlib.private_apis import of_driver, of_gluon
 from flashlib.types import Attention
 
 if TYPE_CHECKING:
-    from flashlib.kernels.hopper.instrumented import Recording
+    from flashlib.kernels.hopper.instrumented import MarkedLauncher
 
 ROWS = 64  # for each consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
@@ -32,7 +32,7 @@ SHORT = 1024  # rows; up to it blocks of 192 leave more idle than a third consum
 PORTABLE = "flashlib.kernels.forward.attention"
 
 
-class Tiles(NamedTuple):
+class HopperTileSizes(NamedTuple):
     """Keys of a tile, slots of each ring, and consumers of 64 rows each."""
 
     B_C: int
@@ -41,7 +41,7 @@ class Tiles(NamedTuple):
 
 
 # By d. At d = 64 exponentials are the limit, and a third consumer helps.
-TILES = {64: Tiles(128, 4, 3), 128: Tiles(128, 2, 2), 256: Tiles(64, 2, 2)}
+TILES = {64: HopperTileSizes(128, 4, 3), 128: HopperTileSizes(128, 2, 2), 256: HopperTileSizes(64, 2, 2)}
 LAYOUTS = {
     (dtype, rows, d): gl.NVMMASharedLayout.get_default_for([1, 1, rows, d], element)
     for dtype, element in DTYPES.items()
@@ -54,7 +54,7 @@ LAYOUTS = {
 }
 
 
-class Plan(NamedTuple):
+class HopperForwardPlan(NamedTuple):
     """A launch, and for Q, K, V and O what their descriptors have besides them."""
 
     launch: planning.Launch
@@ -65,7 +65,7 @@ PLANS = planning.Plans()
 
 
 def attention(
-    kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
+    kernel: "JITFunction | MarkedLauncher", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
     mask: object, scale: float | None, out_dtype: torch.dtype | None = None,
 ) -> Attention:  # fmt: skip
     """Do what `forward.attention` does, with this kernel."""
@@ -84,9 +84,9 @@ def attention(
 
 
 def plan_of(
-    kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
+    kernel: "JITFunction | MarkedLauncher", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
     mask: object, out_dtype: torch.dtype | None = None,
-) -> Plan | None:  # fmt: skip
+) -> HopperForwardPlan | None:  # fmt: skip
     """Return the plan for these tensors, None if O has no elements or there are no keys; raise if refused."""
     key = PLANS.key((Q, K, V), kernel.__name__, causal, out_dtype) if mask is None else None
     if key is not None and key in PLANS:
@@ -175,10 +175,12 @@ def _plan(kernel, Q, K, V, causal, out_dtype=None):
     grid = min(n_tiles, tile_sizes.room(Q.device).multiprocessors or n_tiles)  # each stays for its share of blocks
     O = torch.empty(Q.shape, dtype=out_dtype or Q.dtype, device="meta")
     rows = (Q, ROWS), (K, tiles.B_C), (V, tiles.B_C), (O, ROWS)
-    return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tuple(lies(*X) for X in rows))
+    return HopperForwardPlan(
+        planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tuple(lies(*X) for X in rows)
+    )
 
 
-def tiles_of(d: int, N_q: int) -> Tiles:
+def tiles_of(d: int, N_q: int) -> HopperTileSizes:
     """Return the tiles for N_q rows of d numbers."""
     return TILES[d]._replace(CONSUMERS=2) if N_q <= SHORT else TILES[d]
 

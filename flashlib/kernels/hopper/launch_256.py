@@ -16,7 +16,7 @@ from flashlib.types import Grads
 TILE = 64  # rows, and keys
 
 
-class Plan(NamedTuple):
+class HopperBackward256Plan(NamedTuple):
     """A call, except its tensors and its scale. rows: the shape of lse2 and delta."""
 
     prepare: planning.Launch
@@ -65,13 +65,13 @@ def _plan(dkv, dq, Q, K, O, dO, causal, wide):
     (B, H, N_q, _), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
         return None
-    problem = portable.Problem.of(Q, K, causal, False)
+    problem = portable.BackwardInputs.of(Q, K, causal, False)
     group, constants = H // H_k, {"CAUSAL": causal, "WIDE": wide}
     T_c, blocks = -(-N_k // TILE), -(-N_q // (2 * TILE))
     keys = H_k, group, N_q, N_k, -(-N_q // TILE), T_c
     rows = H, group, N_q, N_k, blocks, problem.N_padded
     o, _, summed = launch_backward.of_rows(O, dO)
-    return Plan(
+    return HopperBackward256Plan(
         portable.prepare_launch(o, summed, problem),
         planning.Launch(dkv, T_c * B * H_k, keys, constants, {"num_warps": 4}),
         planning.Launch(dq, blocks * B * H, rows, constants, {"num_warps": 4}),

@@ -30,7 +30,7 @@ NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 
 
-class Plan(NamedTuple):
+class HopperBackwardPlan(NamedTuple):
     """A call, except its tensors and its scale.
 
     rows: the shape of lse2 and delta; sums: how many of dQ's there are at a time; counts: of programs. lain: for
@@ -97,7 +97,7 @@ def plan_of(
     main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
     O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None,
     delta: torch.Tensor | None, causal: bool, mask: object, out_dtype: torch.dtype | None,
-) -> Plan | None:  # fmt: skip
+) -> HopperBackwardPlan | None:  # fmt: skip
     """Return the plan for these tensors, None if there is nothing to sum; raise if refused."""
     tensors = Q, K, V, O, lse, dO, dlse, delta
     key = PLANS.key(tensors, main.__name__, causal, out_dtype) if mask is None else None
@@ -143,7 +143,7 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
         return None
     B_R = ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * KEYS))
-    problem = portable.Problem.of(Q, K, causal, False)
+    problem = portable.BackwardInputs.of(Q, K, causal, False)
     tiles, units = H // H_k * T_r, B * H_k
     lag, ring = turns(T_c, tile_sizes.room(Q.device).multiprocessors)
     sizes = H_k, H // H_k, N_q, N_k, T_r, T_c, lag, ring
@@ -155,7 +155,7 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     lain = [launch.lies(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
     lain += *[numbers(rows, B_R)] * 2, *(None if wide else launch.lies(X, KEYS) for X in (dK, dV))
     lain.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
-    return Plan(
+    return HopperBackwardPlan(
         portable.prepare_launch(o, summed, problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
         planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),

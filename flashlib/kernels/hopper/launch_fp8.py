@@ -22,7 +22,7 @@ ROWS = launch.ROWS
 SHORT = 2 * launch.SHORT  # numbers in a head of K: blocks take half of the time
 
 
-class Tiles(NamedTuple):
+class Fp8TileSizes(NamedTuple):
     """Keys of a tile, slots of each ring, consumers of 64 rows.
 
     TWO_LEVEL: whether each tile's P V is summed by itself. TURNS: whether consumers take turns to multiply.
@@ -38,19 +38,19 @@ class Tiles(NamedTuple):
 # By d and causal, chosen by timing. Products take half of the time that they take in 16 bits, and consumers meet
 # at the exponentials: turns gain only where a tile's products take as long as these, and then not always.
 TILES = {
-    (64, False): Tiles(128, 4, 3, TWO_LEVEL=True, TURNS=False),
-    (64, True): Tiles(128, 4, 2, TWO_LEVEL=True, TURNS=False),
-    (128, False): Tiles(128, 3, 2, TWO_LEVEL=True, TURNS=True),
-    (128, True): Tiles(128, 2, 2, TWO_LEVEL=True, TURNS=False),
-    (256, False): Tiles(128, 2, 2, TWO_LEVEL=False, TURNS=False),
-    (256, True): Tiles(128, 2, 2, TWO_LEVEL=False, TURNS=False),
+    (64, False): Fp8TileSizes(128, 4, 3, TWO_LEVEL=True, TURNS=False),
+    (64, True): Fp8TileSizes(128, 4, 2, TWO_LEVEL=True, TURNS=False),
+    (128, False): Fp8TileSizes(128, 3, 2, TWO_LEVEL=True, TURNS=True),
+    (128, True): Fp8TileSizes(128, 2, 2, TWO_LEVEL=True, TURNS=False),
+    (256, False): Fp8TileSizes(128, 2, 2, TWO_LEVEL=False, TURNS=False),
+    (256, True): Fp8TileSizes(128, 2, 2, TWO_LEVEL=False, TURNS=False),
 }
 PLANS = planning.Plans()
 
 
-class Plan(NamedTuple):
+class HopperFp8Plan(NamedTuple):
     launch: planning.Launch
-    tiles: Tiles
+    tiles: Fp8TileSizes
 
 
 def attention(
@@ -72,7 +72,7 @@ def attention(
 
 
 def of_quantised(
-    kernel: JITFunction, small: Quantised, causal: bool, scale: float, tiles: Tiles | None = None
+    kernel: JITFunction, small: Quantised, causal: bool, scale: float, tiles: Fp8TileSizes | None = None
 ) -> Attention:
     """Return O, in bfloat16, and lse of what `quantised` made, permuted; nothing is checked.
 
@@ -103,7 +103,7 @@ def _plan(kernel, Q, K, causal, tiles):
     grid = n_tiles
     if not causal or N_k * d <= SHORT:  # see `launch.persistent`
         grid = min(grid, tile_sizes.room(Q.device).multiprocessors or grid)
-    return Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
+    return HopperFp8Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
 
 
 _Descriptor = of_driver.unchecked(TensorDescriptor)  # all of these tensors were made here

@@ -23,7 +23,7 @@ OTHERS = tl.constexpr(128)  # blocks that a block is compared with at a time
 ALIGNED = 32  # numbers, of which each part is a multiple: a kernel is compiled for aligned pointers, or for others
 
 
-class Pass(NamedTuple):
+class PackedPass(NamedTuple):
     """How many of its own tokens, and of those that it streams, a pass has in a tile: constexprs."""
 
     B_OWN: tl.constexpr
@@ -31,7 +31,7 @@ class Pass(NamedTuple):
     transposed: tl.constexpr
 
 
-class Asked(NamedTuple):
+class PackingConstants(NamedTuple):
     """What is compiled into the kernel. around: whether rows see only so far around their own key."""
 
     around: tl.constexpr
@@ -62,7 +62,7 @@ class Part(NamedTuple):
     N: int
 
 
-class Plan(NamedTuple):
+class PackingPlan(NamedTuple):
     """A call of `run`, except the offsets. sizes: of the pieces of all numbers; total: their sum."""
 
     launch: planning.Launch | None
@@ -73,7 +73,7 @@ class Plan(NamedTuple):
 
 def plan(
     B: int, causal: bool, asked: dict[str, PassSizes], window: tuple[int, int] = (FAR, FAR)
-) -> Plan:  # fmt: skip
+) -> PackingPlan:  # fmt: skip
     """Return the plan for B sequences, and for passes by their names.
 
     asked: the sizes of each pass, with one batch that holds all sequences. window: how many keys rows see to the
@@ -86,18 +86,18 @@ def plan(
         first = 2 * tiles.transposed
         tokens[first] = tokens[first + 1] = N
         parts[name] = Part(first, first + 1, len(tokens) + len(blocks), N)
-        passes.append(Pass(*map(tl.constexpr, (own, streamed, tiles.transposed))))
+        passes.append(PackedPass(*map(tl.constexpr, (own, streamed, tiles.transposed))))
         blocks.append(triton.cdiv(N, own))
     sizes = tuple(triton.cdiv(n, ALIGNED) * ALIGNED for n in (*tokens, *(n * SPAN.value for n in blocks)))
     if not sum(blocks):
-        return Plan(None, sizes, parts, sum(sizes))
+        return PackingPlan(None, sizes, parts, sum(sizes))
     begins = tuple(itertools.accumulate(sizes, initial=0))
     places = tuple(Places(*(begins[piece] for piece in part[:3])) for part in parts.values())
     some = next(iter(asked.values()))
     numbers = B, 1 << B.bit_length() >> 1, some.N_q, some.N_k, *around, places
-    constants = {"ASKED": Asked(tl.constexpr(min(around) < FAR), tuple(passes))}
+    constants = {"ASKED": PackingConstants(tl.constexpr(min(around) < FAR), tuple(passes))}
     launch = planning.Launch(_find, sum(blocks), numbers, constants, {"num_warps": 4})
-    return Plan(launch, sizes, parts, sum(sizes))
+    return PackingPlan(launch, sizes, parts, sum(sizes))
 
 
 def _sides(tiles):
@@ -108,7 +108,7 @@ def _sides(tiles):
 
 
 def run(
-    plan: Plan, cu_q: torch.Tensor, cu_k: torch.Tensor, scores: tuple = (), dropout: Any = None
+    plan: PackingPlan, cu_q: torch.Tensor, cu_k: torch.Tensor, scores: tuple = (), dropout: Any = None
 ) -> dict[str, MaskArgs]:
     """Return the mask's numbers for each pass. scores, dropout: as in `MaskArgs`.
 

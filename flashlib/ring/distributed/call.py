@@ -138,6 +138,6 @@ def _held(N, ring, at, layout, size):
     return tuple(head_groups.pieces((range(n),), size))
 
 
-def of_ring(where: Where) -> hops.Plan:
+def of_ring(where: Where) -> hops.RingPlan:
     """Return the plan of a ring: what `ring`, `ulysses` and `two_d` take as their Way's plan."""
     return hops.plan(where.mask, where.N_q, where.N_k, where.ring, where.layout, ask=where.ask)

@@ -10,7 +10,7 @@ import torch
 
 from flashlib.masks.runs import count
 from flashlib.ring.distributed import gradients
-from flashlib.ring.hops import Plan
+from flashlib.ring.hops import RingPlan
 
 
 class AttentionSizes(NamedTuple):
@@ -39,7 +39,7 @@ class AttentionSizes(NamedTuple):
         return torch.promote_types(self.dtype, torch.float32).itemsize
 
 
-def forward(sizes: AttentionSizes, plan: Plan, me: int) -> int:
+def forward(sizes: AttentionSizes, plan: RingPlan, me: int) -> int:
     """Return the peak of rank `me` in the forward pass of `ring`.
 
     It holds its Q, K and V; two buffers; O and lse in fp32; those of one hop; and the O that it returns. If its
@@ -62,7 +62,7 @@ def _alone(plan, me):
     return len(found) == 1 and found[0].rows == slice(0, count(plan.rows[me]))
 
 
-def backward(sizes: AttentionSizes, plan: Plan, me: int) -> int:
+def backward(sizes: AttentionSizes, plan: RingPlan, me: int) -> int:
     """Return a bound on the peak of rank `me` in the backward pass of `ring`: not all of it need be held at once.
 
     It holds its Q, K, V, O, dO, lse and delta; two buffers of K and V; and in fp32 its dQ, dK and dV, those of one

@@ -8,7 +8,7 @@ from flashlib.pictures.chart import Chart
 from flashlib.pictures.inks import INK
 from flashlib.pictures.number_text import number, short
 from flashlib.pictures.tile_order import tile_order
-from flashlib.widgets.backward_player.frames import GRADIENTS, Errors, Recording, in_words
+from flashlib.widgets.backward_player.frames import GRADIENTS, BackwardRecording, Errors, in_words
 
 MATRICES = {  # where, and what it is computed as
     "S_ij": (330, 78, ""),
@@ -20,8 +20,8 @@ SIZE = 142, 88  # pixels, of a matrix
 MAX_NUMBERS = 8, 6  # rows and columns of a matrix whose numbers are written into it
 
 
-def draw(recording: Recording, found: Errors, frames: dict, at: int | None = None) -> Picture:
-    """Return a Picture of step `at` of a Recording and its Errors; raises IndexError for a step that is not there.
+def draw(recording: BackwardRecording, found: Errors, frames: dict, at: int | None = None) -> Picture:
+    """Return a Picture of step `at` of a recording and its Errors; raises IndexError for a step that is not there.
 
     frames: sizes and setting. at: default: two thirds through.
     """

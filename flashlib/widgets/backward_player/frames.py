@@ -18,10 +18,10 @@ PACKED = ("S_ij", "P_ij", "dP_ij", "dS_ij")
 """What is packed for each step; then, for each gradient: the sum before, what the step adds, and the sum."""
 
 
-class Recording(NamedTuple):
+class BackwardRecording(NamedTuple):
     """All steps of one pass, when which rows of the gradients were stored, and the bytes moved by then.
 
-    read, written: as in the Recording of the forward pass. delta is made before the first step and counts.
+    read, written: as in the BackwardRecording of the forward pass. delta is made before the first step and counts.
     """
 
     steps: list[BackwardStep]
@@ -56,7 +56,7 @@ def record(
     B_c: int,
     causal: bool,
     scale: float | None,
-) -> Recording:
+) -> BackwardRecording:
     """Run the forward pass, then tiled.backward_steps, metered, for wrt "kv" or "q"; raises what they raise."""
     tiling: dict[str, Any] = {"B_r": B_r, "B_c": B_c, "causal": causal, "scale": scale}
     O, lse = tiled.attention(Q, K, V, **tiling)
@@ -72,7 +72,7 @@ def record(
     for k, step in enumerate(steps):
         before = steps[k - 1] if k and is_same_block(steps[k - 1], step, wrt) else None
         sums.append([_sum(name, step, before, Q_acc, K_acc, dO_acc, scale) for name in GRADIENTS[wrt]])
-    return Recording(steps, writes, read, written, sums, lse, tiled.compute_delta(O, dO, lse, B_r))
+    return BackwardRecording(steps, writes, read, written, sums, lse, tiled.compute_delta(O, dO, lse, B_r))
 
 
 def is_same_block(a: BackwardStep, b: BackwardStep, wrt: str) -> bool:
@@ -99,7 +99,7 @@ def exact_gradients(Q: np.ndarray, K: np.ndarray, V: np.ndarray, dO: np.ndarray,
     return naive.backward(Q, K, V, *naive.attention(Q, K, V, **setting), dO, **setting)
 
 
-def errors(recording: Recording, exact: Grads, *, wrt: str, scale: float | None) -> Errors:
+def errors(recording: BackwardRecording, exact: Grads, *, wrt: str, scale: float | None) -> Errors:
     """Return the Errors of a recording; exact: Grads; scale: a number."""
     blocks = [step.cols if wrt == "kv" else step.rows for step in recording.steps]
     stored = {(w.after, w.name, w.rows.start): w.X for w in recording.writes}
@@ -139,7 +139,14 @@ def in_words(error: float, dtype: str) -> str:
 
 
 def pack(
-    recording: Recording, found: Errors, Q: np.ndarray, K: np.ndarray, V: np.ndarray, dO: np.ndarray, *, wrt: str
+    recording: BackwardRecording,
+    found: Errors,
+    Q: np.ndarray,
+    K: np.ndarray,
+    V: np.ndarray,
+    dO: np.ndarray,
+    *,
+    wrt: str,
 ) -> dict:
     """Return the recording, its Errors and its inputs as whole numbers and one buffer of float64, little-endian.
 

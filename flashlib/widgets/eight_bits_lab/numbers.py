@@ -12,7 +12,7 @@ from flashlib.lowbit.attention import scores
 from flashlib.tiled import blocks
 from flashlib.widgets.eight_bits_lab import tiles
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, D, problem
-from flashlib.widgets.eight_bits_lab.tiles import B_C, Pass
+from flashlib.widgets.eight_bits_lab.tiles import B_C, TilePass
 
 KEYS = 512  # of a product where tiles do not matter
 KEYS_SUMMED = 1024  # of one in 13 bits: its terms fit in a cache
@@ -37,7 +37,7 @@ class Exact(NamedTuple):
     weights: np.ndarray  # (ROWS, N): P / l
 
 
-class Played(NamedTuple):
+class AttentionNumbers(NamedTuple):
     """What a pass over all tiles left: of the scores that are shown, of all of P, and of the sums of O."""
 
     O: np.ndarray  # (ROWS, COLS)
@@ -87,7 +87,7 @@ def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
 
 
 @lru_cache(maxsize=1)
-def passes(of: tuple, recipe: Recipe) -> list[Pass]:
+def passes(of: tuple, recipe: Recipe) -> list[TilePass]:
     """Return two passes over all tiles: as a recipe says, and with its sums of P V alone, of exact scores."""
     ready, before = prepared(of, recipe)
     of_sums, S = lowbit.alone(recipe, "sums"), exactly(of, recipe.k_minus_mean).S.astype(np.float32)
@@ -103,14 +103,14 @@ def _scores(ready, recipe):
 
 
 @lru_cache(maxsize=1)
-def played(of: tuple, recipe: Recipe) -> Played:
+def played(of: tuple, recipe: Recipe) -> AttentionNumbers:
     """Return attention to a problem as a recipe says."""
     ready, now = prepared(of, recipe)[0], passes(of, recipe)[0]
     P, P_q, in_O = now.tiles.P, now.tiles.P_q, now.tiles.in_O
     every = math.ceil(len(P) / POINTS)
     at = [*range(every - 1, len(P) - 1, every), len(P) - 1]
     in_sum = in_O[at, :, None] * ready.V.scale
-    return Played(
+    return AttentionNumbers(
         O=lowbit.output(now.output * ready.V.scale + ready.V_mean, recipe),
         **{"S": now.tiles.S[0], "P": P[0], "P_q": P_q[0], "weights": P_q[0] * in_O[0, :, None]},
         **{"all_P": P, "all_P_q": P_q},
@@ -210,7 +210,7 @@ def grid(format: str) -> list[float]:
     return values[(values > 0) & (values <= FORMATS[format].largest)].tolist()
 
 
-def worst(exact: Exact, now: Played) -> dict[str, int]:
+def worst(exact: Exact, now: AttentionNumbers) -> dict[str, int]:
     """Return where to look first: the weight that is off by most, where P is too, and O of the same query."""
     off = np.abs(now.weights - exact.weights[:, :SHOWN]) * (now.P_q != now.P)
     row, key = np.unravel_index(off.argmax(), off.shape)
@@ -230,7 +230,7 @@ def _bytes(format):
     return FORMATS[format].bits // 8
 
 
-def pack(exact: Exact, now: Played) -> bytes:
+def pack(exact: Exact, now: AttentionNumbers) -> bytes:
     """Return the numbers that the page draws, in fp64."""
     scores = exact.S[:, :SHOWN], now.S, now.P, now.P_q, exact.weights[:, :SHOWN], now.weights
     sums = now.unit, now.lost, now.keys, now.running, now.unrounded

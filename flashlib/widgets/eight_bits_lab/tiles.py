@@ -17,7 +17,7 @@ from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS
 B_C = 128  # keys of a tile, as in the kernels
 
 
-class Tiles(NamedTuple):
+class TileSteps(NamedTuple):
     """All but O_acc of the Steps of a row block."""
 
     S: np.ndarray  # (T_c, ROWS, B_C)
@@ -33,10 +33,10 @@ class Tiles(NamedTuple):
         return np.exp(self.m - self.m[-1]) / self.l
 
 
-class Pass(NamedTuple):
-    """Tiles, and the sums of P V."""
+class TilePass(NamedTuple):
+    """TileSteps, and the sums of P V."""
 
-    tiles: Tiles
+    tiles: TileSteps
     O_acc: np.ndarray  # (T_c, ROWS, COLS), after each tile
 
     @property
@@ -45,8 +45,8 @@ class Pass(NamedTuple):
         return self.O_acc[-1] / self.tiles.l[:, None]
 
 
-def tiles(S: np.ndarray, recipe: Recipe) -> Tiles:
-    """Return the Tiles of scores (ROWS, N)."""
+def tiles(S: np.ndarray, recipe: Recipe) -> TileSteps:
+    """Return the TileSteps of scores (ROWS, N)."""
     S = np.ascontiguousarray(np.swapaxes(S.reshape(ROWS, -1, B_C), 0, 1))
     m = np.maximum.accumulate(S.max(axis=-1))
     alpha = np.exp(np.concatenate([np.full_like(m, -np.inf, shape=(1, ROWS)), m[:-1]]) - m)
@@ -55,11 +55,11 @@ def tiles(S: np.ndarray, recipe: Recipe) -> Tiles:
     l = np.zeros_like(m[0])
     for alpha_j, sum_j in zip(alpha, (P if recipe.l_from == "exact" else P_q).sum(axis=-1), strict=True):
         l = alpha_j * l + sum_j
-    return Tiles(S, P, P_q, m, alpha, l)
+    return TileSteps(S, P, P_q, m, alpha, l)
 
 
-def passed(passes: Sequence[Tiles], values: Sequence[np.ndarray], recipe: Recipe) -> list[Pass]:
-    """Return a Pass of each of several Tiles with the sums of a recipe: together they take little longer than one.
+def passed(passes: Sequence[TileSteps], values: Sequence[np.ndarray], recipe: Recipe) -> list[TilePass]:
+    """Return a TilePass of each of several TileSteps with the sums of a recipe: together they take hardly longer.
 
     values: V of each, (N, COLS).
     """
@@ -70,4 +70,4 @@ def passed(passes: Sequence[Tiles], values: Sequence[np.ndarray], recipe: Recipe
     for alpha_j, P_j, V_j in zip(alpha, P, V, strict=True):
         O_acc = added(alpha_j * O_acc, P_j, V_j, recipe)
         after.append(O_acc)
-    return list(map(Pass, passes, np.stack(after, axis=1)))
+    return list(map(TilePass, passes, np.stack(after, axis=1)))

@@ -26,7 +26,7 @@ class Write(NamedTuple):
     name: str = "O"
 
 
-class Recording(NamedTuple):
+class ForwardRecording(NamedTuple):
     """All steps of a run, when which rows of O were stored, and the bytes moved by then.
 
     read[k]: bytes read once step k has its tiles; read[T]: in all.
@@ -69,20 +69,20 @@ class Store(HBM):
         self.stored.append((slice(*rows.indices(len(self))[:2]), self.view(np.ndarray)[rows].copy(), before))
 
 
-def record(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, order: str, **setting: Any) -> Recording:
-    """Run tiled.steps(Q, K, V, order=order, ...), metered, and return its Recording; raises what it raises."""
+def record(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, order: str, **setting: Any) -> ForwardRecording:
+    """Run tiled.steps(Q, K, V, order=order, ...), metered, and return its recording; raises what it raises."""
     Q, K, V = HBM.put(Q, K, V)
     O = np.empty_like(Q).view(Store)
     lse = np.empty_like(Q, shape=Q.shape[:1], dtype=np.promote_types(Q.dtype, np.float32))
     trace = tiled.steps(Q, K, V, order=order, **setting, O=O, lse=lse)
     followed = follow(trace, {"O": O}, stores_first=order == "fa1")
-    return Recording(*followed, O.view(np.ndarray), lse.view(np.ndarray))
+    return ForwardRecording(*followed, O.view(np.ndarray), lse.view(np.ndarray))
 
 
 def follow(
     trace: Iterable, outputs: dict[str, Store], *, stores_first: bool = False
 ) -> tuple[list, list[Write], list[int], list[int]]:
-    """Run a trace that writes to outputs, {name: Store}; return steps, writes, read and written of a Recording.
+    """Run a trace that writes to outputs, {name: Store}; return steps, writes, read and written of its recording.
 
     stores_first: every step stores to the one output before it is yielded; else what a step stores is stored when
     the trace goes on.
@@ -110,7 +110,7 @@ def follow(
     return steps, writes, [*read, moved.read], [*written, moved.written]
 
 
-def pack(recording: Recording, Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> dict:
+def pack(recording: ForwardRecording, Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> dict:
     """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
 
     steps: for each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes

@@ -9,7 +9,7 @@ import numpy as np
 from flashlib.learner.error_text import error_text
 from flashlib.learner.loop import InvalidStep, Recorder
 from flashlib.memory import HBM
-from flashlib.widgets.flash_player.frames import Recording, Write
+from flashlib.widgets.flash_player.frames import ForwardRecording, Write
 
 SETTING = ("B_r", "B_c", "causal", "order", "scale", "mask")
 BIGGEST = 1e300  # stands for infinity: JSON has none
@@ -26,8 +26,8 @@ def accepted(my_steps: Callable) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.name in SETTING)
 
 
-def record(my_steps: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **setting: Any) -> Recording:
-    """Run my_steps(Q, K, V, ...) with those of SETTING that it takes, and return its Recording.
+def record(my_steps: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **setting: Any) -> ForwardRecording:
+    """Run my_steps(Q, K, V, ...) with those of SETTING that it takes, and return its ForwardRecording.
 
     Each thing yielded needs i, j, m, l and O_acc, as a Step has them; what else a Step has is filled in from these
     and from the true scores. O is taken to be O_acc / l after the last step of each row block. A step's `true` is
@@ -75,7 +75,7 @@ def _said(error, my_steps, k):
 
 
 def _recording(recorder, read, written, remark):
-    """Return what was recorded as a Recording; O is O_acc / l of the last step of each row block."""
+    """Return what was recorded as a ForwardRecording; O is O_acc / l of the last step of each row block."""
     steps = [
         _complete(step, recorder.before(k), recorder.tiles.get((step.i, step.j)))
         for k, step in enumerate(recorder.steps)
@@ -93,7 +93,7 @@ def _recording(recorder, read, written, remark):
             lse[step.rows] = step.m + np.log(divisor)
         writes.append(Write(k, step.rows, O[step.rows].copy()))
     missed = tuple(tile for tile in recorder.tiles if tile not in recorder.truth.seen)
-    return Recording(steps, writes, read, written, O, lse, recorder.true, recorder.O, missed, remark)
+    return ForwardRecording(steps, writes, read, written, O, lse, recorder.true, recorder.O, missed, remark)
 
 
 def _complete(step, state, true):
@@ -113,7 +113,7 @@ def _complete(step, state, true):
         )
 
 
-def errors(recording: Recording) -> list:
+def errors(recording: ForwardRecording) -> list:
     """Return how far m, l and O_acc of each row of each step are from the truth, a list of (3, B_r) arrays.
 
     The error of m is a difference, which is a relative error of all that is multiplied by exp(-m). Those of l and
@@ -134,7 +134,7 @@ def errors(recording: Recording) -> list:
     return found
 
 
-def verdict(recording: Recording) -> dict:
+def verdict(recording: ForwardRecording) -> dict:
     """Return what the page says of a learner's recording.
 
     errors: the largest error of each step. first: the first step, the name and the row where one differs

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Fault(Exception):
+class AllocatorFault(Exception):
     """What an allocator does wrong, in a sentence, and the pages in which it is seen."""
 
     def __init__(self, words, pages=()):
@@ -27,35 +27,39 @@ class Look(NamedTuple):
 
 
 def look(allocator: Any, handles: dict, n_pages: int) -> Look:
-    """Return the state of an allocator; raise Fault if it gives none. handles: its sequences, by name."""
+    """Return the state of an allocator; raise AllocatorFault if it gives none. handles: its sequences, by name."""
     pages, lengths = {}, {}
     for name, handle in handles.items():
         table = ask(lambda h=handle: np.asarray(allocator.table([h])), f"table([{name}])")
         if table.ndim != 2 or len(table) != 1 or (table.size and table.dtype.kind not in "iu"):
-            raise Fault(f"table([{name}]) has to be one row of page numbers, (1, pages); it is {shown(table)}.")
+            raise AllocatorFault(
+                f"table([{name}]) has to be one row of page numbers, (1, pages); it is {shown(table)}."
+            )
         pages[name] = table[0].tolist()
         length = ask(lambda h=handle: np.asarray(allocator.lengths([h])), f"lengths([{name}])")
         if length.shape != (1,) or length.dtype.kind not in "iu":
-            raise Fault(f"lengths([{name}]) has to be the length of one sequence, (1,); it is {shown(length)}.")
+            raise AllocatorFault(
+                f"lengths([{name}]) has to be the length of one sequence, (1,); it is {shown(length)}."
+            )
         lengths[name] = int(length[0])
     for name, own in pages.items():
         if wrong := [page for page in own if not 0 <= page < n_pages]:
-            raise Fault(f"{name} has page {wrong[0]}, and there are pages 0 to {n_pages - 1}.")
+            raise AllocatorFault(f"{name} has page {wrong[0]}, and there are pages 0 to {n_pages - 1}.")
         if len(set(own)) < len(own):
             twice = [page for page in own if own.count(page) > 1]
-            raise Fault(f"Page {twice[0]} stands twice in the block table of {name}.", twice[:1])
+            raise AllocatorFault(f"Page {twice[0]} stands twice in the block table of {name}.", twice[:1])
     return Look(pages, lengths, _kept(allocator, pages, n_pages))
 
 
 def ask(question: Callable, call: str) -> Any:
-    """Return the answer of an allocator; whatever it raises is a Fault."""
+    """Return the answer of an allocator; whatever it raises is a AllocatorFault."""
     try:
         return question()
     except AssertionError as error:
         words = " ".join(str(error).split()) or "something is wrong"
-        raise Fault(f"{call} says: {words:.200}.") from error
+        raise AllocatorFault(f"{call} says: {words:.200}.") from error
     except Exception as error:
-        raise Fault(f"{call} raised {raised(error)}.") from error
+        raise AllocatorFault(f"{call} raised {raised(error)}.") from error
 
 
 def raised(error: Exception) -> str:

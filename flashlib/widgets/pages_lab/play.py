@@ -1,7 +1,7 @@
 """The frames of PagesLab: an allocator runs a script, and is looked at after each operation."""
 
 from flashlib.widgets.pages_lab import rules, words
-from flashlib.widgets.pages_lab.look import Fault, Look, look, raised, shown
+from flashlib.widgets.pages_lab.look import AllocatorFault, Look, look, raised, shown
 from flashlib.widgets.pages_lab.scenarios import Op, longest
 from flashlib.widgets.settings import is_whole
 
@@ -17,7 +17,7 @@ class Play:
 
     def __init__(self, make, n_pages, page, takes_tokens=True):
         self.make, self.n_pages, self.page, self.takes_tokens = make, n_pages, page, takes_tokens
-        self.rows = rules.Rows(page)
+        self.rows = rules.PageRows(page)
         self.handles = {}  # what start and fork returned, by the name of the sequence; the newest is last
         self.put_off = {}  # how many tokens sequences had that had to give their pages back
         self.known = 0  # as start said it last
@@ -62,18 +62,18 @@ class Play:
         """Call a method and note what it says was seen; where it is wrong, note that, and stop."""
         try:
             sentence, kind, marks = method(*arguments)
-        except Fault as fault:
+        except AllocatorFault as fault:
             self._note(call, f"{fault} The play ends here.", "fault", wrong=fault.pages)
             raise Stopped from fault
         self._note(call, sentence, kind, **marks)
         return kind
 
     def _try(self, method, *arguments):
-        """Return what a method of the allocator returns; whatever it raises is a Fault."""
+        """Return what a method of the allocator returns; whatever it raises is a AllocatorFault."""
         try:
             return getattr(self.allocator, method)(*arguments)
         except Exception as error:
-            raise Fault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {raised(error)}.") from error
 
     def _look(self, name):
         """Return what was seen before and what is seen now, after an operation on one sequence."""
@@ -93,7 +93,7 @@ class Play:
         try:
             self.allocator = self.make(self.n_pages, self.page)
         except Exception as error:
-            raise Fault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {raised(error)}.") from error
         self._check()
         return words.begun(self.n_pages, self.page), "begin", {}
 
@@ -119,7 +119,7 @@ class Play:
     def _add(self, name, handle):
         for other, taken in self.handles.items():
             if taken is handle or (is_whole(handle) and taken == handle):
-                raise Fault(
+                raise AllocatorFault(
                     f"It returned {shown(handle)}, which is the sequence {other}; each needs one of its own."
                 )
         self.handles[name] = handle
@@ -147,7 +147,7 @@ class Play:
             self._check()
             return words.refused(needed, before, self.n_pages, type(error).__name__), "out", {}
         except Exception as error:
-            raise Fault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {raised(error)}.") from error
         before, after = self._look(name)
         rules.check_length(name, N + n, after, self.page)
         slots = rules.read_slots(slots, n)

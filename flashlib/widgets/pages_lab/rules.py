@@ -1,6 +1,6 @@
 """What must hold after each operation of an allocator, whoever wrote it.
 
-`Rows` has what every row of every page would hold if K and V were written where the allocator says.
+`PageRows` has what every row of every page would hold if K and V were written where the allocator says.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from flashlib.language.phrases import by_number, counted
-from flashlib.widgets.pages_lab.look import Fault, Look, ask, shown
+from flashlib.widgets.pages_lab.look import AllocatorFault, Look, ask, shown
 from flashlib.widgets.settings import is_whole
 
 ONE_OWNER = "A page is written only while it has one owner."
 
 
-class Rows:
+class PageRows:
     """The token in each row of each page, and the tokens of each sequence.
 
     A token is a number that follows from its id and all tokens before it, as its K and V do; without an id it is
@@ -48,44 +48,48 @@ class Rows:
             self._held[page, row] = token, name
 
     def check(self, name: str, seen: Look) -> None:
-        """Raise Fault unless the pages of a sequence hold its tokens."""
+        """Raise AllocatorFault unless the pages of a sequence hold its tokens."""
         for at, token in enumerate(self.tokens[name]):
             page, row = seen.pages[name][at // self.page], at % self.page
             held = self._held.get((page, row))
             if held is None:
-                raise Fault(
+                raise AllocatorFault(
                     f"Token {at} of {name} is read from page {page}, row {row}; nothing was written there.", [page]
                 )
             if held[0] != token:
                 whose = f"another token of {name}" if held[1] == name else f"a token that {held[1]} wrote"
-                raise Fault(f"Token {at} of {name} is read from page {page}, row {row}; {whose} is there.", [page])
+                raise AllocatorFault(
+                    f"Token {at} of {name} is read from page {page}, row {row}; {whose} is there.", [page]
+                )
 
 
 def check_length(name: str, length: int, seen: Look, page: int) -> None:
-    """Raise Fault unless a sequence has this length, and as many pages as it needs."""
+    """Raise AllocatorFault unless a sequence has this length, and as many pages as it needs."""
     if seen.lengths[name] != length:
-        raise Fault(f"{name} has to have {length} tokens now; lengths([{name}]) says {seen.lengths[name]}.")
+        raise AllocatorFault(
+            f"{name} has to have {length} tokens now; lengths([{name}]) says {seen.lengths[name]}."
+        )
     own, needed = seen.pages[name], -(-length // page)
     if len(own) != needed:
-        raise Fault(
+        raise AllocatorFault(
             f"{name} has {length} tokens, which need {needed} pages of {page}; its block table has {len(own)}.",
             own,
         )
 
 
 def check_others(name: str, before: Look, after: Look) -> None:
-    """Raise Fault if an operation on one sequence changed another."""
+    """Raise AllocatorFault if an operation on one sequence changed another."""
     for other, pages in before.pages.items():
         if other == name or other not in after.pages:
             continue
         if after.pages[other] != pages:
-            raise Fault(f"The operation was on {name}, and it changed the block table of {other}.", pages)
+            raise AllocatorFault(f"The operation was on {name}, and it changed the block table of {other}.", pages)
         if after.lengths[other] != before.lengths[other]:
-            raise Fault(f"The operation was on {name}, and it changed the length of {other}.")
+            raise AllocatorFault(f"The operation was on {name}, and it changed the length of {other}.")
 
 
 def read_slots(slots: object, n: int) -> list[tuple[int, int]]:
-    """Return what append returned as [(page, row), ...]; raise Fault unless these are the slots of n tokens."""
+    """Return what append returned as [(page, row), ...]; raise AllocatorFault unless these are n slots."""
     try:
         array = np.asarray(slots)
     except ValueError:  # lists that differ in length
@@ -93,7 +97,7 @@ def read_slots(slots: object, n: int) -> list[tuple[int, int]]:
     if array.shape == (0,) and n == 0:
         return []
     if array.shape != (n, 2) or (n and array.dtype.kind not in "iu"):
-        raise Fault(
+        raise AllocatorFault(
             f"append has to return the slots of the {n} new tokens, ({n}, 2): the page and row of each. "
             f"It returned {shown(slots)}."
         )
@@ -101,13 +105,13 @@ def read_slots(slots: object, n: int) -> list[tuple[int, int]]:
 
 
 def check_slots(name: str, slots: list[tuple[int, int]], before: Look, after: Look, page: int) -> None:
-    """Raise Fault unless new tokens lie where the block table says, in pages that no other sequence has."""
+    """Raise AllocatorFault unless new tokens are where the block table says, in pages of no other sequence."""
     first = before.lengths[name]
     owners = {number: after.owners(number) for number in {number for number, _ in slots}}
     for at, slot in enumerate(slots, start=first):
         right = after.pages[name][at // page], at % page
         if slot != right:
-            raise Fault(
+            raise AllocatorFault(
                 f"Token {at} of {name} belongs to page {right[0]}, row {right[1]}, as its block table says; "
                 f"append returned page {slot[0]}, row {slot[1]}.",
                 [right[0]],
@@ -116,46 +120,50 @@ def check_slots(name: str, slots: list[tuple[int, int]], before: Look, after: Lo
             taken = slot[0] not in before.pages[name]
             what = f"{name} took page {slot[0]}, which {others[0]} has." if taken else ""
             what = what or f"{name} wrote into page {slot[0]}, row {slot[1]}, and {others[0]} has this page too."
-            raise Fault(f"{what} {ONE_OWNER}", [slot[0]])
+            raise AllocatorFault(f"{what} {ONE_OWNER}", [slot[0]])
 
 
 def check_known(known: Any, tokens: Sequence[int]) -> None:
-    """Raise Fault unless `start` can know so many of these tokens."""
+    """Raise AllocatorFault unless `start` can know so many of these tokens."""
     if not is_whole(known) or not 0 <= known <= max(len(tokens) - 1, 0):
         most = f"0 to {len(tokens) - 1}" if tokens else "0"
-        raise Fault(f"start says that {shown(known)} tokens are known; of {len(tokens)} it can be {most}.")
+        raise AllocatorFault(
+            f"start says that {shown(known)} tokens are known; of {len(tokens)} it can be {most}."
+        )
 
 
 def check_refusal(needed: int, before: Look, after: Look, n_pages: int) -> None:
-    """Raise Fault if no page was given where there were enough, or if the refusal changed something."""
+    """Raise AllocatorFault if no page was given where there were enough, or if the refusal changed something."""
     room = n_pages - len({page for own in before.pages.values() for page in own})
     if needed <= room:
         pages = counted(needed, "page", "pages")
         left = by_number(room, "1 has no owner", f"{room} have no owner")
-        raise Fault(f"append says that no pages are left. It needs {pages}, and {left}: some are lost.")
+        raise AllocatorFault(f"append says that no pages are left. It needs {pages}, and {left}: some are lost.")
     if (after.pages, after.lengths) != (before.pages, before.lengths):
-        raise Fault(
+        raise AllocatorFault(
             "append found no pages, and yet it changed a block table: after an error all must be as before."
         )
 
 
 def check_counts(allocator: Any, seen: Look, n_pages: int, page: int) -> None:
-    """Raise Fault if what an allocator says of itself, where it says it, is not so."""
+    """Raise AllocatorFault if what an allocator says of itself, where it says it, is not so."""
     names = "used", "kept", "free_pages", "waste"
     said = {name: ask(lambda name=name: getattr(allocator, name, None), name) for name in names}
     said = {name: int(count) for name, count in said.items() if is_whole(count)}
     filled = filled_rows(seen, n_pages, page)
     used = sum(rows > 0 for rows in filled)
     if said.get("used", used) != used:
-        raise Fault(f"used says {said['used']}; {used} pages stand in block tables.")
+        raise AllocatorFault(f"used says {said['used']}; {used} pages stand in block tables.")
     waste = used * page - sum(filled)
     if said.get("waste", waste) != waste:
-        raise Fault(f"waste says {said['waste']}; {waste} rows of the pages in block tables hold no token.")
+        raise AllocatorFault(
+            f"waste says {said['waste']}; {waste} rows of the pages in block tables hold no token."
+        )
     if "free_pages" in said:
         total = used + said.get("kept", 0) + said["free_pages"]
         if total != n_pages:
             lost = f"{n_pages - total} are lost" if total < n_pages else f"{total - n_pages} are counted twice"
-            raise Fault(f"Pages that are owned, kept and free make {total} of {n_pages}: {lost}.")
+            raise AllocatorFault(f"Pages that are owned, kept and free make {total} of {n_pages}: {lost}.")
     if callable(check := ask(lambda: getattr(allocator, "check", None), "check")):
         ask(check, "check()")
 

@@ -1,6 +1,6 @@
 """A schedule that goes wrong, on the lanes of a Timeline: an action takes the place of a clock."""
 
-from flashlib.pipeline import Fault, Timeline
+from flashlib.pipeline import PipelineFault, Timeline
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.schedules import Walk
 from flashlib.pipeline.timeline import Phase, Span
@@ -46,7 +46,7 @@ class Replay:
         self._wait()
         try:
             self.walk.take(action)
-        except Fault as fault:
+        except PipelineFault as fault:
             self.fault, kind = fault, "fault"
         done = [b for b in state.barriers if state.barriers[b][2] != before[b][2]]
         self.phases += [Phase(float(self.n), b.name, before[b][2]) for b in done]
@@ -112,7 +112,7 @@ class Replay:
         if self.fault is None:
             try:
                 self.walk.stop()
-            except Fault as deadlock:
+            except PipelineFault as deadlock:
                 self.fault = deadlock
             self.n += 1
             self._wait()

@@ -4,7 +4,7 @@ import traitlets
 
 from flashlib.learner.error_text import cut, error_text
 from flashlib.pictures.canvas import Picture
-from flashlib.pipeline import MACHINE, Fault, Machine, Program, Report, Timeline, check, protocol, run
+from flashlib.pipeline import MACHINE, Machine, PipelineFault, Program, Report, Timeline, check, protocol, run
 from flashlib.widgets.pipeline_player import figure, words
 from flashlib.widgets.pipeline_player.actions import Replay
 from flashlib.widgets.pipeline_player.rows import opens, roles, rows
@@ -103,7 +103,7 @@ def _played(name, program, machine, report, alone) -> dict:
         return _wrong(name, program, report, [])
     try:
         timeline = run(program, machine)
-    except Fault as fault:
+    except PipelineFault as fault:
         first, *others = words.faults(fault)
         found = [f"At these speeds it goes wrong: {first}", *others]
         report = check(program, **SEARCH) if alone else None

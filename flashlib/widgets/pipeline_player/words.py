@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flashlib.language.phrases import counted
-from flashlib.pipeline import KINDS, Fault, Kind, Timeline
+from flashlib.pipeline import KINDS, PipelineFault, PipelineFaultKind, Timeline
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.commands import Barrier, Command, Finish, FinishStores, Wait
 from flashlib.pipeline.schedules import Action, Report
@@ -152,25 +152,25 @@ def _done(one):
     return f"{acts} and expects {made.n_bytes} bytes" if isinstance(made, c.Expect) else acts
 
 
-def acted(actions: Sequence[str], found: Fault) -> list[list]:
+def acted(actions: Sequence[str], found: PipelineFault) -> list[list]:
     """Return [action, sentence] of each action, with the fault at the end."""
     sentences = [[0.0, "Nothing has happened yet."]]
     for n, one in enumerate(actions, 1):
         sentences.append([float(n), f"Action {n}: {one}"])
-    if actions and found.kind != Kind.DEADLOCK:
+    if actions and found.kind != PipelineFaultKind.DEADLOCK:
         sentences[-1][1] = f"{sentences[-1][1]} Here it goes wrong: {fault(found)}"
-    if found.kind == Kind.DEADLOCK:
+    if found.kind == PipelineFaultKind.DEADLOCK:
         sentences.append([len(actions) + 1.0, f"Nobody can go on: {found.said}."])
     return sentences
 
 
-def fault(found: Fault) -> str:
+def fault(found: PipelineFault) -> str:
     return f"{found.kind}, {KINDS[found.kind]}: {found.said}."
 
 
-def faults(found: Fault) -> list[str]:
+def faults(found: PipelineFault) -> list[str]:
     """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
-    if found.kind != Kind.DEADLOCK:
+    if found.kind != PipelineFaultKind.DEADLOCK:
         return [fault(found)]
     return [f"{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]
 

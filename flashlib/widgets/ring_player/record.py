@@ -23,7 +23,7 @@ NOBODY = -1
 AT_FIRST = 0.6  # of the axis: a second hop is then merged, so that alpha is more than 0
 
 
-class Record(NamedTuple):
+class RingTimeline(NamedTuple):
     """A RingRun over time. All times are rounded alike, so that equal ones are equal.
 
     computes: of each rank [source, hop, start, stop, tiles]. copies: [from, to, whose, start, stop, bytes].
@@ -41,8 +41,8 @@ class Record(NamedTuple):
     end: float
 
 
-def record(run: ring.RingRun, tile: float) -> Record:
-    """Return the Record of a run. tile: the time of a tile, by which the axis of one that goes wrong is longer."""
+def record(run: ring.RingRun, tile: float) -> RingTimeline:
+    """Return the timeline of a run. tile: the time of a tile, by which the axis of a faulty run is longer."""
     P, total = run.plan.P, stopped(run)
     end = total + tile if run.fault else total
     events = [event for event in run.events if event.start <= end]
@@ -59,7 +59,7 @@ def record(run: ring.RingRun, tile: float) -> Record:
     ]
     held = [_held(events, r, _t(end)) for r in range(P)]
     idle = [_idle(own, _t(end)) for own in computes]
-    return Record(
+    return RingTimeline(
         computes, sorted(copies, key=lambda one: one[3:]), held, _asked(events), idle, _t(total), _t(end)
     )
 
@@ -124,8 +124,8 @@ def _idle(computes, end):
 # Sums ------------------------------------------------------------------------------------------------------------
 
 
-def sums(found: Record) -> dict[str, Any]:
-    """Return the sums of a Record: time, idle share, bytes in all and of the most one sends, copies, hidden share.
+def sums(found: RingTimeline) -> dict[str, Any]:
+    """Return the sums of a timeline: time, idle share, bytes in all and at most from one, copies, hidden share.
 
     hidden: the share of the time of copies in which the rank that they come to computes; None without copies.
     """
@@ -151,13 +151,13 @@ def _overlap(computes, start, stop):
 # When ------------------------------------------------------------------------------------------------------------
 
 
-def moments(found: Record) -> list[float]:
+def moments(found: RingTimeline) -> list[float]:
     """Return the times at which something begins or ends."""
     spans = [one[2:4] for own in found.computes for one in own] + [one[3:5] for one in found.copies]
     return sorted({0.0, found.end, found.total, *(time for span in spans for time in span if time <= found.end)})
 
 
-def times(found: Record) -> list[float]:
+def times(found: RingTimeline) -> list[float]:
     """Return the times that are played: all moments, and between them a grid, so that steps take about as long."""
     at, step = np.array(moments(found)), found.end / GRID
     grid = np.arange(GRID) * step
@@ -165,7 +165,7 @@ def times(found: Record) -> list[float]:
     return sorted([*at.tolist(), *map(_t, grid[alone])])
 
 
-def opens(found: Record, shown: list[float], at_fault: bool) -> int:
+def opens(found: RingTimeline, shown: list[float], at_fault: bool) -> int:
     """Return the position that says most: copies hide under tiles, past the middle; or it goes wrong."""
     if at_fault:
         return len(shown) - 1

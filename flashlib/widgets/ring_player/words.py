@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from flashlib.language.phrases import by_number, counted
 from flashlib.pictures.number_text import number
 from flashlib.ring import KINDS, FaultKind, RingFault
-from flashlib.widgets.ring_player.record import Record, moments
+from flashlib.widgets.ring_player.record import RingTimeline, moments
 from flashlib.widgets.ring_player.runs import B
 
 ROUNDING = 1e-6  # of O and lse in fp64, at most
@@ -45,7 +45,7 @@ def hidden(sums: dict) -> str:
     return f"{percent(share)} of copying is hidden under tiles"
 
 
-def why(setting: dict, found: Record) -> str:
+def why(setting: dict, found: RingTimeline) -> str:
     """Return how long a hop's tiles and its copy take, which decides what is hidden."""
     takes = [time(stop - start) for *_, start, stop, _ in sorted(found.copies, key=lambda one: one[4] - one[3])]
     tiles = sorted({one[4] for own in found.computes for one in own})
@@ -82,7 +82,7 @@ def equal(difference: float | None) -> str:
     return f"O and lse of the ranks equal one process to {number(difference)}, which is rounding."
 
 
-def said(found: Record, fault: RingFault | None) -> list[list]:
+def said(found: RingTimeline, fault: RingFault | None) -> list[list]:
     """Return [time, sentence] of each moment at which something begins or ends."""
     P = len(found.computes)
     sentences = []
@@ -136,7 +136,7 @@ def _keys(hop):
     return "keys from the rank before" if hop == 1 else f"keys from {hop} ranks back"
 
 
-def goes_on(found: Record) -> list[str]:
+def goes_on(found: RingTimeline) -> list[str]:
     """Return what is on from each moment until the next, in the present."""
     return [f"{'; '.join(_on(found, at)) or 'nothing is on'}." for at in moments(found)]
 

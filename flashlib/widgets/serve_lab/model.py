@@ -7,7 +7,7 @@ import numpy as np
 from flashlib.cache import Pages
 
 
-class Cache(Pages):
+class ServedCache(Pages):
     """Pages with K and V of one head, beside each other: all rows of both are read and written at once.
 
     Who else needs a cache takes `flashlib.cache.Cache`, which checks what it is given: here that takes longer than
@@ -52,15 +52,19 @@ class Model:
         self.KV = np.concatenate([K, V], axis=1)  # (vocab, 2 d)
         self.own = self.E @ self.W.T  # (vocab, vocab): what x itself adds to the logits
 
-    def cache(self, n_pages: int, page: int) -> Cache:
-        return Cache(n_pages, page, self.E.shape[1])
+    def cache(self, n_pages: int, page: int) -> ServedCache:
+        return ServedCache(n_pages, page, self.E.shape[1])
 
     def check_prompt(self, prompt: Sequence[int], n: int) -> list[int]:
         """Return a prompt as a list: the widget's own are valid, and may have any length."""
         return list(prompt)
 
     def step(
-        self, rows: Sequence[Sequence[int]], cache: Cache, sequences: Sequence[int], over: Callable | None = None
+        self,
+        rows: Sequence[Sequence[int]],
+        cache: ServedCache,
+        sequences: Sequence[int],
+        over: Callable | None = None,
     ) -> np.ndarray:
         """Return the logits of the last of n new tokens, (B, 1, vocab), and leave K and V of all in the cache.
 

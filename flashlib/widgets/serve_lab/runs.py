@@ -10,7 +10,7 @@ PAGE = 4  # tokens: so few that a short text has several pages
 MODEL = Model(VOCAB)
 
 
-class Run(NamedTuple):
+class ServedRun(NamedTuple):
     """The Records of `server.play`, and the tokens that each request wrote."""
 
     records: tuple
@@ -18,7 +18,7 @@ class Run(NamedTuple):
 
 
 @lru_cache(64)
-def run(scenario: str, batch: int, chunk: int, n_pages: int, continuous: bool) -> Run:
+def run(scenario: str, batch: int, chunk: int, n_pages: int, continuous: bool) -> ServedRun:
     """Return the run of a scenario: its requests are served, and the model computes every token of them."""
     # Only when called: it imports torch, and the widgets of other chapters do without.
     from flashlib.lm.server import Request, Server, play
@@ -28,4 +28,4 @@ def run(scenario: str, batch: int, chunk: int, n_pages: int, continuous: bool) -
         Request(prompt, coming.answer, seed=seed, arrives=coming.arrives)
         for seed, (prompt, coming) in enumerate(zip(prompts(scenario), SCENARIOS[scenario], strict=True))
     ]
-    return Run(tuple(play(server, requests)), server.written)
+    return ServedRun(tuple(play(server, requests)), server.written)

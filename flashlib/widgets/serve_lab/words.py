@@ -7,14 +7,14 @@ from flashlib.language.phrases import and_list, by_number, counted
 from flashlib.pictures.number_text import number
 
 if TYPE_CHECKING:  # it imports torch
-    from flashlib.lm.server import Record
+    from flashlib.lm.server import StepRecord
 
 DONE = "All requests have finished."
 NAMES = {True: "continuous", False: "static"}
 
 
 def step(
-    record: "Record",
+    record: "StepRecord",
     arrived: list[int],
     known: list[tuple[int, int]],
     again: dict[int, int],

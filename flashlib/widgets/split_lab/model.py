@@ -57,7 +57,7 @@ def _power(n):
 
 
 @dataclass(frozen=True)
-class Call:
+class DecodeCall:
     """A call of `decode` with one new query for each of B sequences, all of N_k keys, on one of `GPUS`."""
 
     N_k: int

@@ -65,7 +65,7 @@ class SplitLab(Lab):
 
     @staticmethod
     def _call(setting):
-        return model.Call(**{name: setting[name] for name in OF_THE_CALL})
+        return model.DecodeCall(**{name: setting[name] for name in OF_THE_CALL})
 
     def _computed(self, setting):
         N_k, ranges, call = setting["N_k"], model.split(setting["N_k"], setting["parts"]), self._call(setting)

@@ -4,7 +4,7 @@ from flashlib.gpus import GPUS
 from flashlib.language.phrases import by_number, counted, or_list
 from flashlib.pictures.number_text import brief, number
 from flashlib.widgets.split_lab import model
-from flashlib.widgets.split_lab.model import Call, Time
+from flashlib.widgets.split_lab.model import DecodeCall, Time
 
 ORDERS = {"row": "in a row", "tree": "as a tree"}
 
@@ -25,7 +25,7 @@ def parts(setting: dict, ranges: list[list[int]]) -> str:
     return f"{sentence} Asked were {asked} parts; with at most {most} in each, {n} are enough."
 
 
-def merges(setting: dict, call: Call, n: int, depth: int) -> str:
+def merges(setting: dict, call: DecodeCall, n: int, depth: int) -> str:
     """Return in which order the parts are merged."""
     if n == 1:
         return "There is one part, and nothing to merge."
@@ -37,7 +37,7 @@ def merges(setting: dict, call: Call, n: int, depth: int) -> str:
     return f"{sentence} So does the kernel, with up to {call.joined} parts at a time."
 
 
-def busy(call: Call, n: int) -> str:
+def busy(call: DecodeCall, n: int) -> str:
     """Return how much of the GPU the call occupies."""
     sms, (waves, last) = GPUS[call.gpu].sms, call.waves(n)
     programs = call.programs(n)
@@ -50,7 +50,7 @@ def busy(call: Call, n: int) -> str:
     return f"{sentence}, {call.places} at a time: {waves} waves, {last} in the last."
 
 
-def time(call: Call, n: int, curve: list[tuple[int, Time]]) -> str:
+def time(call: DecodeCall, n: int, curve: list[tuple[int, Time]]) -> str:
     """Return what the model says, against one part, the best number of parts, and as many as decode chooses."""
     now, one, least = (microseconds(x) for x in (call.time(n).total, call.time(1).total, fastest(curve)[1]))
     sentence = f"By the model {now}"
@@ -74,7 +74,7 @@ def _against(sentence, now, one):
     return f"{sentence}, {brief(now / one, 2)} times as long as one part"
 
 
-def marked(call: Call, n: int, curve: list[tuple[int, Time]]) -> int | None:
+def marked(call: DecodeCall, n: int, curve: list[tuple[int, Time]]) -> int | None:
     """Return the fastest number of parts; None where n, or what decode chooses, is as fast to three digits."""
     best, least = fastest(curve)
     known = [call.time(n).total, dict(curve)[call.default].total]
@@ -88,7 +88,7 @@ def equal(difference: float) -> str:
     return f"Merged, O and lse equal attention in one go, up to rounding: {brief(difference, 1)}."
 
 
-def explain(call: Call) -> list[str]:
+def explain(call: DecodeCall) -> list[str]:
     """Return the model in words."""
     gpu = GPUS[call.gpu]
     enough = gpu.bandwidth * model.LATENCY

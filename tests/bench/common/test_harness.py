@@ -137,7 +137,7 @@ def test_recorded_counters_at_the_sms_equal_the_closed_form_of_our_kernel():
     assert len(record["rows"]) == len(counters.CALLS)
     compared = 0
     for row in record["rows"]:
-        call = counters.Call(*(row[field] for field in counters.Call._fields))
+        call = counters.CountedCall(*(row[field] for field in counters.CountedCall._fields))
         spilled = sum(kernel["spill_written"] for kernel in row["cold"])
         if call.name == "ours" and not spilled:
             form = call.closed_form()

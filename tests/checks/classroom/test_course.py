@@ -10,7 +10,7 @@ nbformat = pytest.importorskip("nbformat")
 from nbformat.v4 import new_code_cell, new_notebook, new_output  # noqa: E402
 
 from flashlib.checks.classroom import course  # noqa: E402
-from flashlib.checks.classroom.course import Kind  # noqa: E402
+from flashlib.checks.classroom.course import CellKind  # noqa: E402
 from flashlib.checks.engine.verdict import MIME, Outcome, Verdict  # noqa: E402
 from tools import workspace  # noqa: E402
 
@@ -37,8 +37,8 @@ def test_every_cell_of_a_copy_is_found(mine, request):
     code = [cell for cell in mine.cells if cell.cell_type == "code"]
     assert {cell.id for cell in code} == set(chapter.cells), "ids are lost in a copy"
     kinds = [course.kind(cell, chapter) for cell in code]
-    assert not {Kind.OWN, Kind.CHANGED} & set(kinds)
-    compared = sum(k == Kind.COMPARED for k in kinds)
+    assert not {CellKind.OWN, CellKind.CHANGED} & set(kinds)
+    compared = sum(k == CellKind.COMPARED for k in kinds)
     said = course.remarks(mine, chapter)
     assert said[0] == f"{compared} of {len(code)} cells compared with {chapter.slug}" and compared
     assert not any(word in sentence for sentence in said for word in ("changed", "gone", "earlier")), said
@@ -49,7 +49,7 @@ def test_the_solved_notebook_is_expected_to_show_the_same(mine):
     chapter = course.chapter_of(mine)
     for cell in mine.cells:
         if cell.get("id") in chapter.solved:
-            depends = course.kind(cell, chapter) == Kind.DEPENDS
+            depends = course.kind(cell, chapter) == CellKind.DEPENDS
             assert not depends or "bench.mine(" in cell.source, f"{cell.id} shows other things once it is solved"
 
 
@@ -59,7 +59,7 @@ def test_what_a_learner_changes_adds_and_deletes_is_listed(mine):
         if cell.cell_type == "code":
             kind = course.kind(cell, chapter)
             cell.source += "\n# mine"
-            expected = kind if kind in (Kind.QUESTION, Kind.STUB) else Kind.CHANGED
+            expected = kind if kind in (CellKind.QUESTION, CellKind.STUB) else CellKind.CHANGED
             assert course.kind(cell, chapter) == expected, cell.source
     mine.cells.append(new_code_cell("1 + 1", id="of-mine"))
     gone = next(cell for cell in mine.cells if cell.cell_type == "code")
@@ -69,7 +69,7 @@ def test_what_a_learner_changes_adds_and_deletes_is_listed(mine):
     assert said[0].startswith("0 of ")
     changed = next(s for s in said if s.startswith("changed: not compared"))
     for cell in mine.cells:
-        if cell.cell_type == "code" and course.kind(cell, chapter) == Kind.CHANGED:
+        if cell.cell_type == "code" and course.kind(cell, chapter) == CellKind.CHANGED:
             assert course.name(mine, cell) in changed
     assert f"gone from it, or new in the course: {gone.id}" in said
     assert f"your own: run, not compared: Cell {last} (of-mine)" in said
@@ -77,7 +77,7 @@ def test_what_a_learner_changes_adds_and_deletes_is_listed(mine):
 
 def test_a_cell_made_a_text_is_listed_as_changed(mine):
     chapter = course.chapter_of(mine)
-    cell = next(c for c in mine.cells if course.kind(c, chapter) == Kind.COMPARED)
+    cell = next(c for c in mine.cells if course.kind(c, chapter) == CellKind.COMPARED)
     cell.cell_type = "markdown"
     assert f"changed: not compared: a text ({cell.id})" in course.remarks(mine, chapter)
 
@@ -139,9 +139,9 @@ def test_what_a_learner_changed_added_and_deleted_is_known_without_ids_too(mine,
     mine.cells.remove(gone)
     lose(mine)
     course.restore_ids(mine)
-    assert added.id not in chapter.cells and course.kind(added, chapter) == Kind.OWN
+    assert added.id not in chapter.cells and course.kind(added, chapter) == CellKind.OWN
     assert [cell.id for cell in code[:-1]] == [names[id(cell)] for cell in code[:-1]]
-    assert course.kind(changed, chapter) in (Kind.CHANGED, Kind.STUB, Kind.QUESTION)
+    assert course.kind(changed, chapter) in (CellKind.CHANGED, CellKind.STUB, CellKind.QUESTION)
     assert gone.id not in {cell.get("id") for cell in mine.cells}
 
 
@@ -150,9 +150,9 @@ def test_a_copy_of_a_cell_below_it_and_what_stands_in_place_of_one_are_the_learn
     first, second = code_of(mine)[:2]
     again, instead = new_code_cell(first.source, id="of-mine"), new_code_cell("1 + 1", id="of-mine-too")
     mine.cells[mine.cells.index(second)] = instead
-    assert course.restore_ids(mine) == 0 and course.kind(instead, chapter) == Kind.OWN
+    assert course.restore_ids(mine) == 0 and course.kind(instead, chapter) == CellKind.OWN
     mine.cells.append(again)
-    assert course.restore_ids(mine) == 0 and course.kind(again, chapter) == Kind.OWN
+    assert course.restore_ids(mine) == 0 and course.kind(again, chapter) == CellKind.OWN
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import Program, random_cases, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.harness import ranks  # noqa: E402
-from flashlib.checks.harness.ranks import Problem  # noqa: E402
+from flashlib.checks.harness.ranks import RankSizes  # noqa: E402
 from flashlib.ring import Compute, Receive, Send, Wait  # noqa: E402
 
 FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
@@ -46,7 +46,7 @@ def test_in_which_order_copies_are_asked_for_does_not_matter(order):
         yield Wait()
         return me.finish(me.nothing())
 
-    done, numbers, run = FORWARD.played(program, Problem(2, 4, "zigzag", True))
+    done, numbers, run = FORWARD.played(program, RankSizes(2, 4, "zigzag", True))
     assert done == "0: from 1 to 1 |\n1: from 0 to 0 |" and not run.fault and not numbers[:12].any()
 
 
@@ -64,7 +64,7 @@ def test_computing_before_and_after_asking_are_told_apart():
         return me.finish(me.nothing())
 
     def told(program):
-        return ranks.text(FORWARD.played(program, Problem(2, 4, "zigzag", True))[2])
+        return ranks.text(FORWARD.played(program, RankSizes(2, 4, "zigzag", True))[2])
 
     with pytest.raises(ranks.Finding) as found:
         told(early)
@@ -144,7 +144,7 @@ def test_numbers_that_depend_on_who_ends_first_are_found(monkeypatch):
             ended.clear()
         return answer(me)
 
-    found = ranks.examine(program, [Problem(4, 8, "contiguous", False)], EXERCISES["ring_rank"].known, FORWARD)
+    found = ranks.examine(program, [RankSizes(4, 8, "contiguous", False)], EXERCISES["ring_rank"].known, FORWARD)
     assert found.mistake == "numbers"
 
 

@@ -138,7 +138,7 @@ def test_of_a_long_schedule_the_end_is_listed():
 
 @pytest.mark.parametrize("name", ROLES)
 def test_what_is_right_is_played_as_it_runs(name):
-    player = roles.Played(*TASKS[name]).play(solutions.solution(name))
+    player = roles.PlayedRoles(*TASKS[name]).play(solutions.solution(name))
     assert "deadlock" not in repr(player)
 
 

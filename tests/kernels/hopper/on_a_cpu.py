@@ -75,8 +75,8 @@ class Tiles(NamedTuple):
 @contextlib.contextmanager
 def tiled(tiles):
     """Have the launchers choose these tiles, for calls that were not planned yet."""
-    own = launch.Tiles(tiles.B_c, tiles.stages, tiles.consumers)
-    eight_bits = launch_fp8.Tiles(*own, tiles.two_level, tiles.turns)
+    own = launch.HopperTileSizes(tiles.B_c, tiles.stages, tiles.consumers)
+    eight_bits = launch_fp8.Fp8TileSizes(*own, tiles.two_level, tiles.turns)
     with pytest.MonkeyPatch.context() as patch:
         for module in (launch, launch_backward, launch_256, launch_fp8):
             patch.setattr(module, "PLANS", planning.Plans())

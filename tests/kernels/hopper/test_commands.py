@@ -147,7 +147,9 @@ def test_each_role_of_the_backward_says_what_the_protocol_says(amount, sizes):
         halves, T_c = 2 * H // H_k * -(-sizes.N_q // rows), -(-sizes.N_k // 128)
         share, j = -(-halves // T_c), at % T_c
         finished = max(min((j + 1) * share, halves) - j * share, 0) if at >= T_c else 0  # of the unit before
-        model = backward_protocol.program(rows_seen(at, sizes), backward_protocol.Sizes(d=sizes.d), finished)
+        model = backward_protocol.program(
+            rows_seen(at, sizes), backward_protocol.BackwardSizes(d=sizes.d), finished
+        )
         wanted = commands.expanded(model)
         assert wanted.keys() == {role for role, said in one.said.items() if said}
         for role, mine in wanted.items():

@@ -5,12 +5,17 @@ import pytest
 from flashlib import gluon
 from flashlib.kernels import quantise
 from flashlib.kernels.hopper import backward, dkv_256, dq_256, forward, fp8, fp8_tiles, sums
-from flashlib.pipeline import Fault, check
+from flashlib.pipeline import PipelineFault, check
 from tests.kernels import eight, gradients
 from tests.kernels.hopper import on_a_cpu
 from tests.kernels.hopper.on_a_cpu import MODULES, ORDERS, Sizes, Tiles
 
-RAISED = Fault, gluon.Wrong, TypeError, AttributeError  # the last two for what a spoilt line leaves undefined
+RAISED = (
+    PipelineFault,
+    gluon.Wrong,
+    TypeError,
+    AttributeError,
+)  # the last two for what a spoilt line leaves undefined
 
 
 def is_found(run) -> bool:
@@ -178,7 +183,7 @@ def test_a_spoilt_finisher_is_found(amount, what, monkeypatch):
 
 
 def test_a_buffer_that_nobody_leaves_is_waited_for_in_vain():
-    with pytest.raises(Fault, match="a program waits for a later one"):
+    with pytest.raises(PipelineFault, match="a program waits for a later one"):
         differentiated(Sizes((1, 4, 4), 64, 128, 128, False), Tiles(lag=2, ring=2))(ORDERS[0])
 
 

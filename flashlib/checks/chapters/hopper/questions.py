@@ -6,7 +6,7 @@ from flashlib import pipeline
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
 from flashlib.pipeline import MACHINE, backward_protocol, protocol
-from flashlib.pipeline.multiprocessor import State
+from flashlib.pipeline.multiprocessor import MultiprocessorState
 
 GPU = GPUS["H200"]
 NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
@@ -31,7 +31,7 @@ def _alike():
 def _passes_at_once():
     """Return for each parity whether a role gets past a barrier of which no phase has completed."""
     barrier = pipeline.Barrier("b")
-    state = State(pipeline.Program({"role": None}, (barrier,), ()))
+    state = MultiprocessorState(pipeline.Program({"role": None}, (barrier,), ()))
     return {f"parity_{phase}": state.may("role", pipeline.Wait(barrier, phase)) for phase in (0, 1)}
 
 

@@ -53,9 +53,9 @@ DECODING = partial(
     limit=15.0,
 )
 def decode(answer: Callable, known: Known) -> Verdict:
-    from flashlib.checks.harness.decoding import Tiles, over_pages
+    from flashlib.checks.harness.decoding import DecodingTilings, over_pages
 
-    tiles = Tiles()
+    tiles = DecodingTilings()
     known = replace(known, variants=tiles)
     return examine(over_pages(answer, tiles), _stages(), known, outputs=OUTPUTS, nan="nan, or never stored")
 

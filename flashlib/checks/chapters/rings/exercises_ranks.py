@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from flashlib.checks.engine import Known, Verdict, exercise, solutions
 from flashlib.checks.harness import ranks
-from flashlib.checks.harness.ranks import Problem
+from flashlib.checks.harness.ranks import RankSizes
 
 FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
 
@@ -15,9 +15,9 @@ FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
 )  # fmt: skip
 def ring_rank(answer: Callable, known: Known) -> Verdict:
     problems = [
-        Problem(2, 4, "contiguous", False), Problem(2, 8, "zigzag", True),
-        Problem(3, 6, "contiguous", False, large=True), Problem(3, 9, "contiguous", True),
-        Problem(4, 16, "zigzag", True), Problem(4, 13, "striped", True), Problem(7, 14, "contiguous", False),
+        RankSizes(2, 4, "contiguous", False), RankSizes(2, 8, "zigzag", True),
+        RankSizes(3, 6, "contiguous", False, large=True), RankSizes(3, 9, "contiguous", True),
+        RankSizes(4, 16, "zigzag", True), RankSizes(4, 13, "striped", True), RankSizes(7, 14, "contiguous", False),
     ]  # fmt: skip
     return ranks.examine(answer, problems, known, FORWARD)
 
@@ -31,8 +31,9 @@ BACKWARD = ranks.Task(backward=True, timed=False, blocks=2.5)  # K and V twice, 
 )  # fmt: skip
 def ring_gradients(answer: Callable, known: Known) -> Verdict:
     problems = [
-        Problem(2, 4, "contiguous", False), Problem(2, 8, "zigzag", True), Problem(3, 6, "contiguous", False),
-        Problem(3, 9, "contiguous", True), Problem(4, 16, "zigzag", True), Problem(4, 13, "striped", True),
-        Problem(7, 7, "contiguous", False),
+        RankSizes(2, 4, "contiguous", False), RankSizes(2, 8, "zigzag", True),
+        RankSizes(3, 6, "contiguous", False),
+        RankSizes(3, 9, "contiguous", True), RankSizes(4, 16, "zigzag", True), RankSizes(4, 13, "striped", True),
+        RankSizes(7, 7, "contiguous", False),
     ]  # fmt: skip
     return ranks.examine(answer, problems, known, BACKWARD)

@@ -73,7 +73,7 @@ def _with_penalty(text):
 
 @exercise(title="A penalty for distance", minutes=30, difficulty="hard", program=_with_penalty, aside=True)
 def alibi(answer: Callable, known: Known) -> Verdict:
-    tiles = heads.Tiles()
+    tiles = heads.AttentionTilings()
     stages = [
         [
             _penalised("one query and one key", (1, 1, 1, 1, 16), 0.5),

@@ -32,7 +32,7 @@ ATTENTION = partial(
     limit=15.0,
 )
 def attention(answer: Callable, known: Known) -> Verdict:
-    tiles = heads.Tiles()
+    tiles = heads.AttentionTilings()
     stages = [
         [
             _attended("blocks that are all full, without a mask", (1, 1, 128, 128, 16)),

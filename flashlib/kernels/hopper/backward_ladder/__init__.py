@@ -50,7 +50,7 @@ def launch(
         return Grads(*(X.zero_() for X in (dQ, dK, dV)))
     O, dO, summed = launch_backward.of_rows(O, dO)
     T_r, T_c = -(-N_q // B_R), -(-N_k // KEYS)
-    problem = portable.Problem.of(Q, K, bool(causal), False)
+    problem = portable.BackwardInputs.of(Q, K, bool(causal), False)
     with on_device_of(Q):
         prepare = portable.prepare_launch(O, summed, problem)
         lse2, delta = portable.prepared(prepare, O, summed, lse, dlse, (B, H, problem.N_padded))

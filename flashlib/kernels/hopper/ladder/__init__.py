@@ -27,14 +27,14 @@ from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_de
 from flashlib.types import Attention
 
 if TYPE_CHECKING:
-    from flashlib.kernels.hopper.instrumented import Recording
+    from flashlib.kernels.hopper.instrumented import MarkedLauncher
 
 EQUAL = {64: (64, 8), 128: (64, 4)}  # by d: keys of a tile, for which registers suffice, and slots that fit
 MOVED = {64: (128, 4), 128: (128, 2)}
 
 
 def launch(
-    kernel: "JITFunction | Recording", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool,
+    kernel: "JITFunction | MarkedLauncher", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool,
     scale: float | None, rows: int, consumers: int = 1, moved: bool = False, persistent: bool = False,
     turns: bool = True,
 ) -> Attention:  # fmt: skip
