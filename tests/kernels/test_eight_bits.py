@@ -114,3 +114,11 @@ def test_nothing_is_answered_without_a_launch(shapes):
     Q, K = (torch.zeros(shape, dtype=torch.float16, device=DEVICE) for shape in shapes)
     O, lse = eight_bits.attention(Q, K, K)
     assert O.shape == Q.shape and not O.any() and (lse == -torch.inf).all()
+
+
+@pytest.mark.parametrize("pv", ["e4m3", None])
+def test_rows_that_see_no_key(pv):
+    Q, K, V = inputs(*PROBLEMS[2][:7])  # 77 queries and 53 keys: the first 24 rows see none
+    O, lse = eight_bits.attention(Q, K, V, causal=True, qk="int8", pv=pv)
+    assert not O[:, :, :24].any() and lse[:, :, :24].isneginf().all()
+    assert O[:, :, 24:].any(-1).all() and lse[:, :, 24:].isfinite().all()
