@@ -28,7 +28,7 @@ class Impl(CPUAttentionBackendImpl):
             raise ValueError(f"the attention is of type {self.attn_type}; ours in vLLM is that of decoders")
         left = None if self.sliding_window == -1 else self.sliding_window - 1
         slopes, cap = self.alibi_slopes, self.logits_soft_cap or None
-        self.asked = pages.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
+        self.options = pages.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
 
     def do_kv_cache_update(
         self, layer: torch.nn.Module, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
@@ -52,8 +52,8 @@ class Impl(CPUAttentionBackendImpl):
         if m.dynamic_causal is not None:
             raise ValueError("dynamic_causal is given: whether a sequence is causal is the same for all")
         K, V = _pages(kv_cache)
-        asked = self.asked._replace(causal=m.causal)
-        pages.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, asked)
+        options = self.options._replace(causal=m.causal)
+        pages.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, options)
         return output
 
 

@@ -31,8 +31,9 @@ class Impl(FlashAttentionImpl):
         if self.attn_type != "decoder":
             raise ValueError(f"the attention is of type {self.attn_type}; ours in vLLM is that of decoders")
         left = self.sliding_window[0] if self.sliding_window is not None else -1
+        left = None if left < 0 else left
         cap, slopes = self.logits_soft_cap or None, self.alibi_slopes
-        self.asked = pages.AttentionOptions(self.scale, True, None if left < 0 else left, cap, slopes, self.sinks)
+        self.options = pages.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
 
     def do_kv_cache_update(
         self, layer: torch.nn.Module, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
@@ -58,6 +59,6 @@ class Impl(FlashAttentionImpl):
         if m.rswa_prefix_lens is not None or m.dcp_context_kv_lens is not None:
             raise ValueError("a window beside a prompt, or a context over several GPUs: not with ours in vLLM")
         K, V = kv_cache.split(self.head_size, dim=-1)
-        asked = self.asked._replace(causal=m.causal)
-        pages.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, asked)
+        options = self.options._replace(causal=m.causal)
+        pages.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, options)
         return output
