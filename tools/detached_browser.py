@@ -80,16 +80,15 @@ class DetachedBrowser:
 
 
 @contextmanager
-def chromium(folder: Path):
+def chromium(playwright, folder: Path):
     """Yield a DetachedBrowser that keeps its data in the folder; raises NoBrowser as `browsing.chromium` does."""
-    path, sync_playwright = browsing.needed()
+    path = browsing.path()
     data, size = folder / "browser", "{width},{height}".format_map(browsing.SIZE)
     flags = [*browsing.FLAGS, *FLAGS, f"--user-data-dir={data}", f"--window-size={size}"]
     nothing = subprocess.DEVNULL
     process = subprocess.Popen([path, *flags, "about:blank"], stdin=nothing, stdout=nothing, stderr=nothing)
     try:
-        with sync_playwright() as playwright:
-            yield DetachedBrowser(playwright, _port(data / "DevToolsActivePort"))
+        yield DetachedBrowser(playwright, _port(data / "DevToolsActivePort"))
     finally:
         process.terminate()
         process.wait(20)

@@ -82,8 +82,11 @@ def main():
         folder = Path(name)
         (folder / "notebooks").mkdir()
         try:
-            with browsing.served(folder) as address, browsing.chromium() as browser:
-                with browsing.opened(browser, address, folder, "film.ipynb", [CELL]) as lab:
+            with browsing.driver() as driver, browsing.served(folder) as address:
+                with (
+                    browsing.chromium(driver) as browser,
+                    browsing.opened(browser, address, folder, "film.ipynb", [CELL]) as lab,
+                ):
                     player = opened_player(lab)
                     for theme, name in THEMES.items():
                         lab.theme(name)

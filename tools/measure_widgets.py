@@ -326,8 +326,9 @@ def main(only=()):
         folder = Path(name)
         (folder / "notebooks").mkdir()
         try:
-            with browsing.served(folder) as address, detached_browser.chromium(folder) as browser:
-                return measure(browser, address, folder, cases)
+            with browsing.driver() as driver, browsing.served(folder) as address:
+                with detached_browser.chromium(driver, folder) as browser:
+                    return measure(browser, address, folder, cases)
         except browsing.NoBrowser as reason:
             print(reason)
             return 1

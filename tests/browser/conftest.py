@@ -27,12 +27,19 @@ def address(folder):
 
 
 @pytest.fixture(scope="package")
-def browser():
+def playwright():
     try:
-        with lab.chromium() as browser:
-            yield browser
+        lab.path()
+        with lab.driver() as playwright:
+            yield playwright
     except lab.NoBrowser as reason:
         missing(str(reason))
+
+
+@pytest.fixture(scope="package")
+def browser(playwright):
+    with lab.chromium(playwright) as browser:
+        yield browser
 
 
 @pytest.fixture(scope="package")

@@ -338,26 +338,31 @@ def _url(folder):
         return None
 
 
-def needed():
-    """Return the path of Chromium and what begins playwright; raises NoBrowser where one is missing."""
+def path():
+    """Return the path of Chromium; raises NoBrowser if it is missing."""
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if found is None:
+        raise NoBrowser(f"no browser: none of {', '.join(CHROMIUM)} was found on PATH")
+    return found
+
+
+@contextmanager
+def driver():
+    """Yield playwright, which a process can start only once; raises NoBrowser if it is missing."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise NoBrowser("playwright is not installed: make setup installs it") from None
-    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if path is None:
-        raise NoBrowser(f"no browser: none of {', '.join(CHROMIUM)} was found on PATH")
-    return path, sync_playwright
+    with sync_playwright() as playwright:
+        yield playwright
 
 
 @contextmanager
-def chromium():
-    """Yield a Chromium; raises NoBrowser where there is none, or no playwright to drive it."""
-    path, sync_playwright = needed()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
+def chromium(playwright):
+    """Yield a Chromium; raises NoBrowser if it is missing."""
+    browser = playwright.chromium.launch(executable_path=path(), args=FLAGS)
+    yield browser
+    browser.close()
 
 
 IDLE = {}  # by address: a Lab whose notebook was closed. To start JupyterLab in a page takes five seconds

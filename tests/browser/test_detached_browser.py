@@ -2,20 +2,16 @@
 
 import pytest
 
-from tests.browser.lab import SIZE, NoBrowser
-from tests.required import missing
+from tests.browser.lab import SIZE
 from tools import detached_browser
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    try:
-        with detached_browser.chromium(tmp_path_factory.mktemp("browser")) as browser:
-            yield browser
-    except NoBrowser as reason:
-        missing(str(reason))
+def browser(playwright, tmp_path_factory):
+    with detached_browser.chromium(playwright, tmp_path_factory.mktemp("browser")) as browser:
+        yield browser
 
 
 def run(browser, script, asked=None, timeout=10):
