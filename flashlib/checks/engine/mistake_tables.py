@@ -64,7 +64,8 @@ def tables() -> dict[str, Table]:
 
 def table(name: str) -> dict[str, Mistake]:
     """Return {id: Mistake} of a table, after those that any check may find; raises KeyError if there is none."""
-    return tables()["any"] | tables()[name]
+    own = tables()[name]
+    return {id: mistake for id, mistake in tables()["any"].items() if id not in own} | own
 
 
 def read(path: Path, found: dict[str, Table], joined: bool = False) -> None:
