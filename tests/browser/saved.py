@@ -1,6 +1,8 @@
 """A page of the site of any cells, as tests open it from the disk."""
 
+import os
 import shutil
+from unittest.mock import patch
 
 import nbformat
 
@@ -8,6 +10,7 @@ from flashlib.chapters import CHAPTERS
 from web import build, chapter, pictures, states
 
 
+@patch.dict(os.environ)  # the cells run in this process, and may change it
 def save(sources, folder):
     """Run the cells, write a page of them to `folder` as `make site` does, and return its path."""
     cells, shown, space = [nbformat.v4.new_code_cell(text) for text in sources], {}, {}
