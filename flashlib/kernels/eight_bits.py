@@ -28,7 +28,7 @@ from flashlib.kernels.launch.inputs import (
     kernel_input,
     on_device_of,
 )
-from flashlib.kernels.quantise import FORMATS, Quantised, quantised
+from flashlib.kernels.quantise import FORMATS, QuantisedQKV, quantised
 from flashlib.types import Attention
 
 HEAD_DIMS = (32, 64, 128, 256)
@@ -65,7 +65,7 @@ def attention(
 
 
 def of_quantised(
-    small: Quantised, V: torch.Tensor | None, O: torch.Tensor, lse: torch.Tensor, causal: bool, scale: float
+    small: QuantisedQKV, V: torch.Tensor | None, O: torch.Tensor, lse: torch.Tensor, causal: bool, scale: float
 ) -> Attention:
     """Write O and lse of what `quantised` made, and return them; V in 16 bits is taken in place of its V."""
     q, k, v = (_readable(X) for X in (small.Q, small.K, small.V if V is None else kernel_input(V)))

@@ -36,7 +36,7 @@ SPAN = 256  # rows of Q and K that a program writes, so that it reads the matrix
 SEED = 0
 
 
-class Quantised(NamedTuple):
+class QuantisedQKV(NamedTuple):
     """Numbers in eight bits, and what they stand for.
 
     Q (B, H, N_q, d), K (B, H_k, N_k, d)  times q_scale and k_scale: Q and K, rotated, K minus its mean
@@ -69,7 +69,7 @@ PLANS = planning.Plans()
 def quantised(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, qk: str = "e4m3", permuted: bool = False,
     rotated: bool = True, centred: bool = True,
-) -> Quantised:  # fmt: skip
+) -> QuantisedQKV:  # fmt: skip
     """Return Q, K and V in eight bits; all numbers finite, no size 0, d = d_v a power of two from 16 to 256.
 
     qk: "e4m3" or "int8", the format of Q and K. permuted: whether V's keys are, as Hopper's kernel takes them.
@@ -102,7 +102,7 @@ def quantised(
         plan.write_columns(V, scales[1], means[1], v, stream=stream)
     k_scale, v_scale = scales
     numbers = written(q, qk), written(k, qk), written(v, "e4m3")
-    return Quantised(*numbers, q_scale, q_taken, k_scale, v_scale, means[1])
+    return QuantisedQKV(*numbers, q_scale, q_taken, k_scale, v_scale, means[1])
 
 
 @functools.lru_cache(maxsize=16)

@@ -22,7 +22,7 @@ FUNCTION = "S, h, r, c, t"
 LOOKUP = "b, h, r, c"
 
 
-class Change(NamedTuple):
+class BiasChange(NamedTuple):
     """f(S, h, r, c, t) in place of S, and its derivatives by S and by t; kernel: all three for the kernels."""
 
     f: Callable
@@ -150,7 +150,7 @@ class Biased(Mask):
 
     changes_scores = biased = True
 
-    def __init__(self, bias: Any, at: OfPlace | OfDistance | OfFunction, change: Change | None = None) -> None:
+    def __init__(self, bias: Any, at: OfPlace | OfDistance | OfFunction, change: BiasChange | None = None) -> None:
         bias = _checked_bias(bias)
         self.biases, self.at, self.change = (bias,), at, change
         self.shape = at.shape(bias)
@@ -208,14 +208,14 @@ class Biased(Mask):
         return entries.astype(S.dtype) if isinstance(S, np.ndarray) else entries.to(S.dtype)
 
 
-def change_of(f: Callable, slope: Callable, by_bias: Callable | None, kernel: Any) -> tuple[Change, Any]:
-    """Return a Change and the kernel of `at`; raise TypeError for functions of other arguments."""
+def change_of(f: Callable, slope: Callable, by_bias: Callable | None, kernel: Any) -> tuple[BiasChange, Any]:
+    """Return a BiasChange and the kernel of `at`; raise TypeError for functions of other arguments."""
     if by_bias is None:
         raise TypeError("by_bias is None; pass the derivative of f by the entry t, of (S, h, r, c, t)")
     for g in (f, slope, by_bias):
         count_arguments(g, (5,), FUNCTION)
     if kernel is None:
-        return Change(f, slope, by_bias), None
+        return BiasChange(f, slope, by_bias), None
     if not isinstance(kernel, tuple | list) or len(kernel) not in (3, 4):
         raise TypeError(
             f"kernel is {kernel!r}; pass @triton.jit functions, (f, slope, by_bias), and at as the fourth if it "
@@ -223,7 +223,7 @@ def change_of(f: Callable, slope: Callable, by_bias: Callable | None, kernel: An
         )
     for of in kernel[:3]:
         checked_kernel(of, FUNCTION)
-    return Change(f, slope, by_bias, tuple(kernel[:3])), (*kernel, None)[3]
+    return BiasChange(f, slope, by_bias, tuple(kernel[:3])), (*kernel, None)[3]
 
 
 def lookup(at: Callable | None, kernel: Callable | None) -> OfPlace | OfFunction:

@@ -356,12 +356,12 @@ import torch
 from triton import JITFunction
 from flashlib.private_apis import of_compiler
 from flashlib.lm import rotary
-from flashlib.kernels.compiler.launches import Launches
+from flashlib.kernels.compiler.compiling_launcher import CompilingLauncher
 from flashlib.kernels.launch import inputs
 capability = int(sys.argv[1])
 inputs.check_device = lambda **_: None
 of_compiler.show_ptxas()
-launches = Launches()
+launches = CompilingLauncher()
 of_compiler.pretend_gpu(capability)
 from flashlib.kernels.append import FP8, append, rotate
 

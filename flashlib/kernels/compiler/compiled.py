@@ -84,7 +84,7 @@ class Compiled:
         return fingerprint(self.sass or self.amdgcn)
 
     @property
-    def roles(self) -> list[listings.Role]:
+    def roles(self) -> list[listings.WarpRole]:
         """The roles that warps have, with the registers of each; `registers` is what the program starts with."""
         return listings.roles(self.sass)
 

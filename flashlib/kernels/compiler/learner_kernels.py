@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from flashlib.inputs import check_counts
-from flashlib.kernels.compiler import client, compiled, seen, sources
+from flashlib.kernels.compiler import client, compiled, launch_log, sources
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.learner import pickling
 
@@ -59,7 +59,7 @@ class Refusal(NamedTuple):
     number: int = 0
 
 
-def refusal(sent: seen.Sent, capabilities: tuple[int, ...] = (80, 90)) -> Refusal | None:
+def refusal(sent: launch_log.LaunchParcel, capabilities: tuple[int, ...] = (80, 90)) -> Refusal | None:
     """Compile launches for some GPUs; return what the compiler refuses, or None.
 
     Raises CompileError where it cannot say, OSError where nothing can be written.

@@ -204,7 +204,7 @@ def lines(kind: str, text: str, *names: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines() if wanted.search(line))
 
 
-class Role(NamedTuple):
+class WarpRole(NamedTuple):
     """The part that some warps of a program play: "producer" copies, "consumer" multiplies.
 
     given: registers of a thread that its warps ask for; used: how many its instructions use.
@@ -215,7 +215,7 @@ class Role(NamedTuple):
     used: int
 
 
-def roles(sass: str) -> list[Role]:
+def roles(sass: str) -> list[WarpRole]:
     """Return the roles of a kernel in Gluon, in the order of its SASS; [] if all warps do the same."""
     _, *parts = re.split(r"\bUSETMAXREG\.\S+\s+(?:UP\d+, )?(0x[0-9a-f]+)", sass)
     found = []
@@ -223,7 +223,7 @@ def roles(sass: str) -> list[Role]:
         multiplies, copies = (re.search(form("sass", name), code) for name in ("wgmma", "TMA"))
         if multiplies or copies:
             used = 1 + max(map(int, re.findall(r"\bR(\d+)\b", code)))
-            found.append(Role("consumer" if multiplies else "producer", int(given, 16), used))
+            found.append(WarpRole("consumer" if multiplies else "producer", int(given, 16), used))
     return found
 
 

@@ -17,8 +17,8 @@ import sys
 import torch
 import triton
 
-from flashlib.kernels.compiler import listings, said, trial
-from flashlib.kernels.compiler.launches import Enough, Launches
+from flashlib.kernels.compiler import kernel_report, listings, trial
+from flashlib.kernels.compiler.compiling_launcher import CompilingLauncher, Enough
 from flashlib.kernels.compiler.makers import maker_of
 from flashlib.kernels.launch import inputs, tile_sizes, which_gpu
 from flashlib.learner import pickling
@@ -37,7 +37,7 @@ def pretend(capability: int | str, room: int, sms: int) -> None:
     tile_sizes.room = lambda device: gpu  # type: ignore[assignment]
 
 
-def answer(launches: Launches, request: dict) -> dict:
+def answer(launches: CompilingLauncher, request: dict) -> dict:
     """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
     sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
     pretend(request["capability"], request["room"], sms)
@@ -58,7 +58,7 @@ def answer(launches: Launches, request: dict) -> dict:
         ttgir = listings.readable("ttgir", launches.ttgir)
         return asked | {"ttgir": ttgir, "compile_options": launches.compile_options}
     compiled = launches.compiled
-    of_maker = said.OF[maker_of(request["capability"]).name]
+    of_maker = kernel_report.REPORTS[maker_of(request["capability"]).name]
     became = of_maker(compiled, launches.log.getvalue(), disassembled=request["until"] == "sass")
     chosen = {
         "B_r": config[0],
@@ -130,7 +130,7 @@ def main() -> None:
     os.dup2(2, 1)  # what else is printed must not come between the answers
     of_compiler.show_ptxas()
     inputs.check_device = lambda **_: None  # before the kernels import it
-    launches = Launches()
+    launches = CompilingLauncher()
     for line in sys.stdin:
         request = json.loads(line)
         try:

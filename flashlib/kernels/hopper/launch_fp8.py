@@ -12,7 +12,7 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels.hopper import launch
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_device_of
-from flashlib.kernels.quantise import FORMATS, Quantised, quantised
+from flashlib.kernels.quantise import FORMATS, QuantisedQKV, quantised
 from flashlib.private_apis import of_driver
 from flashlib.types import Attention
 
@@ -72,7 +72,7 @@ def attention(
 
 
 def of_quantised(
-    kernel: JITFunction, small: Quantised, causal: bool, scale: float, tiles: Fp8TileSizes | None = None
+    kernel: JITFunction, small: QuantisedQKV, causal: bool, scale: float, tiles: Fp8TileSizes | None = None
 ) -> Attention:
     """Return O, in bfloat16, and lse of what `quantised` made, permuted; nothing is checked.
 

@@ -9,7 +9,7 @@ import torch
 
 from flashlib import masks
 from flashlib.kernels.launch.inputs import DTYPES, check_readable, kernel_input
-from flashlib.kernels.masking.device_side import Change, MaskArgs
+from flashlib.kernels.masking.device_side import MaskArgs, ScoreChange
 from flashlib.kernels.masking.looked_up import Bias
 from flashlib.kernels.masking.score_tests import device_function
 
@@ -80,8 +80,8 @@ def _ask_at_the_edges(lookup, Q):
         lookup.index(place._replace(b=b, h=h), r, c, lookup.shape)
 
 
-def bias_change(change: masks.DeviceChange) -> tuple[Change, Bias]:
-    """Return the Change of a mask that reads a tensor, and where its entries are, without a pointer to them."""
+def bias_change(change: masks.DeviceChange) -> tuple[ScoreChange, Bias]:
+    """Return the ScoreChange of a mask that reads a tensor, and a Bias without the pointer to its entries."""
     lookup = change.lookup
     assert lookup is not None
     at, own, shape = lookup.function, lookup.own, lookup.shape
@@ -92,7 +92,7 @@ def bias_change(change: masks.DeviceChange) -> tuple[Change, Bias]:
     strides = tuple(None if same else stride for same, stride in zip(alike, strides, strict=True))
     sizes = tuple(None if same else n for same, n in zip(alike, shape, strict=True))
     functions = (device_function(f) for f in (change.score, change.slope, at, lookup.by_bias))
-    return Change(*functions), Bias(None, strides, sizes, own)
+    return ScoreChange(*functions), Bias(None, strides, sizes, own)
 
 
 def read(T: torch.Tensor) -> torch.Tensor:

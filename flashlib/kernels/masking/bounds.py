@@ -16,7 +16,7 @@ from flashlib import masks
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
-from flashlib.kernels.masking.device_side import Closed, Intervals, Table
+from flashlib.kernels.masking.device_side import Closed, Intervals, TileTable
 from flashlib.kernels.masking.pass_sizes import PassSizes
 
 OTHERS = 256  # blocks that a block is compared with at a time
@@ -26,7 +26,7 @@ class ComputedTiles(NamedTuple):
     """Which tiles are computed: bounds of a Variant and their numbers, the order of blocks; see `device_side`."""
 
     function: Any
-    numbers: Closed | Intervals | Table
+    numbers: Closed | Intervals | TileTable
     order: torch.Tensor | None
 
 

@@ -16,7 +16,7 @@ SPAN = tl.constexpr(8)  # numbers of a block in ORDER: the block, what `span_of`
 HEADS = tl.constexpr(8)  # see `program_order`
 
 
-class Change(NamedTuple):
+class ScoreChange(NamedTuple):
     """What becomes of a scaled score S, and its derivative: @triton.jit functions of (S, h, r, c[, numbers]).
 
     at: None, or which entry of a tensor a score reads, see `looked_up`. Its numbers are a Bias then, functions
@@ -119,7 +119,7 @@ class Intervals(NamedTuple):
     blocks: Any
 
 
-class Table(NamedTuple):
+class TileTable(NamedTuple):
     """Tiles to be computed, in memory: for each block how many are cut and how many there are, and their numbers.
 
     counts, index: pointers; stride_b, stride_h: in blocks, of batch and head; most: numbers kept of a block.

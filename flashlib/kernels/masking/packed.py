@@ -14,7 +14,7 @@ import triton.language as tl
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
-from flashlib.kernels.masking.device_side import SPAN, Change, Intervals, MaskArgs, Masking, Variant
+from flashlib.kernels.masking.device_side import SPAN, Intervals, MaskArgs, Masking, ScoreChange, Variant
 from flashlib.kernels.masking.pass_sizes import PassSizes
 from flashlib.masks import FAR
 
@@ -126,7 +126,7 @@ def run(
     }
 
 
-def masking(scores: tuple[Change, ...] = (), drops: bool = False) -> Masking:
+def masking(scores: tuple[ScoreChange, ...] = (), drops: bool = False) -> Masking:
     """Return what kernels are compiled for. scores: what changes them, in order; drops: if there is dropout."""
     variant = Variant(device_side.loaded, (), scores)
     return Masking(tl.constexpr(False), variant, drops=tl.constexpr(drops))
@@ -165,7 +165,7 @@ def with_distance(S, h, r, c, numbers):
     return S - tl.load(numbers.slopes + b * numbers.stride + h) * distance
 
 
-ALIBI = Change(with_distance, device_side.one)
+ALIBI = ScoreChange(with_distance, device_side.one)
 
 
 class Offsets(NamedTuple):

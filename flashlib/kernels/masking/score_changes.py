@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from flashlib import masks
 from flashlib.kernels.masking import biases
-from flashlib.kernels.masking.device_side import Change
+from flashlib.kernels.masking.device_side import ScoreChange
 from flashlib.kernels.masking.pass_sizes import PassSizes
 from flashlib.kernels.masking.score_tests import device_function, device_lines, on_device
 
@@ -13,7 +13,7 @@ from flashlib.kernels.masking.score_tests import device_function, device_lines, 
 class ScoreChanges(NamedTuple):
     """The changes of scores in their order, their numbers, and where each is asked, see `MaskArgs`."""
 
-    functions: tuple[Change, ...]
+    functions: tuple[ScoreChange, ...]
     numbers: tuple
     lines: tuple
 
@@ -29,7 +29,7 @@ def _score_change(part, sizes):
     lines = device_lines(change.lines)
     if change.lookup is not None:
         return *biases.bias_change(change), lines
-    functions = Change(device_function(change.score), device_function(change.slope))
+    functions = ScoreChange(device_function(change.score), device_function(change.slope))
     return functions, on_device(change.numbers, sizes.device), lines
 
 

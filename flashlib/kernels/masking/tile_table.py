@@ -10,7 +10,7 @@ from flashlib import masks
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
 from flashlib.kernels.masking.bounds import ComputedTiles
-from flashlib.kernels.masking.device_side import MaskArgs, Masking, Table, Variant
+from flashlib.kernels.masking.device_side import MaskArgs, Masking, TileTable, Variant
 from flashlib.kernels.masking.pass_sizes import PassSizes
 from flashlib.kernels.masking.score_tests import score_tests
 
@@ -45,4 +45,4 @@ def tiles_of_table(hide: Sequence[masks.Mask], sizes: PassSizes) -> ComputedTile
     order = counts[..., 1].sum((0, 1)).argsort(descending=True, stable=True).to(torch.int32)
     blocks, most = kinds.shape[2:]
     strides = sizes.H * blocks if sizes.B > 1 else 0, blocks if sizes.H > 1 else 0
-    return ComputedTiles(None, Table(counts, index, *strides, most), order)
+    return ComputedTiles(None, TileTable(counts, index, *strides, most), order)

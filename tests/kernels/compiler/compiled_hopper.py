@@ -11,7 +11,7 @@ import sys
 
 import torch
 
-from flashlib.kernels.compiler import listings, said
+from flashlib.kernels.compiler import kernel_report, listings
 from tests.kernels.compiler import no_device
 
 CASES = [("_backward", 128, True), ("_forward", 128, False)]  # kernel, d, causal; the first have most registers
@@ -36,7 +36,7 @@ def compiled(launches, amount):
                 backward.backward(Q, K, V, None, lse, dO, delta=lse, **options)
 
         found = {"case": f"d = {d}, causal = {causal}", **no_device.compiled(launches, kernel, call)}
-        loop = listings.inner_loop("sass", said.sass(launches.compiled))
+        loop = listings.inner_loop("sass", kernel_report.sass(launches.compiled))
         yield found | {"in_loop": listings.counts("sass", loop)["spill"]}
 
 

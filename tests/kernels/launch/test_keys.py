@@ -14,7 +14,7 @@ X = torch.zeros(2, 3, 5, 16)
 LSE, ROTARY = torch.zeros(2, 3, 5), (torch.zeros(9, 8), torch.zeros(9, 8))
 LENGTHS = torch.full((2,), 5, dtype=torch.int32)
 CU = torch.tensor([0, 2, 5], dtype=torch.int32)
-SMALL = quantise.Quantised(X, X, X, *[None] * (len(quantise.Quantised._fields) - 3))
+SMALL = quantise.QuantisedQKV(X, X, X, *[None] * (len(quantise.QuantisedQKV._fields) - 3))
 ONE, OTHER = SimpleNamespace(__name__="one"), SimpleNamespace(__name__="other")
 
 
