@@ -1,4 +1,4 @@
-"""The functions by which kernels change scores, as masks name them, and their numbers on the device."""
+"""The functions with which kernels change scores, as masks name them, and their numbers on the device."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from flashlib.kernels.masking.score_tests import device_function, device_lines, 
 
 
 class ScoreChanges(NamedTuple):
-    """The changes of scores in their order, their numbers, and where each is asked, see `MaskArgs`."""
+    """The changes of scores in their order, their numbers, and their Lines, see `MaskArgs`."""
 
     functions: tuple[ScoreChange, ...]
     numbers: tuple
@@ -19,7 +19,7 @@ class ScoreChanges(NamedTuple):
 
 
 def score_changes(change: Iterable[masks.Mask], sizes: PassSizes) -> ScoreChanges:
-    """Return the changes of masks, in their order; raise TypeError or ValueError if kernels have none."""
+    """Return the changes of masks, in their order; raise TypeError or ValueError if kernels lack one."""
     each = [_score_change(part, sizes) for part in change]
     return ScoreChanges(*zip(*each, strict=True)) if each else ScoreChanges((), (), ())
 

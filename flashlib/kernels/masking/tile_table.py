@@ -1,4 +1,4 @@
-"""Which tiles are computed under any mask: a kernel looks at each tile once, and a table lists those it needs."""
+"""Which tiles are computed under any mask: a kernel looks at each tile once, and a table lists those needed."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from flashlib.kernels.masking.score_tests import score_tests
 
 
 def tiles_of_table(hide: Sequence[masks.Mask], sizes: PassSizes) -> ComputedTiles:
-    """Return the tiles to be computed, as lists: for each block those that are cut, then those that are whole.
+    """Return the tiles to compute, as lists: for each block the cut ones, then the whole ones.
 
     Raises ValueError if there are 2^31 tiles or more.
     """
