@@ -118,7 +118,7 @@ def fa1_steps(
     Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
     B_r: int, B_c: int, mask: masks.Tiles, scale: float,
 ) -> Iterator[Step]:  # fmt: skip
-    """FlashAttention, Algorithm 1: the column block stays, the state of every row block passes by."""
+    """FlashAttention, Algorithm 1: the column block stays, the states of all row blocks stream past it."""
     O[:] = 0
     m_hbm, l_hbm = np.full_like(lse, -np.inf), np.zeros_like(lse)  # (N_q,)
     for j, cols in enumerate(blocks(len(K), B_c)):
@@ -158,10 +158,10 @@ def backward(
 ) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V without ever holding S, P or their gradients.
 
-    O, lse: what `attention` returned for the same Q, K, V, causal, mask and scale. Two passes over the tiles, each
-    of which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
-    nothing depends on the order in which blocks run; the price is seven matrix products per tile instead of five.
-    The other arguments and what is raised: see `backward_steps`.
+    O, lse: from `attention` for the same Q, K, V, causal, mask and scale. There are two passes over the tiles,
+    each of which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once,
+    and nothing depends on the order in which blocks run; the price is seven matrix products per tile instead of
+    five. The other arguments and what is raised: see `backward_steps`.
     """
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
@@ -259,7 +259,7 @@ def dkv_steps(
     delta: np.ndarray, dK: np.ndarray, dV: np.ndarray,
     B_r: int, B_c: int, mask: masks.Tiles, scale: float,
 ) -> Iterator[BackwardStep]:  # fmt: skip
-    """dK and dV: the column block stays and sums, the row blocks pass by."""
+    """dK and dV: the column block stays and sums, the row blocks stream past it."""
     for j, cols in enumerate(blocks(len(K), B_c)):
         K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
         dK_j, dV_j = np.zeros_like(K_j), np.zeros_like(V_j)  # (B_c, d)
@@ -313,7 +313,7 @@ def compute_delta(O: np.ndarray, dO: np.ndarray, lse: np.ndarray, B_r: int) -> n
 
 def blocks(N: int, B: int) -> Iterator[slice]:
     """Yield the slices that cut N rows into blocks of B, the last one shorter if B does not divide N."""
-    N, B = index(N), index(B)  # a small integer of NumPy's would overflow
+    N, B = index(N), index(B)  # a small NumPy integer would overflow
     for start in range(0, N, B):
         yield slice(start, min(start + B, N))
 

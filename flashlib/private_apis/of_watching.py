@@ -1,4 +1,4 @@
-"""Private parts of Triton where launches, loads, stores and products are watched."""
+"""Private parts of Triton that are replaced to watch launches, loads, stores and products."""
 
 import os
 import sys
@@ -155,9 +155,9 @@ def selections_seen(see: Callable[[np.ndarray], object]) -> AbstractContextManag
 
 
 def conditions_refused(refuse: Callable[[], object]) -> AbstractContextManager:
-    """Return a context in which refuse() is called for an `if` on a tile in the interpreter, to which it is True.
+    """Return a context in which refuse() is called for an `if` on a tile in the interpreter, where a tile is True.
 
-    Triton itself may ask.
+    Triton itself may use a tile like that.
     """
     prepare, triton_files = interpreter._patch_lang_tensor, os.path.dirname(triton.__file__)
 
