@@ -118,7 +118,7 @@ def fa1_steps(
     Q: np.ndarray, K: np.ndarray, V: np.ndarray, O: np.ndarray, lse: np.ndarray,
     B_r: int, B_c: int, mask: masks.Tiles, scale: float,
 ) -> Iterator[Step]:  # fmt: skip
-    """FlashAttention, Algorithm 1: the column block stays, the states of all row blocks stream past it."""
+    """FlashAttention, Algorithm 1: the column block stays, the state of every row block passes by."""
     O[:] = 0
     m_hbm, l_hbm = np.full_like(lse, -np.inf), np.zeros_like(lse)  # (N_q,)
     for j, cols in enumerate(blocks(len(K), B_c)):
@@ -259,7 +259,7 @@ def dkv_steps(
     delta: np.ndarray, dK: np.ndarray, dV: np.ndarray,
     B_r: int, B_c: int, mask: masks.Tiles, scale: float,
 ) -> Iterator[BackwardStep]:  # fmt: skip
-    """dK and dV: the column block stays and sums, the row blocks stream past it."""
+    """dK and dV: the column block stays and sums, the row blocks pass by."""
     for j, cols in enumerate(blocks(len(K), B_c)):
         K_j, V_j = load(K, cols), load(V, cols)  # (B_c, d)
         dK_j, dV_j = np.zeros_like(K_j), np.zeros_like(V_j)  # (B_c, d)

@@ -61,7 +61,7 @@ def _prepare(
     saved, padded = head.to(tl.int64) * N_q + offs_m, head.to(tl.int64) * N_padded + offs_m
     lse = tl.load(Lse_ptr + saved, mask=offs_m < N_q, other=-float("inf"))
     lse2 = tl.where(lse == -float("inf"), float("inf"), lse * LOG2_E)
-    # The rounding error of a huge lse could make P huge; this limits P to 2^4.
+    # The rounding error of a huge lse could make P huge; with this P is at most 2^4.
     lse2 += tl.maximum(tl.abs(lse2) * 2.0**-20 - 4.0, 0.0)
     tl.store(Lse2_ptr + padded, lse2)
     if Sums_ptr is None:
@@ -205,7 +205,7 @@ def _stream_rows(
         if not LATE:
             lse2, delta = tl.load(queries.lse2_ptr + offs_m), tl.load(queries.delta_ptr + offs_m)  # (B_R,)
         S_T = tl.dot(keys.k, q.T, input_precision="ieee")  # (B_C, B_R)
-        dP_T = tl.dot(keys.v, do.T, input_precision="ieee")  # after dv, the loop would wait for both at once
+        dP_T = tl.dot(keys.v, do.T, input_precision="ieee")  # if after dv, the loop would wait for both at once
         if MASK.variant is not None:
             r, c = (offs_m + N_k - N_q)[None, :], keys.offs[:, None]
         factor = scale * LOG2_E

@@ -33,7 +33,7 @@ def backward(
     O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool,
     mask: object, scale: float | None, delta: torch.Tensor | None, out_dtype: torch.dtype | None,
 ) -> Grads:  # fmt: skip
-    """Do what `backward.backward` does, with these kernels."""
+    """Do the same as `backward.backward`, with these kernels."""
     tensors = Q, K, V, O, lse, dO, dlse, delta
     key = PLANS.key(tensors, causal, out_dtype) if mask is None else None
     plan = PLANS.get(key) if key is not None else None
