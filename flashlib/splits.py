@@ -25,7 +25,7 @@ def places(B_R: int) -> int:
     return 2 if B_R == 16 else 1
 
 
-def made(tiles: int, parts: int, B: int = 1) -> int:
+def actual_parts(tiles: int, parts: int, B: int = 1) -> int:
     """Return how many parts each of B sequences with this many tiles has, if `parts` are requested in all.
 
     Source: `_parts` of flashlib/kernels/decode_passes.py, for sequences of one length.
@@ -52,7 +52,7 @@ def cost(
 
 def chosen(tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False) -> int:
     """Return how many parts to split a sequence with this many tiles into: the number with the lowest `cost`."""
-    numbers = {made(tiles, parts) for parts in range(1, tiles + 1)}
+    numbers = {actual_parts(tiles, parts) for parts in range(1, tiles + 1)}
     return min(sorted(numbers), key=lambda n: cost(n, tiles, heads, multiprocessors, places=places, ragged=ragged))
 
 
@@ -64,6 +64,6 @@ def columns(rows: int, D_V: int, multiprocessors: int) -> int:
     return cols
 
 
-def joined(cols: int) -> int:
+def states_at_once(cols: int) -> int:
     """Return how many States, at most, a program of the merge reads at a time if it writes this many columns."""
     return NUMBERS // cols

@@ -134,7 +134,7 @@ def _with_more(Q, K, V, sink, causal, mask, scale, deterministic):
     """
     plan = forward.plan_of(Q, K, V, causal, mask)
     sink = None if sink is None else sink_tensor(sink, Q)
-    check_readable(Q=Q, K=K, V=V, sink=sink, **biases.named(mask))
+    check_readable(Q=Q, K=K, V=V, sink=sink, **biases.tensors_by_name(mask))
     scale = resolve_scale(scale, Q.shape[-1])
     options = plan, causal, mask, scale, deterministic
     return Attention(*_WithMore.apply(options, Q, K, V, sink, *biases.tensors_read(mask)))

@@ -83,7 +83,7 @@ def backward(
     mask = prepare.mask_of_call(mask)
     wanted = d_bias is not None
     plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked, delta=delta, wanted=wanted)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     if d_bias is not None:
         biases.check_gradients(mask, d_bias)
     found: list[torch.Tensor] = []
@@ -244,7 +244,7 @@ def plan(
         out_dtype,
         ready(Q, K, V, O, dO),
         dbias=dbias,
-        alike=out_dtype == Q.dtype and planning.lie_plainly(q, k, v),
+        alike=out_dtype == Q.dtype and planning.have_plain_strides(q, k, v),
     )
 
 

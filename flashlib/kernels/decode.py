@@ -102,7 +102,7 @@ def attention(
     (Q,) = as_autocast(Q)
     cache = CacheTensors(K, V, lengths, table, k_scale, v_scale)
     plan = plan_of(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     if sink is not None or k_scale is not None:
         others = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale}
         check_no_gradient(**{name: X for name, X in others.items() if isinstance(X, torch.Tensor)})
@@ -122,7 +122,7 @@ def check(
 ) -> None:  # fmt: skip
     """Raise what `attention` raises for these, without any work: for callers that write to the cache first."""
     plan_of(Q, CacheTensors(K, V, lengths, table, None, None), causal, mask, None, 0, parts, padding, slopes)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     resolve_scale(scale, Q.shape[-1])
 
 
@@ -368,7 +368,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
         {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
     cols = splits.columns(B * H * N_q, D_V, multiprocessors)
-    joined = min(max(4, triton.next_power_of_2(triton.cdiv(parts, B))), splits.joined(cols))
+    joined = min(max(4, triton.next_power_of_2(triton.cdiv(parts, B))), splits.states_at_once(cols))
     merge = planning.Launch(
         _merge,
         B * H * N_q * (D_V // cols),

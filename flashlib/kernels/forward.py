@@ -81,7 +81,7 @@ def attention(
     Q, K, V = as_autocast(Q, K, V)
     mask = prepare.mask_of_call(mask)
     plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors, out_dtype)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan, mask=mask)
 
 

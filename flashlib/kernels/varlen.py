@@ -74,7 +74,7 @@ def attention(
     numbers = plan.numbers
     if slopes is not None:
         numbers = (*numbers, packed.slopes(slopes.detach().contiguous(), cu_q, cu_k, len(Q), len(K)))
-    dropped = drop.of(dropout, _seed(seed, Q)) if dropout else None
+    dropped = drop.dropout_of(dropout, _seed(seed, Q)) if dropout else None
     args = packed.run(plan.of_both if differentiated else plan.of_forward, cu_q, cu_k, numbers, dropped)
     if differentiated:
         watched = _Packed.apply if of_torch.is_transformed() else _watched
@@ -373,5 +373,5 @@ def _backward_plan_of(Q, K, V, O, lse, dO, dlse, call):
     tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting(call.code, {}, "dq", "dkv")
     options = {"descriptors": call.descriptors, "tokens_first": True, "drops": call.code.drops.value}
     plan = backward.plan(*tensors, False, masking, True, **options)
-    seen = {"ready": ready(Q, K, V, O, dO), "out_dtype": Q.dtype, "alike": planning.lie_plainly(Q, K, V)}
+    seen = {"ready": ready(Q, K, V, O, dO), "out_dtype": Q.dtype, "alike": planning.have_plain_strides(Q, K, V)}
     return BACKWARD_PLANS.keep(key, plan._replace(**seen))

@@ -14,7 +14,7 @@ from flashlib.masks.for_kernels import DeviceChange, DeviceTest, Line
 from flashlib.masks.kinds import Window
 from flashlib.masks.mask import Mask, check_mask, intersection
 from flashlib.masks.place import Interval, Place
-from flashlib.masks.runs import before, checked_runs, count, line, stands
+from flashlib.masks.runs import before, checked_runs, count, item_at, line
 from flashlib.masks.wrappers import Wrapper, some_heads
 
 
@@ -82,8 +82,8 @@ class Placed(Wrapper):
         return place._replace(N_q=self.N_q, N_k=self.N_k)
 
     def _where(self, place, r, c):
-        r = stands(self.rows, r - place.past) + self.N_k - self.N_q
-        return self._whole(place), r, stands(self.cols, c)
+        r = item_at(self.rows, r - place.past) + self.N_k - self.N_q
+        return self._whole(place), r, item_at(self.cols, c)
 
     def _lines(self, place) -> tuple[Line, Line] | None:
         """Return the Lines that map positions of rows, which count from place.past, and of keys to the whole."""

@@ -43,7 +43,7 @@ def before(runs: Runs, x: np.ndarray) -> np.ndarray:
     return smaller
 
 
-def stands(runs: Runs, x: Same) -> Same:
+def item_at(runs: Runs, x: Same) -> Same:
     """Return items number x of runs, x being an array or a tensor: a sum, so that nothing is looked up."""
     start, step, begin = runs[0].start, runs[0].step, len(runs[0])
     item = start + step * x

@@ -225,7 +225,7 @@ def test_items_before_a_number_are_counted(rng):
         assert np.array_equal(runs.before(some, x), (listed(some)[:, None] < x).sum(axis=0))
         assert np.array_equal(runs.positions(some), listed(some))
         x = np.arange(len(listed(some)))
-        assert np.array_equal(runs.stands(some, x), listed(some))
+        assert np.array_equal(runs.item_at(some, x), listed(some))
         if (line := runs.line(some)) is not None:
             start, step, split, jump = line
             assert np.array_equal(start + step * x + jump * (x >= split), listed(some))

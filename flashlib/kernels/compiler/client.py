@@ -196,8 +196,8 @@ def _manager(request, sources):
     A request with pickled functions is identified by its key, since pickles differ between sessions.
     """
     left_out = {"until", "parcel", "launches"} if "key" in request else {"until"}
-    asked = {name: value for name, value in request.items() if name not in left_out}
-    return of_compiler.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
+    key = {name: value for name, value in request.items() if name not in left_out}
+    return of_compiler.cache_of(hashlib.sha256(f"{json.dumps(key)}{sources}".encode()).hexdigest())
 
 
 def _sources():
@@ -209,13 +209,13 @@ def _sources():
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def answered(request: dict) -> dict:
-    """Return the answer of `flashlib.kernels.compiler.worker` to a request; raise the error that it names."""
+def compile_for_gpu(request: dict) -> dict:
+    """Add the GPU's resources to a request, and return the answer as `compile_request` does."""
     gpu = MULTIPROCESSORS[request["capability"]].gpu
-    return asked(request | {"room": gpu.block_sram, "sms": gpu.sms})
+    return compile_request(request | {"room": gpu.block_sram, "sms": gpu.sms})
 
 
-def asked(request: dict) -> dict:
+def compile_request(request: dict) -> dict:
     """Return the answer of `worker` to a complete request; raise the error that it names."""
     became = _compiler.ask(request)
     if "error" in became:

@@ -184,10 +184,10 @@ def _checked(kernel, d, dtype, causal, capability, shape, **options) -> tuple:
 def _report(kernel, d, dtype, causal, capability, options, shape, sass):
     became = _ask(kernel, d, dtype, causal, capability, options, shape, "sass" if sass else "cubin")
     asked = {"kernel": kernel, "d": d, "dtype": dtype, "causal": causal, "capability": capability}
-    return made(became, **asked)
+    return from_answer(became, **asked)
 
 
-def made(became: dict, **asked: str | int | bool) -> Compiled:
+def from_answer(became: dict, **asked: str | int | bool) -> Compiled:
     """Return an answer as a Compiled. asked: kernel, d, dtype, causal and capability."""
     lists = {"notes": tuple(became["notes"]), "compile_options": tuple(map(tuple, became["compile_options"]))}
     rest = {name: value for name, value in became.items() if name not in ("config", "names")}
@@ -201,4 +201,4 @@ def _ask(kernel, d, dtype, causal, capability, options, shape, until) -> dict:
     call, launched, fixed = registry.all_kernels()[kernel]
     called = {"module": call.__module__, "call": call.__name__, "launched": launched}
     rest = {"options": dict(options) | fixed, "shape": shape, "until": until}
-    return client.answered(asked | called | rest)
+    return client.compile_for_gpu(asked | called | rest)

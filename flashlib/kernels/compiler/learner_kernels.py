@@ -30,14 +30,14 @@ def reports(
     sent = {"parcel": parcel, "key": sources.digest(call), "call": kind, "shape": None, "until": "cubin"}
 
     def became(launched):
-        return client.answered(asked | sent | {"capability": capability, "launched": launched})
+        return client.compile_for_gpu(asked | sent | {"capability": capability, "launched": launched})
 
     last = became(None)
     found = {last["names"][-1]: last}
     for name in last["names"]:
         found[name] = found.get(name) or became(name)
     return [
-        compiled.made(found[name], **asked | {"kernel": name, "capability": capability})
+        compiled.from_answer(found[name], **asked | {"kernel": name, "capability": capability})
         for name in dict.fromkeys(last["names"])
     ]
 
@@ -69,7 +69,7 @@ def refusal(sent: launch_log.LaunchParcel, capabilities: tuple[int, ...] = (80, 
     parcel = base64.b64encode(pickled).decode(), files
     try:
         request = {"launches": parcel, "key": sent.key, "room": room, "until": "cubin", "times": MANY}
-        found = client.asked(request)["refused"]
+        found = client.compile_request(request)["refused"]
     except client.Crashed as error:
         return Refusal(str(error), "", capabilities[0])
     if not found:

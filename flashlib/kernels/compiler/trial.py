@@ -58,12 +58,12 @@ def _refused(launches: CompilingLauncher, launch: launch_log.NotedLaunch, room: 
         raise
     except Exception as error:
         log = os.pread(LOG, os.fstat(LOG).st_size - before, before).decode(errors="replace")
-        return _told(error, log, launch)
+        return _message(error, log, launch)
     said = f"a program takes {taken} bytes of shared memory, and the GPU has {room}: choose smaller tiles"
     return {"because": f"{said}, or fewer", "at": []} if taken > room else {}
 
 
-def _told(error: BaseException, log: str, launch: launch_log.NotedLaunch) -> dict:
+def _message(error: BaseException, log: str, launch: launch_log.NotedLaunch) -> dict:
     """Return the message of an error or of the log, without the dump of the program that may follow it."""
     chain = [error]
     while chain[-1].__cause__:

@@ -58,7 +58,7 @@ class HopperForwardPlan(NamedTuple):
     """A launch, and for Q, K, V and O the rest of their descriptors."""
 
     launch: planning.Launch
-    lain: tuple
+    fields: tuple
 
 
 PLANS = planning.Plans()
@@ -79,7 +79,7 @@ def attention(
         return Attention(O.zero_(), lse.fill_(-math.inf))
     above = 2.0 ** math.ceil(math.log2(scale_log2e))
     with on_device_of(Q):
-        plan.launch(*map(described, (Q, K, V, O), plan.lain), lse, scale_log2e, above)
+        plan.launch(*map(described, (Q, K, V, O), plan.fields), lse, scale_log2e, above)
     return Attention(O, lse)
 
 
@@ -175,9 +175,8 @@ def _plan(kernel, Q, K, V, causal, out_dtype=None):
     grid = min(n_tiles, tile_sizes.room(Q.device).multiprocessors or n_tiles)  # a program computes several blocks
     O = torch.empty(Q.shape, dtype=out_dtype or Q.dtype, device="meta")
     rows = (Q, ROWS), (K, tiles.B_C), (V, tiles.B_C), (O, ROWS)
-    return HopperForwardPlan(
-        planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tuple(lies(*X) for X in rows)
-    )
+    launch = planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4})
+    return HopperForwardPlan(launch, tuple(descriptor_fields(*X) for X in rows))
 
 
 def tiles_of(d: int, N_q: int) -> HopperTileSizes:
@@ -194,18 +193,18 @@ def section(heads: int, size: int) -> int:
 _Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has already made Triton's checks
 
 
-def lies(X: torch.Tensor, rows: int) -> tuple:
+def descriptor_fields(X: torch.Tensor, rows: int) -> tuple:
     """Return the rest of the descriptor of X, (B, H, N, d), besides X; axes of size 1 may have any stride."""
     strides = [stride if size > 1 else X.shape[3] for stride, size in zip(X.stride(), X.shape, strict=True)]
     strides[3] = 1
     return X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]]
 
 
-def described(X: torch.Tensor, lain: tuple | None) -> TensorDescriptor | torch.Tensor:
-    """Return the descriptor of X from X and `lain`, the result of `lies`; X itself if that is None."""
-    return X if lain is None else _Descriptor(X, *lain)
+def described(X: torch.Tensor, fields: tuple | None) -> TensorDescriptor | torch.Tensor:
+    """Return the descriptor of X with these `descriptor_fields`; X itself if they are None."""
+    return X if fields is None else _Descriptor(X, *fields)
 
 
 def describe(X: torch.Tensor, rows: int) -> TensorDescriptor:
     """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows."""
-    return _Descriptor(X, *lies(X, rows))
+    return _Descriptor(X, *descriptor_fields(X, rows))

@@ -54,8 +54,8 @@ def backward(
     scales = scale * math.log2(math.e), scale
     with on_device_of(Q):
         lse2, delta = portable.prepared(plan.prepare, O, summed, lse, dlse, plan.rows, delta)
-        lain = launch_backward.numbers(plan.rows, TILE)
-        rows = launch.described(lse2, lain), launch.described(delta, lain)
+        fields = launch_backward.numbers(plan.rows, TILE)
+        rows = launch.described(lse2, fields), launch.described(delta, fields)
         plan.dkv(*described, *rows, *to, *scales)
         plan.dq(*described, lse2, delta, to_dQ, *scales)
     return Grads(dQ, dK, dV)

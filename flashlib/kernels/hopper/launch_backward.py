@@ -33,7 +33,7 @@ LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 class HopperBackwardPlan(NamedTuple):
     """A call, except its tensors and its scale.
 
-    rows: the shape of lse2 and delta. sums: how many sums of dQ exist at a time. counts: of programs. lain: the
+    rows: the shape of lse2 and delta. sums: how many sums of dQ exist at a time. counts: of programs. fields: the
     rest of the descriptors of Q, K, V, dO, lse2, delta, dK, dV and the sums; None for a pointer. ready: whether
     the kernels take O and dO as they are.
     """
@@ -44,7 +44,7 @@ class HopperBackwardPlan(NamedTuple):
     rows: tuple
     sums: int
     counts: int
-    lain: tuple
+    fields: tuple
     ready: bool
 
 
@@ -71,7 +71,7 @@ def backward(
         sums = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
         counts = sums[plan.sums :].view(torch.int32)
         tensors = Q, K, V, dO, lse2, delta, dK, dV, sums
-        descs = list(map(launch.described, tensors, plan.lain))
+        descs = list(map(launch.described, tensors, plan.fields))
         plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale, stream=stream)
         plan.finish(descs[-1], dQ, scale, stream=stream)
     return Grads(dQ, dK, dV)
@@ -153,9 +153,9 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     o, do, summed = of_rows(O, dO)
     dK, dV = (torch.empty(X.shape, dtype=X.dtype, device="meta") for X in (K, V))
     rows = B, H, problem.N_padded
-    lain = [launch.lies(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
-    lain += *[numbers(rows, B_R)] * 2, *(None if wide else launch.lies(X, KEYS) for X in (dK, dV))
-    lain.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
+    fields = [launch.descriptor_fields(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
+    fields += *[numbers(rows, B_R)] * 2, *(None if wide else launch.descriptor_fields(X, KEYS) for X in (dK, dV))
+    fields.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
     return HopperBackwardPlan(
         portable.prepare_launch(o, summed, problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
@@ -163,6 +163,6 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
         rows,
         sums,
         2 * units,
-        tuple(lain),
+        tuple(fields),
         summed is do is dO and (O is None or o is O),
     )

@@ -104,7 +104,7 @@ def laid_out(shape: Sequence[int], tokens_first: bool) -> torch.Tensor:
     return torch.empty((B, H, N, d), device="meta")
 
 
-def lie_plainly(*tensors: torch.Tensor) -> bool:
+def have_plain_strides(*tensors: torch.Tensor) -> bool:
     """Return whether `torch.empty_like` of the tensors gives the same strides as `torch.empty` of their shapes."""
     made = [(torch.empty_like(X, device="meta"), torch.empty(X.shape, device="meta")) for X in tensors]
     return all(like.stride() == plain.stride() for like, plain in made)

@@ -19,7 +19,7 @@ def tensors_read(mask: masks.Mask | None) -> tuple[torch.Tensor, ...]:
     return () if mask is None else mask.biases
 
 
-def named(mask: masks.Mask | None) -> dict[str, torch.Tensor]:
+def tensors_by_name(mask: masks.Mask | None) -> dict[str, torch.Tensor]:
     """Return the same tensors by the names that errors use."""
     return {f"bias {k} of the mask" if k else "the bias of the mask": T for k, T in enumerate(tensors_read(mask))}
 

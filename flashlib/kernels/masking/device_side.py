@@ -300,7 +300,7 @@ def all_see(MASK: tl.constexpr, mask_args, b, h, r, c):
     for k in tl.static_range(len(MASK.variant.seen)):
         r_at, c_at = r, c
         if MASK.placed:
-            r_at, c_at = stand(mask_args.seen_at[k], r, c)
+            r_at, c_at = whole_positions(mask_args.seen_at[k], r, c)
         if mask_args.seen[k] is None:
             seen = seen & MASK.variant.seen[k](b, h, r_at, c_at)
         else:
@@ -309,16 +309,16 @@ def all_see(MASK: tl.constexpr, mask_args, b, h, r, c):
 
 
 @triton.jit
-def stand(lines, r, c):
+def whole_positions(lines, r, c):
     """Return the positions in the whole for positions in a part; without Lines they are the same."""
     if lines is None:
         return r, c
     else:
-        return stands(lines.rows, r), stands(lines.keys, c)
+        return whole_position(lines.rows, r), whole_position(lines.keys, c)
 
 
 @triton.jit
-def stands(line, x):
+def whole_position(line, x):
     """Map indices x of a part to positions in the whole."""
     return line.start + line.step * x + tl.where(x < line.split, 0, line.jump)
 
@@ -367,7 +367,7 @@ def _slopes_from(first: tl.constexpr, MASK: tl.constexpr, mask_args, S, b, h, r,
 def _met(MASK: tl.constexpr, mask_args, k: tl.constexpr, r, c):
     """Return the positions that the k-th change of scores gets."""
     if MASK.placed:
-        return stand(mask_args.scores_at[k], r, c)
+        return whole_positions(mask_args.scores_at[k], r, c)
     else:
         return r, c
 

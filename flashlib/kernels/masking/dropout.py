@@ -28,7 +28,7 @@ class Dropout(NamedTuple):
     kept: Any
 
 
-def of(p: float, seed: torch.Tensor) -> Dropout:
+def dropout_of(p: float, seed: torch.Tensor) -> Dropout:
     """Return the Dropout of a probability."""
     return Dropout(seed, float(round(p * STEPS)), 1 / (1 - p))
 
@@ -54,7 +54,7 @@ def kept(p: float, seed: torch.Tensor, b: int, H: int, r: torch.Tensor, c: torch
     if found.numel():
         sizes = triton.cdiv(len(r), TILE.value), triton.cdiv(len(c), TILE.value)
         with on_device_of(found):
-            _kept[(H * sizes[0] * sizes[1],)](found, r, c, of(p, seed), b, len(r), len(c))
+            _kept[(H * sizes[0] * sizes[1],)](found, r, c, dropout_of(p, seed), b, len(r), len(c))
     return found.bool()
 
 

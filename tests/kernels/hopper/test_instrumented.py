@@ -214,7 +214,7 @@ def made(module, d, **options):
     """Compile the kernel of a module whose `attention` takes these options."""
     what = {"kernel": module.__name__, "d": d, "dtype": "bfloat16", "causal": False, "capability": 90}
     call = {"module": module.__name__, "call": "attention", "launched": None, "options": options}
-    return compiled.made(client.answered(what | call | {"shape": None, "until": "sass"}), **what)
+    return compiled.from_answer(client.compile_for_gpu(what | call | {"shape": None, "until": "sass"}), **what)
 
 
 @pytest.mark.compiles
