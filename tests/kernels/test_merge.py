@@ -1,4 +1,4 @@
-"""Merging by the kernel equals fp64, in place, for any strides, and for rows that see nothing."""
+"""Merging in the kernel equals fp64, in place, for any strides, and for rows that see nothing."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ SHAPES = [
 
 
 def state(shape, device):
-    """Return O and lse of some keys: every third row saw none."""
+    """Return O and lse for some keys: every third row saw none."""
     O, lse = torch.randn(shape, device=device), torch.randn(shape[:3], device=device) * 30
     O[:, :, ::3], lse[:, :, ::3] = 0, -torch.inf
     return O, lse

@@ -1,4 +1,4 @@
-"""Without any of its ideas the backward pass is as exact as with all, and with all it is the kernel for use."""
+"""Without any of its ideas the backward pass is as exact as with all; with all it equals the finished kernel."""
 
 import pytest
 import torch
