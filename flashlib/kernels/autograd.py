@@ -304,8 +304,8 @@ def _without_mask(inputs):
     if mask is not None:
         raise RuntimeError(
             "torch traces flashlib's attention, or batches its gradients (is_grads_batched), and cannot look into "
-            "a mask: take batches by torch.func.vmap or in a loop, and put torch.compiler.disable around what is "
-            "not to be traced"
+            "a mask: compute batches with torch.func.vmap or in a loop, and put torch.compiler.disable around "
+            "calls that must not be traced"
         )
     return inputs
 

@@ -92,7 +92,7 @@ def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, qk: s
         return
     capability = which_gpu.capability(Q.device)
     if capability < (8, 9) and (capability < (8, 0) or "e4m3" in (qk, pv)):
-        found = f"compute capability {capability}" if capability > (0, 0) else "another maker than NVIDIA"
+        found = f"compute capability {capability}" if capability > (0, 0) else "a maker other than NVIDIA"
         mend = "pass qk='int8' and pv=None" if capability >= (8, 0) else f"call {PORTABLE}"
         raise ValueError(f"Q is on a GPU of {found}, and e4m3 takes one of 8.9 or later: {mend}")
 

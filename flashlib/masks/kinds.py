@@ -367,7 +367,7 @@ def _checked_ids(ids):
                 seen.add(name)
             raise ValueError(
                 f"ids: {row[again]} comes again at position {again}, after another document; tokens of a document "
-                "must stand together: sort them, or use from_function"
+                "must be contiguous: sort them, or use from_function"
             )
     return without_one(ids)
 

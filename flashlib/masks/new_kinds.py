@@ -59,8 +59,8 @@ def _check(cls, base, defined):
     changed = [answer for answer in ANSWERS if not in_package(defined[answer])]
     if kind and changed:
         raise TypeError(
-            f"{name} derives from {kind.__name__} and overrides {', '.join(changed)}, and algorithms use what "
-            f"else {kind.__name__} says of itself: derive from flashlib.masks.Mask, or combine masks with & and |"
+            f"{name} derives from {kind.__name__} and overrides {', '.join(changed)}, but algorithms also use "
+            f"other methods of {kind.__name__}: derive from flashlib.masks.Mask, or combine masks with & and |"
         )
     if kind:
         return True

@@ -99,7 +99,7 @@ def test_bad_input_is_refused(Q, options, error, words):
     [
         ((8, 6), {}, r"capability \(8, 6\), and e4m3 takes one of 8.9 or later: pass qk='int8' and pv=None"),
         ((7, 5), {"qk": "int8", "pv": None}, r"\(7, 5\), .*: call flashlib.kernels.forward.attention"),
-        ((0, 0), {}, "another maker than NVIDIA"),
+        ((0, 0), {}, "a maker other than NVIDIA"),
     ],
 )
 def test_a_gpu_without_the_format_is_refused(capability, options, words, monkeypatch):

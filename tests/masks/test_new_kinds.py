@@ -36,7 +36,7 @@ def two(self, S, place, r, c):
 REFUSED = {
     "a kind that kernels know": (
         lambda: derived(masks.Window, sees=every_third),
-        "Mine derives from Window and overrides sees, and algorithms use what else Window says of itself: derive",
+        "Mine derives from Window and overrides sees, but algorithms also use other methods of Window: derive",
     ),
     "what a kind does to scores": (
         lambda: derived(masks.Softcap, score=twice, slope=two),

@@ -112,7 +112,7 @@ def check(
     check_choice(capability=(capability, MULTIPROCESSORS))
     if kernel.startswith("hopper_") and maker_of(capability) is not NVIDIA:
         raise ValueError(
-            f"capability is {capability!r}, and {kernel} is for Hopper, a GPU of NVIDIA's: pass 90, or 'forward'"
+            f"capability is {capability!r}, and {kernel} is for Hopper, an NVIDIA GPU: pass 90, or 'forward'"
         )
     check_counts(at_least=1, d=d)
     if kernel == "hopper_backward" and d == 256 or kernel.endswith("_256") and d != 256:

@@ -109,7 +109,7 @@ def check(
     check_readable(Q=Q, K=K, V=V)
     capability = which_gpu.capability(Q.device)
     if capability != (9, 0):
-        found = f"compute capability {capability}" if capability > (0, 0) else "another maker than NVIDIA"
+        found = f"compute capability {capability}" if capability > (0, 0) else "a maker other than NVIDIA"
         raise ValueError(f"Q is on a GPU of {found}, not Hopper's (9, 0): call {portable}")
     if Q.dtype not in DTYPES:
         raise ValueError(f"Q is {Q.dtype}; this kernel takes float16 and bfloat16: call {portable}")

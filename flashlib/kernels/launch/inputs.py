@@ -31,7 +31,7 @@ def check_device(**tensors: torch.Tensor) -> None:
             if not INTERPRETED and not torch.cuda.is_available():
                 mend = (
                     "torch finds no GPU, and TRITON_INTERPRET in the environment says that kernels are compiled; "
-                    "remove it and start Python anew, and they run in the interpreter"
+                    "remove it and restart Python to run them in the interpreter"
                 )
             raise ValueError(f"{name} is on {X.device}, where no kernel runs: {mend}")
 

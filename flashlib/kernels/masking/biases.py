@@ -48,7 +48,7 @@ def check_rows(change: Iterable[masks.Mask], place: masks.Place, H: int, N_q: in
         lookup = part.device_change(place, H).lookup
         if lookup is not None and lookup.by_row:
             raise ValueError(
-                f"bias has {N_q} queries, and in decoding they stand elsewhere in each sequence: pass "
+                f"bias has {N_q} queries, and in decoding their positions differ between sequences: pass "
                 "masks.distance_bias, or masks.bias with at= and its kernel"
             )
 

@@ -47,7 +47,7 @@ def test_the_kernel_for_hopper_refuses_a_gpu_of_amd(gpu, monkeypatch):
     if gpu == HOPPER:
         hopper.check(X, X, X, False, None)
     else:
-        with pytest.raises(ValueError, match="another maker than NVIDIA, not Hopper's .*: call flashlib.kernels"):
+        with pytest.raises(ValueError, match="a maker other than NVIDIA, not Hopper's .*: call flashlib.kernels"):
             hopper.check(X, X, X, False, None)
 
 

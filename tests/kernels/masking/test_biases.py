@@ -281,7 +281,7 @@ def test_gradients_that_would_be_lost_are_refused():
         func.vmap(lambda Q: autograd.attention(Q, X, X, mask=masks.bias(T8)).O)(X[None])
     with pytest.raises(TypeError, match="a bias and forward are given"):
         autograd.attention(X, X, X, mask=mask, forward=forward)
-    with pytest.raises(ValueError, match="bias has 8 queries, and in decoding they stand elsewhere"):
+    with pytest.raises(ValueError, match="bias has 8 queries, and in decoding their positions differ"):
         decode.attention(X, X, X, mask=masks.bias(T8))
     with pytest.raises(ValueError, match="decoding takes no mask of placed"):
         decode.attention(

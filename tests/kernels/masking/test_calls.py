@@ -88,7 +88,7 @@ def test_gradients_in_batches_with_a_mask_need_vmap(device):
     def pull(dO, **options):
         return torch.autograd.grad(O, Q, dO, retain_graph=True, **options)[0]
 
-    words = r"batches its gradients \(is_grads_batched\).*: take batches by torch.func.vmap or in a loop"
+    words = r"batches its gradients \(is_grads_batched\).*: compute batches with torch.func.vmap or in a loop"
     with pytest.raises(RuntimeError, match=words):
         pull(batch, is_grads_batched=True)
     torch.testing.assert_close(func.vmap(pull)(batch), torch.stack([pull(each) for each in batch]))
