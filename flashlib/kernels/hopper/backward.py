@@ -25,10 +25,9 @@ Tile g, counted over the program's life, is in slot g % 2, in round g // 2. Phas
 
 WIDE: dK and dV are returned in fp32; consumers write them from their registers, and nobody waits for k_done.
 
-No barrier is needed to know that dS(g - 2) has been read before dS(g) takes its slot: a consumer stores dS(g)
-after both stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g
-- 2). Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix
-B.1.
+No barrier has to make sure that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both
+stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
+Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.
 """
 
 import torch

@@ -23,7 +23,7 @@ while a consumer waits to learn that a product is done. Consumer 0 computes P un
 does not compute dS like that: it waits for P first, and dK's product would occupy Q's slot all the while; that was
 6 to 12 % slower.
 
-No barrier is needed to know that P(g - 2) has been read before P(g) takes its slot: P(g) needs Q(g), which came
+No barrier has to make sure that P(g - 2) is read before P(g) takes its slot: P(g) needs Q(g), which came
 when consumer 1 was done with Q(g - 2), and it was done with P(g - 2) before. dV goes into the slot of K, which
 only consumer 0 reads, dK into that of V. WIDE: both are returned in fp32; threads write them.
 Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.

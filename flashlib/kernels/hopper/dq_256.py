@@ -13,8 +13,8 @@ operand of dQ += dS K. Phases as in `forward`.
     v_empty       2       each consumer, its dP(t) done       producer        t & 1 ^1      V(t - 1) is read
 
 dQ's product for one tile begins together with S and dP of the next: the tensor cores have work while a consumer
-waits to learn that it is done. dQ goes into the slot of the rows' Q. WIDE: it is returned in fp32; threads write
-it. Source: FlashAttention-2, Algorithm 2, with the loops the other way round.
+waits to learn that it is done. dQ goes into the slot of the rows' Q; WIDE, threads write it in fp32.
+Source: FlashAttention-2, Algorithm 2, with the loops the other way round.
 """
 
 from triton.experimental import gluon

@@ -76,8 +76,8 @@ def block_of(tile, T_r, section, CAUSAL: gl.constexpr):
     """Return head, over the batch, and number of a row block.
 
     Causal blocks differ in length. In each `section` of heads the longest come first, in waves of one block per
-    program. Every other whole wave is reversed, and so is the last one: a program with the longest block of a wave
-    gets the shortest of the next, so that all end at nearly the same time.
+    program. Every other whole wave is reversed, the last of them included: a program with the longest block of a
+    wave gets the shortest of the next, so that all end at nearly the same time.
     """
     if CAUSAL:
         programs = gl.num_programs(0)

@@ -12,9 +12,8 @@ And dQ takes half the registers.
     ds_full[s]    2      each consumer, its dS(g) is stored     both consumers  round & 1
     k_done        2      each consumer, its last dQ is done     both consumers  0: K is read, there is room for dK
 
-No barrier is needed to know that dS(g - 2) has been read before dS(g) takes its slot: a consumer stores dS(g)
-after both stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g
-- 2).
+No barrier has to make sure that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both
+stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
 """
 
 import torch
