@@ -69,7 +69,7 @@ class Room(NamedTuple):
         return cls(shared, multiprocessors, not of_nvidia or capability >= (8, 0), capability >= (9, 0), lanes)
 
     def warps(self, n: int) -> int:
-        """Return how many warps have as many threads as n warps of 32, but at least 4."""
+        """Return how many warps have as many threads as n warps of 32, but not below 4 if n is not."""
         return max(min(n, 4), n * 32 // self.lanes)
 
 

@@ -1,4 +1,4 @@
-"""The maker and generation of the GPU, for code that needs one of NVIDIA's; no other module asks torch.
+"""The maker and generation of the GPU: the only test of the kernels that need one of NVIDIA's.
 
 PyTorch for AMD's GPUs (ROCm) calls them "cuda" too, and returns the version of their architecture as the compute
 capability: (9, 4) for an MI300X, which is more than Hopper's (9, 0).

@@ -57,7 +57,7 @@ def test_older_gpus_of_nvidia_have_less(capability, tensor_cores, tma):
     assert (room.tensor_cores, room.tma) == (tensor_cores, tma)
 
 
-def test_wavefronts_of_64_are_half_as_many_but_at_least_four():
+def test_wavefronts_of_64_are_half_as_many_but_not_below_four():
     of_nvidia, of_amd = (tile_sizes.Room(65_536, 40, lanes=lanes) for lanes in (32, 64))
     counts = 1, 2, 4, 8, 16
     assert [of_nvidia.warps(n) for n in counts] == list(counts)
