@@ -307,7 +307,7 @@ def test_bad_input_is_refused(changed, error, words, monkeypatch):
 
 
 @pytest.mark.parametrize("of", [{}, IN_FP8, {"rotary": None}, {"positions": X[:, 0, :, 0].long()}])
-def test_what_the_errors_ask_for_is_accepted(of):
+def test_the_fixes_that_errors_recommend_are_accepted(of):
     given = FULL | dict(k_scale=None, v_scale=None, positions=None) | of
     names = "K", "V", "K_cache", "V_cache", "k_scale", "v_scale", "lengths", "table", "positions"
     module._check(*(given[name] for name in names), *module._pair(given["rotary"]))

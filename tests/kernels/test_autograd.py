@@ -114,7 +114,7 @@ def test_values_are_those_of_the_kernel(leaves):
     assert not any(Y.requires_grad for Y in plain)
 
 
-def test_eager_mode_calls_no_operator(leaves, monkeypatch):
+def test_eager_mode_does_not_call_an_operator(leaves, monkeypatch):
     monkeypatch.delattr(autograd, "_attention")
     monkeypatch.delattr(autograd, "_attention_backward")
     torch.autograd.grad(loss(*leaves), leaves)

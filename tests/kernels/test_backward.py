@@ -202,7 +202,7 @@ def test_long_sequences_on_a_gpu(way, dtype, d, N_q, N_k, poisoned):
 
 
 @pytest.mark.gpu
-def test_the_fused_way_adds_to_dQ_what_the_passes_sum():
+def test_the_fused_pass_adds_to_dQ_as_the_two_passes_sum():
     torch.manual_seed(0)
     Q, K, V, dO = tensors("cuda", 2000, 1500, 64, torch.bfloat16)
     saved = forward.attention(Q, K, V)

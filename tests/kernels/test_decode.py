@@ -420,7 +420,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_it_does_not_take_is_refused_in_words(name, device):
+def test_it_refuses_what_it_does_not_take_in_words(name, device):
     Q, cache, *_ = cached.problem(device, [80, 33], page=16)
     change, error, said = ERRORS[name]
     with pytest.raises(error, match=re.escape(said)):

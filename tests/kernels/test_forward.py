@@ -113,7 +113,7 @@ def test_head_dimensions_that_are_not_powers_of_two_inside_nan(name, d, causal, 
     check(KERNELS[name], Q, K, V, causal=causal, **SMALL)
 
 
-def test_with_all_ideas_it_is_rung_5_to_the_bit(device, poisoned):
+def test_with_all_ideas_it_equals_rung_5_to_the_bit(device, poisoned):
     Q, K, V = tensors(device, 83, 53, 16, torch.float16)
     given, expected = (module.attention(Q, K, V, causal=True, **SMALL) for module in (ablated, r5_causal))
     assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)

@@ -95,7 +95,7 @@ def _theirs(semantic, name, x, y):
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("name", BINARY)
-def test_an_operator_gives_what_tritons_own_gives(name, amount, as_it_comes):
+def test_an_operator_equals_tritons_own(name, amount, as_it_comes):
     differ, cases = [], list(product(TYPES, LAID))
     if amount == "few":  # each type, and each shape and order
         cases = [case for n, case in enumerate(cases) if n % 7 == list(BINARY).index(name) % 7]
@@ -111,7 +111,7 @@ def test_an_operator_gives_what_tritons_own_gives(name, amount, as_it_comes):
 
 
 @pytest.mark.parametrize("type", TYPES, ids=str)
-def test_a_cast_gives_what_tritons_own_gives(type, as_it_comes):
+def test_a_cast_equals_tritons_own(type, as_it_comes):
     for (shape, order), dtype in product(LAID, TYPES):
         for held_as in (type, tl.bfloat16) if type is tl.int1 else (type,):
             x = _tensor(type, shape, order, held_as)

@@ -45,7 +45,7 @@ def test_equals_fp64(shape, dtype, device, poisoned):
     oracle.assert_close(lse.cpu(), right_lse, rounding=1e-5)
 
 
-def test_merges_where_rows_stand_and_writes_nothing_else(device, poisoned):
+def test_merges_in_place_and_writes_nothing_else(device, poisoned):
     O, lse = state((2, 3, 40, 32), device)
     part, lse_j = state((2, 3, 64, 32), device)
     out = torch.full((2, 3, 40, 32), torch.nan, device=device, dtype=torch.bfloat16)

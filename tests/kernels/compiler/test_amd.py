@@ -76,7 +76,7 @@ def test_kernels_for_hopper_are_refused(kernel):
 
 
 @pytest.mark.parametrize("kind", AMD.kinds)
-def test_no_listing_has_a_place_in_a_file_or_a_comment(kind):
+def test_listings_have_no_locations_and_no_comments(kind):
     text = listings.readable(kind, SAMPLE[kind])
     assert text.splitlines() == LINES[kind]
 

@@ -143,7 +143,7 @@ def test_cancelling_ends_the_process_and_the_next_request_gets_a_new_one(slow):
     assert slow.ask(REQUEST | {"d": 0})["sass"] == "ADD" and slow.process is not process
 
 
-def test_cancelling_one_who_waits_for_another_s_answer_does_not_cancel_the_other(slow):
+def test_cancelling_a_waiting_request_does_not_cancel_the_one_it_waits_for(slow):
     first = Asking(slow, 1)
     assert slow.begun.wait(20)
     second = Asking(slow, 60)

@@ -157,7 +157,7 @@ def test_the_loop_of_a_backward_pass_makes_its_products_and_P_once(kernel, capab
 
 
 @pytest.mark.compiles
-def test_only_the_fused_pass_adds_to_what_is_in_memory():
+def test_only_the_fused_pass_adds_to_memory():
     """A tile of dQ, 64 x 64: each of 128 threads adds one number at a time, or the copy unit all at once."""
     expected = {(80, "backward_fused"): (0, 64 * 64 // 128), (90, "backward_fused"): (1, 0)}
     for capability, kernel in product((80, 90), PASSES):

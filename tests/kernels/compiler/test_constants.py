@@ -49,5 +49,5 @@ def test_the_innermost_line_that_has_such_a_name_counts():
     (SHAPE, [(STEP, 11)]),  # all are annotated
     (SHAPE, [(STEP, 99)]),
 ])  # fmt: skip
-def test_an_error_without_such_a_name_stays_as_it_is(because, at):
+def test_an_error_without_such_a_name_is_unchanged(because, at):
     assert constants.in_words(because, at) == because

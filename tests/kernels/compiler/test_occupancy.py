@@ -17,7 +17,7 @@ def test_programs_by_hand():
 
 
 @pytest.mark.parametrize("capability", occupancy.MULTIPROCESSORS)
-def test_no_more_programs_are_held_than_there_is_shared_memory_for_and_one_more_would_be_too_many(capability):
+def test_programs_fit_in_shared_memory_and_one_more_would_not(capability):
     limits = occupancy.MULTIPROCESSORS[capability]
     kept = limits.gpu.sram - limits.gpu.block_sram  # by the system, per program
     for shared in range(0, limits.gpu.block_sram, 999):

@@ -63,7 +63,7 @@ def played(rung, problem, seed=0, marked=True):
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("rung", measured.MODELS)
-def test_marks_change_no_bit_and_no_command(rung, problem):
+def test_marks_do_not_change_a_bit_or_a_command(rung, problem):
     wanted, told = played(rung, problem, marked=False)
     given, said = played(rung, problem)
     assert torch.equal(given.O, wanted.O) and torch.equal(given.lse, wanted.lse)

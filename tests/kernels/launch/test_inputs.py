@@ -36,7 +36,7 @@ def tensors():
     return [torch.randn(1, 1, N, d, device=DEVICE) for N, d in ((5, 16), (7, 16), (7, 32))]
 
 
-def test_each_input_is_checked_once_and_no_more_in_later_calls(seen):
+def test_each_input_is_checked_once_and_not_in_later_calls(seen):
     Q, K, V = tensors()
     forward.PLANS.of_none.clear()
     forward.attention(Q, K, V)

@@ -107,7 +107,7 @@ def test_a_mask_that_leaves_few_keys_has_the_tiles_of_short_sequences():
     )
 
 
-def test_tiles_are_no_larger_than_blocks_where_that_can_be():
+def test_tiles_are_not_larger_than_blocks_if_possible():
     (rule, short), wide = tile_sizes.HOPPER[128], (256, 256)
     for sides, expected in [((wide,), rule), ((wide, (64, 64)), short), (((64, 128),), short)]:
         assert default(128, torch.float16, True, sparsity=tile_sizes.Sparsity(sides=sides)) == expected
