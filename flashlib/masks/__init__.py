@@ -197,7 +197,7 @@ def bias(bias: Array, at: Callable | None = None, *, kernel: Callable | None = N
     changes to it take effect from the next call on. -inf hides a score.
     at: b, h: batch and head; r, c: positions, whole numbers, as arrays or tensors that broadcast; it returns an
     index, or a tuple with one for each axis. kernel: the same as a @triton.jit function. An index outside the bias
-    is refused; but kernels check `at` only for the first and last rows and keys, and elsewhere read a 0 there.
+    is refused; kernels check only the first and last rows and keys, and read a 0 at any other index outside it.
     Raises TypeError or ValueError for anything else.
     """
     return Biased(bias, lookup(at, kernel))
