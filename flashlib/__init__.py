@@ -5,10 +5,10 @@ Read it in this order:
     softmax        naive, safe and online softmax of one row; the (m, l[, O_acc]) monoid and its `merge`
     naive          standard attention, S and P written to memory, in three passes; its gradients
     tiled          FlashAttention in NumPy, both loop orders, as a generator of `Step`s; its gradients
-    masks          which scores are seen and what becomes of them, for any variant; `sink`: attention sinks
+    masks          which scores are seen and how they are changed, for any variant; `sink`: attention sinks
     memory, cost   bytes moved: metered by an ndarray subclass, and as closed forms
-    gpus           sizes, bandwidth and peaks of five GPUs, a source beside each number
-    chunked        the same recurrence in plain PyTorch, as memory-efficient attention has it
+    gpus           sizes, bandwidth and peaks of several GPUs, each number with its source
+    chunked        the same recurrence in plain PyTorch, as in memory-efficient attention
     torch_ref      the same attention on torch tensors (B, H, N, d)
     kernels        Triton: row softmax, FlashAttention-2 forward and backward, as an operation of PyTorch; any mask
     cache          a key/value cache in pages: who owns which page, prefixes shared by content, and its storage
@@ -16,14 +16,14 @@ Read it in this order:
     pipeline       warps, barriers and units of a Hopper multiprocessor, as a model that runs
     lm             a small language model: trained with any attention, writing with a cache, serving requests
 
-    types, inputs  what the others share: `Attention`, `Step`, `Traffic` and the notation; checks of what is given
+    types, inputs  shared by all others: `Attention`, `Step`, `Traffic` and the notation; checks of arguments
     learner        a learner's own code: a function sent to another process, a loop over tiles and its true states
     pictures       still pictures: a canvas, its inks, charts, the order of tiles, the memories of a GPU
-    widgets        what moves: the player of `tiled.steps` and the labs, a folder each
+    widgets        interactive pictures: the player of `tiled.steps` and the labs, a folder each
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`
-    bench          verified and timed: our kernels beside PyTorch's, NumPy on a CPU; a GPU's counters
+    bench          verified timings: our kernels and PyTorch's, NumPy on a CPU; a GPU's counters
     chapters       the chapters: title, what each needs, its widgets
-    language       what a reader sees in widgets, cards and verdicts, in another language than English
+    language       translations of the texts in widgets, cards and verdicts
 
 `naive`, `tiled`, `torch_ref` and `kernels.forward` have the same function, and the module is the selector:
 `attention(Q, K, V, *, causal=False, mask=None, scale=None) -> Attention(O, lse)`. Importing `flashlib` imports
@@ -32,7 +32,7 @@ none of them.
 
 import os
 
-if os.environ.get("FLASHLIB_LANGUAGE"):  # else nothing of it is needed
+if os.environ.get("FLASHLIB_LANGUAGE"):  # otherwise none of it is needed
     from flashlib.language import loading
 
     loading.begin()

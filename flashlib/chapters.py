@@ -1,8 +1,8 @@
-"""The chapters of the course, registered once: their titles, what they are about, and what they need to run.
+"""The chapters of the course, registered once: their titles, their topics, and what they need to run.
 
-A new chapter is a notebook, a line here and, for its exercises and questions, a folder in `checks/chapters`. The
+A new chapter is a notebook, an entry here and, for its exercises and questions, a folder in `checks/chapters`. The
 workspace, the tests, the heads of chapters, the tables of the README and of chapter 00, and `checks.progress()`
-read this.
+use this list.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ NEEDS = {
 }
 
 
-PARTS = {  # {title: the numbers of its chapters}; a chapter that none of them names is in the last
+PARTS = {  # {title: the numbers of its chapters}; a chapter that none of them lists is in the last
     "FlashAttention": range(9),
     "On the GPU": (*range(9, 14), 18),
     "In use": range(14, 18),

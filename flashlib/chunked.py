@@ -1,9 +1,9 @@
 """Memory-efficient attention in plain PyTorch, chunk by chunk: O(N) memory without a custom kernel.
 
-It appeared half a year before FlashAttention, and has the same (m, l, O_acc) for each chunk of keys. But each of
-its lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores. And
-as in the paper, the results of all chunks are kept and merged at the end, whereas FlashAttention merges each into
-the previous ones.
+It appeared half a year before FlashAttention, and computes the same (m, l, O_acc) for each chunk of keys. But each
+of its lines is a kernel that loads its operands and stores its result, so it saves memory, not loads and stores.
+And as in the paper, the results of all chunks are kept and merged at the end, whereas FlashAttention merges each
+into the previous ones.
 
 Source: Rabe and Staats, Self-attention Does Not Need O(n^2) Memory (2021), Figure 1.
 """

@@ -1,4 +1,4 @@
-"""What a shell exports, without that under which a notebook gives other outputs."""
+"""The environment of a shell without the variables that would change a notebook's outputs."""
 
 import atexit
 import functools
@@ -8,15 +8,15 @@ import sys
 import tempfile
 from collections.abc import MutableMapping
 
-# Pictures that are not shown, and an `assert` that is not run.
+# The first would hide pictures, the second skip `assert`.
 HARMFUL = "MPLBACKEND", "PYTHONOPTIMIZE"
 
 
 def for_notebooks(variables: MutableMapping[str, str]) -> MutableMapping[str, str]:
-    """Make the variables those of a notebook's kernel, and return them.
+    """Change the variables to those of a notebook's kernel, and return them.
 
-    Matplotlib gets a temporary folder, until Python ends, where it can write none of its own: it would say so in
-    the first cell.
+    Matplotlib gets a temporary folder, until Python ends, if it cannot write to its own: otherwise it would warn
+    of that in the first cell.
     """
     for name in HARMFUL:
         variables.pop(name, None)
@@ -26,7 +26,7 @@ def for_notebooks(variables: MutableMapping[str, str]) -> MutableMapping[str, st
 
 
 def _of_matplotlib(variables):
-    """Return the folder of matplotlib that is named, or on Linux those for its settings and its fonts."""
+    """Return the folder set for matplotlib or, on Linux, its default folders for settings and fonts."""
     if named := variables.get("MPLCONFIGDIR"):
         return [named]
     if not sys.platform.startswith("linux"):

@@ -1,4 +1,4 @@
-"""What some GPUs can do: sizes, bandwidth and peaks, each with the document that says so.
+"""The sizes, bandwidth and peaks of some GPUs, each with its source.
 
 Peaks are dense (no sparsity), of the tensor cores, at the boost clock: what a datasheet promises, not what a
 kernel reaches. A datasheet that counts sparsity, as those of the H100 and H200 do, shows twice these numbers.
@@ -36,10 +36,10 @@ class GPU:
     memory      the large memory, HBM or GDDR: its size, and `kind`, its name
     bandwidth   of the large memory
     fp16, bf16  peak of a matrix product that adds up in fp32; bf16 is None where tensor cores lack it
-    sources     for each of these, and for link, clock and latency, the document and where in it
-    link        to other GPUs of its host, all its links together: each way, bytes per second; None if it has none
-                of its own, or the number is not known here. Datasheets give both ways together
-    clock       the highest of the multiprocessors, or None
+    sources     for each of these, and for link, clock and latency, the document and the place in it
+    link        to other GPUs of its host, all its links together: each way, bytes per second; None if it has no
+                such link, or the number is not known here. Datasheets give the sum of both ways
+    clock       the highest clock of the multiprocessors, or None
     latency     Latency as measured, or None
     maker       "NVIDIA" or "AMD"
     """
@@ -77,9 +77,9 @@ class GPU:
         return self.fp16 / self.bandwidth
 
 
-# Shared memory of one multiprocessor reads or writes so many bytes a clock. CUDA C++ Programming Guide, section
-# "Shared Memory" of compute capability 5.x, which later ones refer to: 32 banks, of 32 bits per clock cycle each.
-# AMD's LDS does as much: "AMD CDNA 3 Architecture" (white paper), 128 bytes per clock.
+# Bytes per clock that the shared memory of one multiprocessor reads or writes. CUDA C++ Programming Guide, section
+# "Shared Memory" of compute capability 5.x, which later ones refer to: 32 banks, each of 32 bits per clock cycle.
+# AMD's LDS is the same: "AMD CDNA 3 Architecture" (white paper), 128 bytes per clock.
 SRAM_BYTES = 128
 
 # The guide gives shared memory by compute capability: T4 7.5, A100 8.0, RTX 4090 8.9, H100 and H200 9.0.
@@ -95,7 +95,7 @@ REGISTERS = (
     "64 K 32-bit registers per SM, in every column from 5.0 on"
 )
 
-# This table has a column for the A100 too, the one with 40 GB.
+# This table also has a column for the A100, the one with 40 GB.
 H100_PAPER = (
     "NVIDIA H100 Tensor Core GPU Architecture (whitepaper), "
     'Table 3 "Comparison of NVIDIA A100 and H100 Data Center GPUs"'
@@ -104,7 +104,7 @@ ADA_PAPER = "NVIDIA Ada GPU Architecture (whitepaper), Appendix A, Table 2, colu
 T4_PAGE = "nvidia.com/en-us/data-center/tesla-t4, specifications"
 H200_SHEET = "NVIDIA H200 Tensor Core GPU datasheet, specifications, column H200 SXM"
 
-# Where no datasheet has the number, the GPU itself says it: torch.cuda.get_device_properties(0).
+# Numbers that no datasheet has come from the GPU itself: torch.cuda.get_device_properties(0).
 ASKED = "the GPU's own answer (cudaDeviceProp, printed by deviceQuery): "
 
 LATENCIES = (

@@ -1,4 +1,4 @@
-"""The checks of what is given to a function, with errors that say what was given and what is accepted."""
+"""Checks of a function's arguments, with errors that say what was given and what is accepted."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def check_tensors(dtypes: tuple[torch.dtype, ...], **tensors: torch.Tensor) -> N
 def check_shapes(Q: Array, K: Array, V: Array, axes: str, *, grouped: bool = False, values: bool = False) -> None:
     """Raise ValueError unless Q, K, V fit together, `axes` naming the axes of each, e.g. "(B, H, N, d)".
 
-    grouped: whether Q may have more heads than K and V, a multiple of theirs. values: whether V may have another
-    last axis, d_v, than K.
+    grouped: whether Q may have more heads than K and V, a multiple of theirs. values: whether the last axis of V,
+    d_v, may differ from that of K.
     """
     n_axes = axes.count(",") + 1
     for name, X in (("Q", Q), ("K", K), ("V", V)):
@@ -98,10 +98,10 @@ def check_shapes(Q: Array, K: Array, V: Array, axes: str, *, grouped: bool = Fal
 def check_gradient_inputs(
     Q: Array, O: Array | None, lse: Array, dO: Array, lse_dtype: np.dtype | torch.dtype, *, V: Array | None = None
 ) -> None:
-    """Raise ValueError unless O and dO are (..., N_q, d_v), and lse (..., N_q), of the dtype it was made with.
+    """Raise ValueError unless O and dO are (..., N_q, d_v), and lse (..., N_q), of dtype lse_dtype.
 
-    V: where its last axis, d_v, may differ from that of Q; None: d_v is d, and O and dO have the shape of Q.
-    O: None where it is not needed.
+    V: if its last axis, d_v, may differ from that of Q; None: d_v is d, and O and dO have the shape of Q.
+    O: None if it is not needed.
     """
     V = Q if V is None else V
     d_v = V.shape[-1]
@@ -125,7 +125,7 @@ def check_gradient_inputs(
 def check_counts(*, at_least: int = 0, **counts: int) -> None:
     """Raise TypeError or ValueError unless every count is a whole number of `at_least` or more."""
     for name, count in counts.items():
-        if type(count) is int and count >= at_least:  # nearly always: what follows takes longer
+        if type(count) is int and count >= at_least:  # nearly always; the rest takes longer
             continue
         if isinstance(count, bool) or not isinstance(count, Integral):
             raise TypeError(f"{name} is {count!r}; accepted are whole numbers of at least {at_least}")
@@ -151,7 +151,7 @@ def resolve_scale(scale: float | None, d: int) -> float:
     """Return `scale` as a float, 1 / sqrt(d) for None; raise unless it is a positive number within SCALES."""
     if scale is None:
         return 1 / math.sqrt(d)
-    if isinstance(scale, bool) or not isinstance(scale, float | Real):  # a float is known at once
+    if isinstance(scale, bool) or not isinstance(scale, float | Real):  # float first: the test for Real is slow
         raise TypeError(f"scale is {scale!r}; pass a positive number, or None for 1 / sqrt(d)")
     if not SCALES[0] <= scale <= SCALES[1]:  # false for nan too
         raise ValueError(

@@ -74,11 +74,11 @@ def backward(
 ) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V, for one head.
 
-    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. O, lse: what
-    `attention` returned for the same Q, K, V, causal, mask and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64,
-    as is all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of size
-    N_q x N_k was saved. A mask that changes scores needs S once more; this is not metered. Raises TypeError or
-    ValueError for other shapes, dtypes, causal, mask or scale.
+    Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); O, dO: (N_q, d_v); all float16, float32 or float64. O, lse: from
+    `attention` for the same Q, K, V, causal, mask and scale; lse: (N_q,), fp32 or, for fp64 inputs, fp64, as is
+    all arithmetic. P, dP and dS are stored in the dtype of Q. P is recomputed from lse, as nothing of size N_q x
+    N_k was saved. A mask that changes scores needs S again; this is not metered. Raises TypeError or ValueError
+    for other shapes, dtypes, causal, mask or scale.
     """
     check_floating(Q=Q, K=K, V=V, O=O, dO=dO)
     check_floating(lse=lse)

@@ -32,9 +32,9 @@ def add(attention: Attention, sink: float | Array) -> Attention:
 def gradient(attention: Attention, sink: float | Array, dO: Array, dlse: Array | None = None) -> Array:
     """Return the gradient of sum(dO * O) + sum(dlse * lse) with respect to the sink: a number or (H,), like it.
 
-    attention: what `add` returned. dO, dlse: the shapes of O and lse; None for zeros. Let P_sink = exp(sink - lse)
-    be the sink's weight in a row; then it is the sum over rows of P_sink * (dlse - rowsum(dO * O)). Raises
-    ValueError for a sink of another shape.
+    attention: the result of `add`. dO, dlse: the shapes of O and lse; None for zeros. Let P_sink = exp(sink - lse)
+    be the sink's weight in a row; then the gradient is the sum over rows of P_sink * (dlse - rowsum(dO * O)).
+    Raises ValueError for a sink of another shape.
     """
     O, lse = attention
     each = _like(sink, lse)

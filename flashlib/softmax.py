@@ -1,4 +1,4 @@
-"""Softmax of one row of scores: naive, safe and online, and the monoid that online softmax is.
+"""Softmax of one row of scores: naive, safe and online, and the monoid behind online softmax.
 
 Scores are NumPy arrays of shape (N,), float16, float32 or float64, and every result has that dtype, since the
 point at which each dtype breaks is part of the lesson (NumPy adds fp16 numbers in fp32 and rounds the sum). Scores
@@ -15,7 +15,7 @@ from flashlib.inputs import check_block_sizes, check_floating
 
 
 class State(NamedTuple):
-    """A summary of some scores of a row; `merge` joins two of them.
+    """A summary of some scores of a row; `merge` combines two of them.
 
     m: the largest score, -inf for none; a scalar, or (...) for many rows at once.
     l: the sum of exp(x - m); shape of m.

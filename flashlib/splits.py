@@ -1,4 +1,4 @@
-"""Into how many parts to split the keys of a sequence, so that few queries occupy a GPU: a model of the time.
+"""How many parts to split the keys of a sequence into, so that a few queries occupy a GPU: a model of the time.
 
 `flashlib.kernels.decode` uses the number of parts with the lowest cost. Time is counted in tiles: the unit is the
 time in which a multiprocessor processes a tile of K and one of V while all others read too. If all programs begin
@@ -10,8 +10,8 @@ best times they come.
 
 START = 0.7  # until a program gets its first tiles
 TOGETHER = 2  # tiles in flight from the start: two take as long as one
-ALONE = 0.02  # of the time: when a program computes and does not read, if there is room for another
-LATE = 0.3  # of a part: how much longer the last one takes, if programs begin as others end
+ALONE = 0.02  # fraction of the time in which a program computes and does not read, if there is room for another
+LATE = 0.3  # of a part: how much longer the last program takes, if programs begin as others end
 RAGGED = 0.04  # of a part: the same if all fit, and some sequences may have more parts than others
 MERGE = 0.02  # for each State of a row
 NUMBERS = 4096  # of O_acc, loaded at once by a program of the merge
@@ -25,7 +25,7 @@ def places(B_R: int) -> int:
     return 2 if B_R == 16 else 1
 
 
-def made(tiles: int, parts: int, B: int = 1) -> int:
+def actual_parts(tiles: int, parts: int, B: int = 1) -> int:
     """Return how many parts each of B sequences with this many tiles has, if `parts` are requested in all.
 
     Source: `_parts` of flashlib/kernels/decode_passes.py, for sequences of one length.
@@ -51,8 +51,8 @@ def cost(
 
 
 def chosen(tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False) -> int:
-    """Return into how many parts to split a sequence with this many tiles: those with the lowest `cost`."""
-    numbers = {made(tiles, parts) for parts in range(1, tiles + 1)}
+    """Return how many parts to split a sequence with this many tiles into: the number with the lowest `cost`."""
+    numbers = {actual_parts(tiles, parts) for parts in range(1, tiles + 1)}
     return min(sorted(numbers), key=lambda n: cost(n, tiles, heads, multiprocessors, places=places, ragged=ragged))
 
 
@@ -64,6 +64,6 @@ def columns(rows: int, D_V: int, multiprocessors: int) -> int:
     return cols
 
 
-def joined(cols: int) -> int:
-    """Return how many States, at most, a program of the merge that writes this many columns joins at a time."""
+def states_at_once(cols: int) -> int:
+    """Return how many States, at most, a program of the merge reads at a time if it writes this many columns."""
     return NUMBERS // cols

@@ -158,10 +158,10 @@ def backward(
 ) -> Grads:
     """Return the gradients of sum(dO * O) with respect to Q, K and V without ever holding S, P or their gradients.
 
-    O, lse: what `attention` returned for the same Q, K, V, causal, mask and scale. Two passes over the tiles, each
-    of which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once, and
-    nothing depends on the order in which blocks run; the price is seven matrix products per tile instead of five.
-    The other arguments and what is raised: see `backward_steps`.
+    O, lse: from `attention` for the same Q, K, V, causal, mask and scale. There are two passes over the tiles,
+    each of which recomputes P_ij: dK and dV by column blocks, dQ by row blocks. So every gradient is written once,
+    and nothing depends on the order in which blocks run; the price is seven matrix products per tile instead of
+    five. The other arguments and what is raised: see `backward_steps`.
     """
     _check_backward(Q, K, V, O, lse, dO, B_r, B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
@@ -313,7 +313,7 @@ def compute_delta(O: np.ndarray, dO: np.ndarray, lse: np.ndarray, B_r: int) -> n
 
 def blocks(N: int, B: int) -> Iterator[slice]:
     """Yield the slices that cut N rows into blocks of B, the last one shorter if B does not divide N."""
-    N, B = index(N), index(B)  # a small integer of NumPy's would overflow
+    N, B = index(N), index(B)  # a small NumPy integer would overflow
     for start in range(0, N, B):
         yield slice(start, min(start + B, N))
 

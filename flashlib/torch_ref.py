@@ -26,8 +26,8 @@ def attention(
     Q: (B, H, N_q, d); K: (B, H_k, N_k, d); V: (B, H_k, N_k, d_v); all float16, bfloat16, float32 or float64, on
     one device. H: a multiple of H_k; each head of K and V serves H / H_k consecutive heads of Q.
     O: (B, H, N_q, d_v), the dtype of Q; lse: (B, H, N_q). Computes in fp32 (fp64 for fp64 inputs) and rounds S, P
-    and O to the dtype of Q, like an attention that stores them. Autocast, and the precision that is set in torch
-    for fp32 products, have no effect. causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right;
+    and O to the dtype of Q, like an attention that stores them. Autocast, and torch's setting for the precision of
+    fp32 products, have no effect. causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right;
     torch's is_causal is top-left). mask: one of flashlib.masks; combined with causal, the scores that both see;
     autograd tracks the tensors that it reads. A row that sees no key gives O = 0 and lse = -inf. Raises TypeError
     or ValueError for other shapes, dtypes, devices, causal, mask or scale.
@@ -65,5 +65,5 @@ def _exact(device):
         return False
     try:
         return torch.get_float32_matmul_precision() == "highest"
-    except RuntimeError:  # the setting differs for one kind of device
+    except RuntimeError:  # the setting differs for one type of device
         return False

@@ -12,18 +12,18 @@ a base-2 one is called `lse2`. `dX` is the gradient of a scalar with respect to 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
-if TYPE_CHECKING:  # only to name their types: this module imports neither
+if TYPE_CHECKING:  # only for the names of types: this module imports neither
     import numpy as np
     import torch
 
 Array = Union["np.ndarray", "torch.Tensor"]
-"""For what takes either; what takes one of them names it."""
+"""For functions that take either; a function that takes one of them names it."""
 
 Same = TypeVar("Same", "np.ndarray", "torch.Tensor")
-"""For what takes either, and returns the one that it was given."""
+"""For functions that take either, and return the same kind."""
 
 DType = Union[str, type, "np.dtype", "torch.dtype"]
-"""A dtype by its name, or one of NumPy or torch."""
+"""The name of a dtype, or a dtype of NumPy or torch."""
 
 
 class Attention(NamedTuple):
@@ -40,8 +40,8 @@ class Attention(NamedTuple):
 class Step(NamedTuple):
     """One tile of S, computed: the state of a block of rows before and after it.
 
-    A snapshot: nothing in it changes later. `i, j, m, l, O_acc` are what a generator of steps must give.
-    The default of all others is None, so that one written by hand can stay short.
+    A snapshot: nothing in it changes later. A generator of steps must set `i, j, m, l, O_acc`. All others default
+    to None, so that a generator written by hand can stay short.
     """
 
     i: int  # row block, 0 .. T_r - 1
@@ -100,4 +100,4 @@ class Traffic:
 
 
 Record = dict[str, Any]
-"""What is written as JSON, or was read from it."""
+"""A value that is written as JSON, or was read from it."""

@@ -1,4 +1,4 @@
-"""Biases to test with: a shape, a mask of a tensor, and what a score becomes by the definition, entry by entry."""
+"""Biases to test with: a shape, a mask of a tensor, and the definition of a changed score, entry by entry."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from flashlib import masks
 
 
 class Kind(NamedTuple):
-    """shape(B, H, N_q, N_k): of the tensor. mask(T): with it. score(s, t, r, c): what a score becomes.
+    """shape(B, H, N_q, N_k): of the tensor. mask(T): a mask with it. score(s, t, r, c): the changed score.
 
-    entry(b, h, i, r, c, N_q): which entry it reads; i: the row of Q, at position r.
+    entry(b, h, i, r, c, N_q): the entry that it reads; i: the row of Q, at position r.
     """
 
     shape: Callable
@@ -21,7 +21,7 @@ class Kind(NamedTuple):
 
 
 def bucket(distance, n=6, far=20):
-    """Return which of n buckets T5's decoder has for a distance r - c: half of them exact, half logarithmic.
+    """Return which of n buckets T5's decoder uses for a distance r - c: half of them exact, half logarithmic.
 
     Raffel and others, T5 (2020), section 2.1; distances are an array.
     """

@@ -1,4 +1,4 @@
-"""A plugin that pytest loads before all others, in each of its processes: `make test` says so.
+"""A plugin that pytest loads before all others, in each of its processes: see `make test`.
 
 Nothing here is an IRI. But jsonschema, which nbformat imports, builds a grammar for them: a second and a half.
 """

@@ -1,4 +1,4 @@
-"""Masks to test with, each with its definition, and attention made from only the definitions, in fp64."""
+"""Masks to test with, each with its definition, and attention computed from the definitions alone, in fp64."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SIZES = [(7, 13), (13, 7), (23, 29), (17, 17), (1, 1), (1, 19), (9, 2), (0, 5), 
 
 
 class Case(NamedTuple):
-    """A mask and what it should do: sees(r, c) and score(s, r, c), of numbers, r counted among the keys."""
+    """A mask and its definition: sees(r, c) and score(s, r, c), for numbers, r being a position among the keys."""
 
     mask: masks.Mask
     sees: Callable = lambda r, c: True
@@ -21,7 +21,7 @@ class Case(NamedTuple):
 
 
 class Dilated(masks.Mask):
-    """A new kind, of which nothing but `sees` is known."""
+    """A new kind that defines only `sees`."""
 
     asks_batch = asks_head = False
 
@@ -93,7 +93,7 @@ def count(mask, N_q, N_k) -> int:
 
 
 def seen(case, N_q, N_k):
-    """Return which scores are seen by the definition, (N_q, N_k) of bool."""
+    """Return which scores are seen according to the definition, (N_q, N_k) of bool."""
     rows = [[case.sees(i + N_k - N_q, c) for c in range(N_k)] for i in range(N_q)]
     return np.array(rows, bool).reshape(N_q, N_k)
 

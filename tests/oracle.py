@@ -1,4 +1,4 @@
-"""What every implementation is compared with: attention in fp64, row by row, with nothing clever in it."""
+"""The oracle for every implementation: attention in fp64, row by row, with nothing clever in it."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ MODULES = {
 }
 
 # The rooms of flashlib from the ground up, and what each may import: only rooms above it in this list.
-# A room is a folder with what has no room of its own below it, or a file on top.
+# A room is a folder, without the folders and files in it that have separate rooms, or a top-level file.
 ROOMS = {
     "language": "",
     "flashlib": "language",
@@ -169,7 +169,7 @@ def test_no_room_may_import_upward():
     order = list(ROOMS)
     for at, room in enumerate(order):
         above = {name for name in allowed(room) if name not in order[:at]}
-        assert not above, f"{room} may import {above}, which do not stand above it in ROOMS"
+        assert not above, f"{room} may import {above}, which are not above it in ROOMS"
 
 
 def test_every_room_exists_and_imports_what_it_may_import():
@@ -181,8 +181,8 @@ def test_every_room_exists_and_imports_what_it_may_import():
     assert {room: allowed(room) - used[room] for room in ROOMS if allowed(room) - used[room]} == {}
 
 
-# Modules of which imports for types do not count: this one names, for editors, what its __getattr__ imports, and
-# what it names asks it whether kernels are interpreted.
+# Modules whose imports for types do not count: this one lists, for editors, the modules that its __getattr__
+# imports, and these read from it whether kernels are interpreted.
 FRONT_DOORS = {"flashlib.kernels"}
 
 
@@ -238,7 +238,7 @@ def kernels_of(module):
     return {f.name for f in functions if words(f) & makers}
 
 
-# The package that flashlib.interop.flash_attn stands in for has this function under this name.
+# The package that flashlib.interop.flash_attn replaces has a function of this name.
 PRIVATE_AND_TAKEN = {"flashlib.interop.flash_attn.probabilities._get_block_size_n"}
 
 

@@ -35,4 +35,4 @@ def test_long_parts_cost_more_where_lengths_are_not_known():
 )
 def test_few_rows_are_merged_by_several_programs_each(rows, D_V, programs):
     cols = splits.columns(rows, D_V, SMS)
-    assert rows * D_V // cols == programs and splits.joined(cols) * cols == splits.NUMBERS
+    assert rows * D_V // cols == programs and splits.states_at_once(cols) * cols == splits.NUMBERS

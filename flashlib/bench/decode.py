@@ -225,7 +225,7 @@ def sweep(case: str, size: DecodeSize, multiprocessors: int, device: str = "cuda
     B_R = launch.constants["B_R"]
     heads = size.B * size.H_k * -(-size.H_q // size.H_k // B_R)
     filled = [int(x * multiprocessors / heads) for x in FILLED]
-    numbers = sorted({chosen, *(splits.made(tiles, n) for n in filled if 1 <= n <= tiles)})
+    numbers = sorted({chosen, *(splits.actual_parts(tiles, n) for n in filled if 1 <= n <= tiles)})
     times, graphs = max(1, REPLAYS // len(problem.caches)) * len(problem.caches), {}
     for n in numbers:
         attention = functools.partial(ours, parts=n * size.B)

@@ -1,39 +1,39 @@
 """Triton kernels: compiled where there is a CUDA device, interpreted on the CPU where there is none.
 
-What a user wants is here, and is imported when it is first asked for:
+The public functions are here, and are imported on first use:
 
     attention(Q, K, V)   FlashAttention with gradients; with masks, a sink, grouped heads
     varlen.attention     sequences of any lengths, packed one after the other; with gradients
-    decode.attention     few new queries of each sequence over its cache
-    append.append        new keys and values written into a cache; append.rotate turns the queries
+    decode.attention     a few new queries of each sequence over its cache
+    append.append        writes new keys and values into a cache; append.rotate rotates the queries
 
 One function and three modules, since the module is the selector here as in all of flashlib: a submodule that is
 imported becomes an attribute of its package, so a function named `varlen` would be the module from then on.
-docs/kernels.md says what each of them takes, and what it refuses.
+docs/kernels.md lists what each of them takes and refuses.
 
-Importing this package is the one place that decides between compiler and interpreter. Triton may have been
-imported before, by torch's optimizers for one: its language is then interpreted from now on, and so is each kernel
-that is decorated from now on. Those that you decorated before stay as they were, and need a GPU. Set
-TRITON_INTERPRET yourself (to 0 or 1) and it is left alone; an empty one counts as unset. The modules:
+Importing this package decides between compiler and interpreter, and nothing else does. Triton may have been
+imported before, for example by torch's optimizers: its language is then interpreted from now on, and so is each
+kernel that is decorated from now on. Kernels that you decorated before stay as they were, and need a GPU. If you
+set TRITON_INTERPRET yourself (to 0 or 1), it is left alone; an empty value counts as unset. The modules:
 
     softmax         row softmax
     forward         FlashAttention-2, forward pass
     backward        its gradients, with P recomputed tile by tile; backward_passes: its kernels
-    bias_gradients  those of tensors that changes of scores read; bias_passes: its kernel
-    autograd        both as one operation of PyTorch, with a sink if one is given
-    merge           what rows are by two sets of keys, from what they are by each
+    bias_gradients  gradients of tensors that changes of scores read; bias_passes: its kernel
+    autograd        both passes as one operation of PyTorch, with a sink if one is given
+    merge           O and lse for two sets of keys, from those for each
     varlen          sequences of any lengths, packed one after the other
-    decode          few new queries over a cache; decode_passes: its kernels
+    decode          a few new queries over a cache; decode_passes: its kernels
     append          new keys and values written into a cache, rotated on the way
 
     quantise        Q, K and V in eight bits: rotated, centred, scaled, rounded, laid out
     eight_bits      the forward pass on them, for GPUs that multiply e4m3 or int8
 
     launch          inputs checked, plans made once, tiles chosen and loaded, the layout of a cache
-    masking         masks prepared for a kernel, and what a kernel asks of them as it runs
+    masking         masks prepared for a kernel, and the device functions with which it applies them
     compiler        what the compiler makes of a kernel, for any GPU, present or not; a learner's kernel too
     ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
-    ablations       the kernels with a switch for each idea that takes it back
+    ablations       the kernels with a switch that takes back each idea
     hopper          kernels for Hopper only, in Gluon, where warps have roles; their ladder and their interpreter
     interpreter     Triton's interpreter made faster; interpreter_operators: its operators
 

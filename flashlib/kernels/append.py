@@ -1,8 +1,8 @@
-"""New keys and values written into a cache, keys rotated on the way; `rotate` turns the queries that ask for them.
+"""Write new keys and values into a cache, keys rotated on the way; `rotate` rotates the queries to match.
 
-A cache is contiguous or in pages. Which page and row a token goes to follows from lengths and a block table on the
-GPU, so nothing waits for the GPU, and a step of decoding can be one CUDA graph for any lengths. A token is read
-once and written once: rotation, the scale of fp8 and rounding happen in between, in registers and in fp32.
+A cache is contiguous or in pages. The page and row of a token follow from lengths and a block table on the GPU, so
+nothing waits for the GPU, and a step of decoding can be one CUDA graph for any lengths. A token is read once and
+written once: rotation, the scale of fp8 and rounding happen in between, in registers and in fp32.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ LARGEST, SMALLEST = tl.constexpr(LARGEST_E4M3), tl.constexpr(SMALLEST_SCALE)
 ROWS = 16  # for each program, at most
 HEAD_DIMS = range(16, 257)
 MARK = 0x7FA5A5A5  # a NaN that no kernel computes
-CHOSEN = -1  # in place of the keys of a page: the cache is contiguous, and the table says which sequence each is
+CHOSEN = -1  # in place of the keys of a page: the cache is contiguous, and the table chooses its sequences
 
 
 def append(
@@ -47,15 +47,16 @@ def append(
     K_cache: (B, H_k, N, d), V_cache: (B, H_k, N, d_v); or in pages, (pages, H_k, page, d) and (pages, H_k, page,
     d_v), page a power of two, with table: (B, most), int32: key c of sequence b is row c % page of page
     table[b, c // page]. A contiguous cache of more sequences takes a table of one axis, (B,), int32: sequence b is
-    its table[b], and no two are the same. Any strides with a contiguous last axis. A row that would lie before key
-    0, beyond N or the table, or in a page that does not exist, is left out.
-    rotary: cos and sin, (N_max, d_rot / 2), fp32, see `flashlib.lm.rotary.angles`: keys are rotated as positions
+    its table[b], and no two are the same. Any strides with a contiguous last axis. A row that would come before
+    key 0, beyond N or the table, or in a page that does not exist, is left out.
+    rotary: cos and sin, (N_max, d_rot / 2), fp32, see `flashlib.lm.rotary.angles`: keys are rotated for positions
     lengths[b] - N_new + i, or positions[b, i], (B, N_new), int32 or int64. At a position of N_max or more they
-    become NaN, since no angle is known; at a negative one they stay as they are. interleaved: whether pairs are
-    neighbours, columns 2k and 2k + 1, and not k and k + d_rot / 2.
+    become NaN, since no angle is known; at a negative one they stay as they are. interleaved: whether a pair is
+    two neighbouring columns, 2k and 2k + 1, rather than k and k + d_rot / 2.
     Caches have the dtype of K, or are torch.float8_e4m3fn (compute capability 8.9 or later) with k_scale and
     v_scale, fp32, the shapes of the caches without the last axis: x is stored as x / scale with scale =
-    max |x| / 448 of a token and head, at least 2^-126, and 1 where all are 0. A NaN stays one, and is not counted.
+    max |x| / 448 of a token and head, at least 2^-126, and 1 where all are 0. A NaN stays NaN, and the maximum
+    ignores it.
     Raises TypeError or ValueError for anything else, before any work. The numbers in lengths, positions and a
     table of pages are not checked; those in a table of sequences are, on the CPU.
     Source: rotary embedding, Su and others, RoFormer (2021); pages: Kwon and others, vLLM (2023).
@@ -84,9 +85,9 @@ def rotate(
     Q: torch.Tensor, lengths: torch.Tensor, rotary: tuple[torch.Tensor, torch.Tensor],
     positions: torch.Tensor | None = None, *, interleaved: bool = False,
 ) -> torch.Tensor:  # fmt: skip
-    """Return Q rotated as `append` rotates keys: row i of sequence b as position lengths[b] - N_q + i.
+    """Return Q rotated as `append` rotates keys: row i of sequence b for position lengths[b] - N_q + i.
 
-    Q: (B, H_q, N_q, d), which the result has too; lengths, rotary, positions, interleaved: as in `append`. Rows
+    Q: (B, H_q, N_q, d), the shape of the result too. lengths, rotary, positions, interleaved: as in `append`. Rows
     before position 0 belong to no token and stay as they are.
     Raises TypeError or ValueError for anything else, before any work.
     """
@@ -115,7 +116,7 @@ def rotate(
 
 
 class AppendPlan(NamedTuple):
-    """What shapes, strides and dtypes decide. launch: None if there is nothing to write."""
+    """The decisions that shapes, strides and dtypes determine. launch: None if there is nothing to write."""
 
     launch: planning.Launch | None
 
@@ -147,7 +148,7 @@ def _plan_of_q(Q, O, lengths, positions, cos, sin, interleaved):
 
 
 def _turned(d, positions, cos, sin, interleaved):
-    """Return the sizes that a kernel takes for positions and angles, strides and N_max, and its constants."""
+    """Return a kernel's sizes for positions and angles, that is, strides and N_max, and its constants."""
     half = 0 if cos is None else cos.shape[1]
     of_angles = (0, 0, 0) if cos is None else (cos.stride(0), sin.stride(0), len(cos))
     constants = {"half": half, "HALF": triton.next_power_of_2(max(half, 1)), "GIVEN": positions is not None}
@@ -168,7 +169,7 @@ def _launch(kernel, shape, sizes, constants):
 
 
 def _ready(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, cos, sin):
-    """Return these in the form that the kernel takes."""
+    """Return these as the kernel takes them."""
     table, cos, sin = (X if X is None else kernel_input(X) for X in (table, cos, sin))
     caches = _stand_in(K_cache), _stand_in(V_cache)
     return (
@@ -186,14 +187,14 @@ def _ready(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, 
 
 
 def _stand_in(cache):
-    """Return what the kernel writes to: the cache, or float32 where the interpreter would round wrongly."""
+    """Return the tensor to write to: the cache, or one in float32 where the interpreter would round wrongly."""
     if not INTERPRETED or cache.dtype not in (torch.bfloat16, FP8):
         return cache
     return torch.full(cache.shape, MARK, dtype=torch.int32, device=cache.device).view(torch.float32)
 
 
 def _bring_back(stand_in, cache):
-    """Copy what was written to the stand-in into the cache, and nothing else."""
+    """Copy the elements that were written to the stand-in into the cache, and nothing else."""
     if stand_in is not cache:
         written = stand_in.view(torch.int32) != MARK
         bits = torch.int16 if cache.dtype == torch.bfloat16 else torch.uint8
@@ -201,7 +202,7 @@ def _bring_back(stand_in, cache):
 
 
 def _pair(rotary):
-    """Return cos and sin, or None twice."""
+    """Return cos and sin, or (None, None)."""
     if rotary is None:
         return None, None
     if not isinstance(rotary, tuple | list) or len(rotary) != 2:
@@ -242,7 +243,7 @@ def _check(K, V, K_cache, V_cache, k_scale, v_scale, lengths, table, positions, 
 
 
 def _check_rows(name, X):
-    """Raise TypeError or ValueError unless X is rows of heads, (B, H, N, d), that a kernel takes."""
+    """Raise TypeError or ValueError unless X has a shape, (B, H, N, d), and a dtype that a kernel takes."""
     check_tensors(DTYPES, **{name: X})
     check_device(**{name: X})
     if X.ndim != 4:
@@ -252,7 +253,7 @@ def _check_rows(name, X):
 
 
 def _check_positions(name, X, lengths, positions, cos, sin):
-    """Raise TypeError or ValueError unless these say where rows of X are, and how they are rotated."""
+    """Raise TypeError or ValueError unless these are positions and angles for the rows of X."""
     (B, _, N, d), of = X.shape, {name: X}
     check_tensor("lengths", lengths, (B,), "(B,)", torch.int32, torch.int64, **of)
     if positions is not None:
@@ -288,7 +289,7 @@ def _append(
 ):  # fmt: skip
     """Write ROWS new tokens of one head. PAGE: keys of a page, 0 for a contiguous cache, or CHOSEN."""
     b, h, offs, rows = _place(H, N, ROWS)
-    c = tl.load(Lengths_ptr + b).to(tl.int64) - N + offs  # the keys that they become
+    c = tl.load(Lengths_ptr + b).to(tl.int64) - N + offs  # the keys that the tokens become
     inside = rows & (c >= 0) & (c < capacity)
     cos, sin = None, None
     if half > 0:
@@ -337,7 +338,7 @@ def _rotate(
 
 @triton.jit
 def _place(H, N, ROWS: tl.constexpr):
-    """Return batch, head and rows of this program, and which of the rows are inside."""
+    """Return batch, head and rows of this program, and which of the rows exist."""
     blocks = tl.cdiv(N, ROWS)
     i, head = tl.program_id(0) % blocks, tl.program_id(0) // blocks
     offs = i * ROWS + tl.arange(0, ROWS)
@@ -352,7 +353,7 @@ def _rows(X_ptr, strides, b, h, n):
 
 @triton.jit
 def _positions(Positions_ptr, p_b, p_n, c, b, offs, rows, GIVEN: tl.constexpr):
-    """Return the positions of rows, int64: given ones, or c."""
+    """Return the positions of rows, int64: those passed by the caller, or c."""
     if GIVEN:
         c = tl.load(Positions_ptr + b * p_b.to(tl.int64) + offs * p_n.to(tl.int64), mask=rows, other=0).to(
             tl.int64
@@ -381,14 +382,14 @@ def _write(
     A row is three tiles: both numbers of each pair that is rotated, (ROWS, HALF), and the rest, (ROWS, REST).
     STEP: from one pair to the next, 2 where pairs are neighbours.
     """
-    OTHER: tl.constexpr = half if STEP == 1 else 1  # from a number to the other of its pair
+    OTHER: tl.constexpr = half if STEP == 1 else 1  # from a number to its partner
     near, far = tl.arange(0, HALF)[None, :], 2 * half + tl.arange(0, max(REST, 1))[None, :]
     in_half, in_rest = inside[:, None] & (near < half), inside[:, None] & (far < d)
     From, To = From[:, None], To[:, None]
     if half > 0:
         x = tl.load(From + near * STEP, mask=in_half, other=0.0).to(tl.float32)
         y = tl.load(From + OTHER + near * STEP, mask=in_half, other=0.0).to(tl.float32)
-        # fma says which product is rounded; else the compiler chooses, and another kernel gives other bits.
+        # fma fixes which product is rounded; otherwise the compiler chooses, and kernels differ in bits.
         x, y = tl.fma(x, cos, -y * sin), tl.fma(y, cos, x * sin)
     if REST > 0:
         z = tl.load(From + far, mask=in_rest, other=0.0).to(tl.float32)
@@ -414,5 +415,5 @@ def _write(
 
 @triton.jit
 def _largest(tile):
-    """Return the largest magnitude in each row, leaving out NaN."""
+    """Return the largest magnitude in each row, ignoring NaN."""
     return tl.max(tl.where(tile == tile, tl.abs(tile), 0.0), axis=1)

@@ -1,9 +1,9 @@
 """FlashAttention as an operation of PyTorch that can be differentiated: `forward` with `backward` behind it.
 
-PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. Where
-torch.func transforms the operation, `_Transformed` says how. Where it is traced, by torch.compile
-for one, it is an operator whose insides are not traced. All three keep and compute the same. With another forward
-pass, or a sink, only plain autograd is supported.
+PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. If torch.func
+transforms the operation, `_Transformed` defines how. If it is traced, by torch.compile for example, it is an
+operator whose insides are not traced. All three save and compute the same. With a different forward pass, or a
+sink, only plain autograd is supported.
 """
 
 import functools
@@ -41,17 +41,17 @@ def attention(
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
     Q, K, V, causal, mask, scale, O, lse, errors, CUDA graphs: as in `forward.attention`. Under torch.autocast Q, K
-    and V are cast to its dtype. Q, K, V, O, lse and the mask are kept for the backward pass, and nothing else. It
-    computes all three gradients, whichever are needed.
+    and V are cast to its dtype. Only Q, K, V, O, lse and the mask are saved for the backward pass, which computes
+    all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
-    So do tensors that the mask's changes of scores read, see `flashlib.masks.bias`; they are kept, too.
-    deterministic: as in `backward.backward`; False: on a Hopper GPU `kernels.hopper.backward`, where it takes the
-    problem and is faster. forward: the module whose `attention` computes O and lse, with its
-    own refusals, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
+    So do tensors that the mask's changes of scores read, see `flashlib.masks.bias`; they are saved, too.
+    deterministic: as in `backward.backward`; False: on a Hopper GPU `kernels.hopper.backward`, if it takes the
+    problem and is faster. forward: the module whose `attention` computes O and lse, and refuses what it does not
+    take, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. Raises RuntimeError for derivatives in
-    forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside of torch.compile, a mask inside of
-    it, and another `forward` in either. torch.func takes no sink and no mask that reads tensors, and torch.compile
-    traces no call with one: it runs between two graphs.
+    forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside torch.compile, a mask inside
+    torch.compile, and a different `forward` in either. torch.func takes no sink and no mask that reads tensors,
+    and torch.compile does not trace a call with one: it runs between two graphs.
     Raises ValueError for a sink of another shape, TypeError for one that is not a number or a floating tensor.
     """
     if not isinstance(deterministic, bool):
@@ -75,9 +75,9 @@ def hopper_attention(
     """Return what `attention` returns, by kernels for Hopper: `kernels.hopper.attention` is this function.
 
     Q, K, V, causal, mask, scale, O, lse, errors: as in `hopper.forward.attention`. deterministic: as in
-    `attention`, but False by default. Wherever they are faster, the portable kernels compute the gradients.
+    `attention`, but False by default. The portable kernels compute the gradients wherever they are faster.
     """
-    from flashlib.kernels.hopper import forward  # only here: with it comes all of Gluon
+    from flashlib.kernels.hopper import forward  # only here, as it imports all of Gluon
 
     return attention(Q, K, V, causal=causal, mask=mask, scale=scale, deterministic=deterministic, forward=forward)
 
@@ -118,7 +118,7 @@ def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
     return _differentiable(_run_another, Q, K, V, (module, causal, mask), causal, scale, deterministic, mask)
 
 
-CHECKED = planning.Plans()  # what `_checked` returned of calls without a mask
+CHECKED = planning.Plans()  # the results of `_checked` for calls without a mask
 
 
 def _run_another(Q, K, V, scale, plan):
@@ -128,13 +128,13 @@ def _run_another(Q, K, V, scale, plan):
 
 @uncompiled
 def _with_more(Q, K, V, sink, causal, mask, scale, deterministic):
-    """Return O and lse with a sink, or under a mask that reads tensors: both have gradients too.
+    """Return O and lse with a sink, or under a mask that reads tensors: these have gradients too.
 
-    No kernel knows of a sink, see `flashlib.sink`.
+    No kernel has a sink built in, see `flashlib.sink`.
     """
     plan = forward.plan_of(Q, K, V, causal, mask)
     sink = None if sink is None else sink_tensor(sink, Q)
-    check_readable(Q=Q, K=K, V=V, sink=sink, **biases.named(mask))
+    check_readable(Q=Q, K=K, V=V, sink=sink, **biases.tensors_by_name(mask))
     scale = resolve_scale(scale, Q.shape[-1])
     options = plan, causal, mask, scale, deterministic
     return Attention(*_WithMore.apply(options, Q, K, V, sink, *biases.tensors_read(mask)))
@@ -154,7 +154,7 @@ def _differentiable(run, Q, K, V, plan, causal, scale, deterministic, mask):
 
 
 def _unwatched(*tensors) -> bool:
-    """Return whether nothing traces or transforms the operation, so that it can be launched."""
+    """Return whether nothing traces or transforms the operation, so that kernels can be launched."""
     if torch.compiler.is_compiling() or is_transformed():
         return False
     return not is_dispatched() and have_memory(*tensors)
@@ -213,7 +213,7 @@ def _refuse(ctx, *grads):
 
 
 class _Attention(torch.autograd.Function):
-    """Keeps in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
+    """Saves tensors in `forward`: with a setup_context, `apply` takes the CPU 40 us longer."""
 
     @staticmethod
     def forward(ctx, Q, K, V, call):
@@ -232,10 +232,10 @@ _watched = untransformed(_Attention)
 
 
 class _WithMore(torch.autograd.Function):
-    """The backward kernels get O and lse with the sink, and so give the gradients with it: P is exp(S - lse).
+    """The backward kernels get O and lse with the sink, so their gradients include it: P is exp(S - lse).
 
-    What a mask's changes of scores read is given beside it, so that autograd knows it, and what is written to it
-    before the backward pass does not go unseen.
+    The tensors that a mask's changes of scores read are inputs too, so that autograd knows them and notices if
+    they are written to before the backward pass.
     """
 
     @staticmethod
@@ -299,19 +299,19 @@ class _Gradients(torch.autograd.Function):
 
 
 def _without_mask(inputs):
-    """Return the inputs but the last, the mask; raise RuntimeError if there is one."""
+    """Return all inputs except the last, the mask; raise RuntimeError if there is one."""
     *inputs, mask = inputs
     if mask is not None:
         raise RuntimeError(
             "torch traces flashlib's attention, or batches its gradients (is_grads_batched), and cannot look into "
-            "a mask: take batches by torch.func.vmap or in a loop, and put torch.compiler.disable around what is "
-            "not to be traced"
+            "a mask: compute batches with torch.func.vmap or in a loop, and put torch.compiler.disable around "
+            "calls that must not be traced"
         )
     return inputs
 
 
 def _in_one_launch(function, size, in_dims, inputs):
-    """Apply the function to a batch, which is axis in_dims[i] of inputs[i], or None: it becomes a part of B."""
+    """Apply the function to a batch, axis in_dims[i] of inputs[i] (None: no such axis), as a part of B."""
 
     def fold(X, dim):
         if not isinstance(X, torch.Tensor):
@@ -328,7 +328,7 @@ def _in_one_launch(function, size, in_dims, inputs):
 def _attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, scale: float, deterministic: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    if in_forward_mode():  # and it cannot be seen here which tensors carry a tangent
+    if in_forward_mode():  # which tensors carry a tangent cannot be seen here
         refuse_tangents()
     return tuple(_launch(Q, K, V, causal, scale, deterministic))
 

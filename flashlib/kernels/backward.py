@@ -1,10 +1,10 @@
 """FlashAttention-2, backward pass, in Triton: dQ, dK and dV, with P recomputed tile by tile from lse.
 
-There are two ways. By default each gradient has a pass of its own, which sums it in registers and writes it once:
-`_dkv` holds K_j and V_j and streams Q and dO past them, `_dq` holds Q_i and dO_i and streams K and V. Nothing
-depends on the order in which programs run, at the price of seven matrix products a tile. Or `_dkv` does it all: it
-multiplies each tile of dS by K_j too and adds that to dQ in HBM. These are five products, and sums in whatever
-order programs come.
+There are two ways. By default dK and dV have one pass and dQ another, each of which sums in registers and writes
+once: `_dkv` holds K_j and V_j and streams Q and dO past them, `_dq` holds Q_i and dO_i and streams K and V.
+Nothing depends on the order in which programs run, at the price of seven matrix products per tile. In the other
+way `_dkv` does it all: it also multiplies each tile of dS by K_j and adds the product to dQ in HBM. These are five
+products, and sums in whatever order programs run.
 
 The kernels are in `backward_passes`.
 """
@@ -63,14 +63,14 @@ def backward(
     by default small problems are loaded through pointers; in the interpreter, one pass takes no descriptors.
     dO: the shape, dtype and device of O. dlse: (B, H_q, N_q), fp32, as lse; None for zeros.
     dQ, dK, dV: the shape and dtype of Q, K and V; a head of K and V sums over the query heads that read it.
-    Parts: with lse and O of whole rows, which see more keys than K, the gradients are the share of these keys. dQ
-    of all parts of the keys, and dK and dV of all parts of the rows, add up to those of the whole. delta: from
-    `delta_of`, found once for all parts; O is not read then, and may be None. out_dtype: of dQ, dK and dV,
-    torch.float32 or None for the dtype of Q. Shares in 16 bits would lose digits with each part.
-    d_bias: where the mask's changes of scores read tensors, one for each, of its shape, fp32, to which its
-    gradient is added, found in a pass of its own, see `bias_gradients`; None: it is not computed.
-    Scores may be up to 1e5 in size. Beyond, an fp32 lse cannot hold log(l) beside m: the gradients stay finite,
-    and grow wrong with the size of the scores.
+    Parts: if lse and O belong to whole rows, which see more keys than K has, the gradients are the share of these
+    keys. dQ over all parts of the keys, and dK and dV over all parts of the rows, add up to those of the whole.
+    delta: from `delta_of`, computed once for all parts; O is not read then, and may be None. out_dtype: of dQ, dK
+    and dV, torch.float32 or None for the dtype of Q. Shares in 16 bits would lose digits with each part.
+    d_bias: if the mask's changes of scores read tensors, an fp32 tensor of the same shape for each, to which its
+    gradient is added in a separate pass, see `bias_gradients`; None: it is not computed.
+    Scores may be up to 1e5 in size. Beyond that, an fp32 lse cannot hold log(l) next to m: the gradients stay
+    finite, but their error grows with the size of the scores.
     deterministic: two passes, the same bits every time; else one pass that adds to dQ in HBM, in fp32, which
     torch.use_deterministic_algorithms forbids: RuntimeError, or a warning if it only warns.
     B_r, B_c, num_warps, num_stages: of each pass, as in `forward.attention`. Default: `tile_sizes.backward`.
@@ -83,7 +83,7 @@ def backward(
     mask = prepare.mask_of_call(mask)
     wanted = d_bias is not None
     plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, *asked, delta=delta, wanted=wanted)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     if d_bias is not None:
         biases.check_gradients(mask, d_bias)
     found: list[torch.Tensor] = []
@@ -98,8 +98,8 @@ def backward(
 def delta_of(O: torch.Tensor, dO: torch.Tensor) -> torch.Tensor:
     """Return rowsum(dO * O), (B, H_q, N_q), fp32, which `backward` takes as delta for parts of these rows.
 
-    O, dO: (B, H_q, N_q, d_v), of one dtype of those that `forward.attention` takes. Raises TypeError or ValueError
-    for others.
+    O, dO: (B, H_q, N_q, d_v), both of one of the dtypes that `forward.attention` takes. Raises TypeError or
+    ValueError for others.
     """
     key = DELTAS.key((O, dO))
     launch = DELTAS.get(key) or DELTAS.keep(key, _delta_launch(O, dO))
@@ -131,11 +131,12 @@ def _delta_launch(O, dO):
 
 
 class BackwardPlan(NamedTuple):
-    """A call of `backward`, except its tensors and its scale. A launch is None where it has nothing to write.
+    """A call of `backward`, except its tensors and its scale. A launch is None if it has nothing to write.
 
-    dq: None too where the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
+    dq: None also if the pass for dK and dV adds to dQ. rows: the shape of lse2 and delta. ready: whether the
     kernels take the tensors as they are. out_dtype: of the gradients. hidden: whether no row sees a key.
-    dbias: None unless gradients of the mask's biases are wanted. alike: whether Q, K and V lie as the gradients.
+    dbias: None unless gradients of the mask's biases are wanted. alike: whether the gradients have the strides of
+    Q, K and V.
     """
 
     prepare: Launch | None
@@ -161,7 +162,7 @@ def plan_of(
 ) -> BackwardPlan:  # fmt: skip
     """Return the plan for these tensors; raise what `backward` raises, except about gradients.
 
-    wanted: whether the gradients of the mask's biases are.
+    wanted: whether the gradients of the mask's biases are computed.
     """
     plans = PLANS.of(mask)
     key = plans.key(
@@ -184,7 +185,7 @@ def check_saved(
     Q: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, dO: torch.Tensor, lse: torch.Tensor,
     dlse: torch.Tensor | None, delta: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
-    """Raise TypeError or ValueError unless these fit Q and V. O: None where delta is given."""
+    """Raise TypeError or ValueError unless these fit Q and V. O: None if delta is given."""
     others = {name: X for name, X in (("dlse", dlse), ("delta", delta)) if X is not None}
     if O is None and delta is None:
         raise TypeError("O is None; pass the O that attention(Q, K, V) returned, or delta=delta_of(O, dO)")
@@ -205,14 +206,14 @@ def plan(
     out_dtype: torch.dtype | None = None, *, tokens_first: bool = False, hidden: bool = False,
     wanted: bool = False, biased: bool = False, drops: bool = False,
 ) -> BackwardPlan:  # fmt: skip
-    """Return the plan of tensors that were checked. O: None where delta is given.
+    """Return the plan for tensors that were checked. O: None if delta is given.
 
     masking, tokens_first: as in `forward.plan`. hidden: whether no row sees a key. wanted: as in `plan_of`.
     biased: whether scores read a tensor. drops: whether there is dropout.
     """
     asked = planning.launch_options(B_r, B_c, num_warps, num_stages)
     out_dtype = resolve_out_dtype(out_dtype, Q.dtype)
-    O = dO if O is None else O  # where delta is given the kernel reads neither
+    O = dO if O is None else O  # if delta is given the kernel reads neither
     q, k, v, o, do = map(kernel_input, (Q, K, V, O, dO))
     worthwhile = q.numel() * k.shape[2] >= tile_sizes.SMALL
     descriptors = planning.resolve_descriptors(descriptors, q, k, v, do, worthwhile=worthwhile)
@@ -243,15 +244,15 @@ def plan(
         out_dtype,
         ready(Q, K, V, O, dO),
         dbias=dbias,
-        alike=out_dtype == Q.dtype and planning.lie_plainly(q, k, v),
+        alike=out_dtype == Q.dtype and planning.have_plain_strides(q, k, v),
     )
 
 
 class BackwardInputs(NamedTuple):
     """A problem as the kernels take it.
 
-    N_padded: N_q rounded up to a multiple of B_r, or of the largest that there is. tokens_first: how gradients lie
-    in memory, as in `planning.laid_out`.
+    N_padded: N_q rounded up to a multiple of B_r, or of the largest one there is. tokens_first: the memory layout
+    of the gradients, as in `planning.laid_out`.
     """
 
     H_k: int
@@ -282,7 +283,7 @@ class BackwardInputs(NamedTuple):
     def mask(
         self, q: torch.Tensor, config: tile_sizes.Config, transposed: bool
     ) -> tuple[MaskArgs | None, Masking]:
-        """Return the numbers of the mask that a pass takes, and the Masking that is compiled into it."""
+        """Return the mask's numbers for a pass, and the Masking that is compiled into it."""
         B, H = q.shape[:2]
         tiles = PassSizes(B, H, self.N_q, self.N_k, config.B_R, config.B_C, q.device, transposed)
         masking = self.masking or functools.partial(prepare.prepared_mask, None, self.causal)
@@ -301,13 +302,13 @@ def prepare_launch(o: torch.Tensor, do: torch.Tensor, problem: BackwardInputs) -
 
 
 def _dkv_launch(q, k, v, do, problem, config) -> Launch | None:
-    """Return the Launch that writes dK and dV and, if dQ is not None, adds to it dQ without scale."""
+    """Return the Launch that writes dK and dV and, if dQ is not None, adds the unscaled dQ to it."""
     if not k.numel():
         return None
     grads = (planning.laid_out(X.shape, problem.tokens_first) for X in (k, v, q))
     unit, strides = planning.in_units(q, k, v, do, *grads)
     whole = problem.N_q > 0 and problem.N_k % config.B_C == 0
-    short = problem.N_k <= tile_sizes.SHORT * config.B_C  # not worth a kernel of its own
+    short = problem.N_k <= tile_sizes.SHORT * config.B_C  # not worth a separate kernel
     mask_args, code = problem.mask(q, config, transposed=True)
     cut = code.causal.value or code.variant is not None or short or not whole
     grid = triton.cdiv(problem.N_k, config.B_C) * k.shape[0] * k.shape[1]
@@ -319,7 +320,7 @@ def dq_launch(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, do: torch.Tensor, problem: BackwardInputs,
     config: tile_sizes.Config, in_registers: bool = True,
 ) -> Launch | None:  # fmt: skip
-    """Return the Launch that writes dQ. in_registers: whether Q_i and dO_i are held there if d is at most 128."""
+    """Return the Launch that writes dQ. in_registers: whether Q_i and dO_i stay there if d is at most 128."""
     if not q.numel():
         return None
     unit, strides = planning.in_units(q, k, v, do, planning.laid_out(q.shape, problem.tokens_first))
@@ -352,8 +353,8 @@ def run(
 ) -> Grads:  # fmt: skip
     """Do what `backward` does, by its plan; nothing is checked.
 
-    mask_args, mask: as in `forward.run`; of both passes. d_bias: to it are appended the gradients of the mask's
-    biases, fp32, if the plan has them.
+    mask_args, mask: as in `forward.run`, for both passes. d_bias: a list to which the gradients of the mask's
+    biases are appended, fp32, if the plan has them.
     """
     contiguous: dict = {"memory_format": torch.contiguous_format}
     tensors_read = biases.tensors_read(mask)
@@ -402,7 +403,7 @@ def prepared(
     launch: Launch | None, o: torch.Tensor, do: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None,
     shape: tuple[int, ...], sums: torch.Tensor | None = None, stream: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Return lse2 and delta. sums: what `delta_of` returned; o and do are not read then. stream: see `Launch`."""
+    """Return lse2 and delta. sums: the result of `delta_of`; o and do are not read then. stream: see `Launch`."""
     lse2 = lse.new_empty(shape)
     delta = torch.empty_like(lse2)
     if launch:

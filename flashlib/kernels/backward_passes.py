@@ -1,7 +1,7 @@
-"""The kernels of the backward pass: `_prepare`, then `_dkv` and `_dq`, which `backward` launches.
+"""The kernels of the backward pass, which `backward` launches: `_prepare`, then `_dkv` and `_dq`.
 
-`_dkv` computes its tiles transposed, keys by queries, as then P^T and dS^T stand on the left of their products and
-need not leave the registers. Scores are in base 2, as in `forward`.
+`_dkv` computes its tiles transposed, keys by queries, so that P^T and dS^T are the left factors of their products
+and need not leave the registers. Scores are in base 2, as in `forward`.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from flashlib.kernels.masking import device_side, dropout
 
 
 def _with_strides(*tensors, also):
-    """Return a jit for a kernel that takes strides of these: one compiled kernel serves all sizes."""
+    """Return a jit for a kernel that takes the strides of these tensors: one compiled kernel serves all sizes."""
     names = [f"{X}_{axis}" for X in tensors for axis in "bhn"]
     return triton.jit(do_not_specialize=[*names, *also], do_not_specialize_on_alignment=["group"])
 
@@ -35,7 +35,7 @@ def _delta(
     O, dO, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q,
     d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
-    """Write rowsum(dO * O) of each row, for passes that `_prepare` prepares with it."""
+    """Write rowsum(dO * O) of each row, from which `_prepare` can make delta."""
     T = tl.cdiv(N_q, ROWS)
     i, head = tl.program_id(0) % T, tl.program_id(0) // T
     offs_m = i * ROWS + tl.arange(0, ROWS)
@@ -49,11 +49,11 @@ def _prepare(
     O, dO, Sums_ptr, Lse_ptr, dLse_ptr, Lse2_ptr, Delta_ptr, o_b, o_h, o_n, do_b, do_h, do_n, H, N_q, N_padded,
     d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
-    """Write lse2 and delta of each row for the passes; rows past N_q weigh nothing.
+    """Write lse2 and delta of each row for the passes; rows past N_q contribute nothing.
 
-    lse2: lse in base 2, inf for a row that sees no key, so that 2^(S - lse2) is 0. delta: rowsum(dO * O), less the
+    lse2: lse in base 2, inf for a row that sees no key, so that 2^(S - lse2) is 0. delta: rowsum(dO * O) minus the
     gradient of lse, since both are multiplied by P: dS = P * (dP - rowsum(dO * O) + dlse). Sums: that rowsum, if
-    `_delta` found it.
+    `_delta` computed it.
     """
     T = N_padded // ROWS
     i, head = tl.program_id(0) % T, tl.program_id(0) // T
@@ -75,10 +75,10 @@ def _prepare(
 
 
 class Queries(NamedTuple):
-    """A head of Q, dO and dQ, as keys stream it.
+    """A head of Q, dO and dQ that is streamed past keys.
 
-    Pointers or descriptors (dQ: None where it is not added to), lse2 and delta of its rows, strides, head (b, h),
-    and how many rows.
+    Pointers or descriptors (dQ: None if nothing is added to it), lse2 and delta of its rows, strides, head (b, h),
+    and its number of rows.
     """
 
     Q: Any
@@ -120,7 +120,7 @@ def _dkv(
     strides_do, strides_dq = strides(do_b, do_h, do_n, UNIT), strides(dq_b, dq_h, dq_n, UNIT)
     T_c = tl.cdiv(N_k, B_C)
     p, head = tl.program_id(0) % T_c, tl.program_id(0) // T_c
-    j = p  # under a causal mask the first ones are the longest
+    j = p  # under a causal mask the first blocks are the longest
     if MASK.variant is not None:
         p, head = device_side.program_order(MASK, mask_args, T_c)
         j = device_side.block(MASK, mask_args, head // H_k, p, T_c, False)
@@ -138,7 +138,7 @@ def _dkv(
         if (j + 1) * B_C > N_k:
             see_all = N_q  # no row sees what is past the end of K
     else:
-        tl.assume(N_q > 0)  # else there is a path around the loop, and ptxas makes each product in it wait
+        tl.assume(N_q > 0)  # otherwise a path leads around the loop, and ptxas makes each product in it wait
     limits = None
     if MASK.variant is not None:
         if MASK.variant.bounds is not None:
@@ -188,7 +188,7 @@ def _stream_rows(
     DIMS: tl.constexpr, B_R: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
     LATE: tl.constexpr,
 ):  # fmt: skip
-    """Add to dk and dv what rows contribute. span: first row and end; for a variant, numbers of tiles.
+    """Add the contribution of rows to dk and dv. span: first row and end; for a variant, numbers of tiles.
 
     LATE: lse2 and delta are loaded where they are needed, as no registers are free to hold them earlier.
     At d = 64 there are enough.
@@ -241,7 +241,7 @@ def _stream_rows(
 
 
 class BackwardRows(NamedTuple):
-    """Rows of head (b, h) as they meet keys.
+    """Rows of head (b, h) past which keys are streamed.
 
     Q_i, dO_i, lse2, delta, their positions r, and the limits of what each sees, or None.
     """
@@ -279,7 +279,7 @@ def _dq(
     q = load(Q, strides_q, b, h, i * B_R, N_q, DIMS.d, DIMS.D, B_R, True, DESCRIPTORS)  # (B_R, D)
     do = load(dO, strides_do, b, h, i * B_R, N_q, DIMS.d_v, DIMS.D_V, B_R, True, DESCRIPTORS)  # (B_R, D_V)
     if IN_REGISTERS:
-        # Triton leaves a loaded left side in shared memory; each product reads it there. A sum is in registers.
+        # Triton leaves a loaded left factor in shared memory, where each product reads it. A sum is in registers.
         q += 0.0
         do += 0.0
     rows = head.to(tl.int64) * N_padded + offs_m
@@ -292,7 +292,7 @@ def _dq(
     if MASK.variant is not None:
         if MASK.variant.bounds is not None:
             limits = MASK.variant.bounds(mask_args.bounds, b, offs_m, N_q, N_k)
-    # r and the head of K and V are computed for each stream: where no tile is cut, they are not kept
+    # r and the head of K and V are computed for each stream: if no tile is cut, they are not kept
     dq = _stream_keys(
         dq, BackwardRows(q, do, lse2, delta, b, h, offs_m + past, limits),
         Keys(K, V, strides_k, strides_v, h // group, N_k), whole, counted, scale, mask_args,
@@ -311,7 +311,7 @@ def _stream_keys(
     dq, rows, keys, span, counted, scale, mask_args,
     DIMS: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """Add to dq what keys contribute. span: as in `forward._stream`."""
+    """Add the contribution of keys to dq. span: as in `forward._stream`."""
     begin, end = span
     for at in range(begin, end, B_C if MASK.variant is None else 1):
         start = at if MASK.variant is None else device_side.start(MASK, counted, at, B_C, MASKED)

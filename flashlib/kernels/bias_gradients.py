@@ -1,8 +1,8 @@
-"""The gradient of tensors that changes of scores read, from what the backward pass has.
+"""The gradient of tensors that changes of scores read, from the data of the backward pass.
 
 By default it has the same bits every time, whatever the order of programs: one launch measures how much there is
-to add, a second one adds whole multiples of a unit, in 64 bits. The unit is 2^-61 of all that is added, so what
-rounding to it loses is less than what fp32 does. Or one launch adds in fp32, in any order.
+to add, and a second adds whole multiples of a unit, in 64 bits. The unit is 2^-61 of the whole sum, so rounding to
+it loses less than fp32 does. Otherwise a single launch adds in fp32, in any order.
 
 Source: Demmel and Nguyen, Parallel Reproducible Summation (2015), for sums that no order changes.
 """
@@ -19,11 +19,11 @@ from flashlib.kernels.launch.planning import Launch
 from flashlib.kernels.masking import biases
 from flashlib.kernels.masking.device_side import Masking
 
-BITS = 61  # of a sum in units; two more are left for what the second launch rounds otherwise
+BITS = 61  # of a sum in units; two more allow for different rounding in the second launch
 
 
 class BiasGradientPlan(NamedTuple):
-    """How the gradients are found. measure: None if sums may be in any order; add: None if there are no scores."""
+    """The launches. measure: None if sums may be in any order. add: None if there are no scores."""
 
     measure: Launch | None
     add: Launch | None
@@ -33,7 +33,7 @@ def plan(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, do: torch.Tensor, sizes: tuple, dims: HeadDims,
     code: Masking, config: tile_sizes.Config, descriptors: bool, deterministic: bool,
 ) -> BiasGradientPlan:  # fmt: skip
-    """Return the plan for tensors as kernels take them. sizes: of `backward.BackwardInputs`, and the MaskArgs."""
+    """Return the plan for tensors as kernels take them. sizes: of `backward.BackwardInputs`, then the MaskArgs."""
     if not q.numel() or not k.numel():
         return BiasGradientPlan(None, None)
     unit, strides = planning.in_units(q, k, v, do)

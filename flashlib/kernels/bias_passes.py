@@ -1,7 +1,7 @@
-"""The gradient of tensors that changes of scores read: a pass of its own, which `bias_gradients` launches.
+"""The gradient of tensors that changes of scores read: a separate pass, which `bias_gradients` launches.
 
-It holds Q_i and dO_i and streams K and V past them, as the pass for dQ does, and makes dS once more: two products
-a tile. So the other passes keep all their registers, and who needs no such gradient pays nothing.
+It holds Q_i and dO_i and streams K and V past them, as the pass for dQ does, and computes dS again, with two
+products per tile. So the other passes keep all their registers, and callers without such gradients pay nothing.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from flashlib.kernels.masking import device_side
 
 
 class BiasRows(NamedTuple):
-    """Rows of head (b, h) as they meet keys, as in `backward_passes`."""
+    """Rows of head (b, h) past which keys are streamed, as in `backward_passes`."""
 
     q: Any
     do: Any
@@ -65,7 +65,7 @@ def _stream(
     rows, keys, span, counted, scale, mask_args,
     DIMS: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """Add what keys contribute; span: numbers of tiles, the first and the one after the last."""
+    """Add the contribution of keys. span: numbers of tiles, the first and the one after the last."""
     begin, end = span
     for at in range(begin, end):
         start = device_side.start(MASK, counted, at, B_C, MASKED)

@@ -1,8 +1,8 @@
-"""Decoding: attention of few new queries of each sequence over its cache of keys and values.
+"""Decoding: attention of a few new queries of each sequence over its cache of keys and values.
 
-A query reads every K and V once, so speed is bytes per second, and a kernel with one program for a head leaves
-most of the GPU idle. Here keys are split over programs, see `decode_passes`. Nothing waits for the GPU, and what
-is launched depends only on the sizes of tensors: a CUDA graph that was captured once is right for any lengths.
+A query reads every K and V once, so speed is bytes per second, and a kernel with one program per head leaves most
+of the GPU idle. Here the keys are split over programs, see `decode_passes`. Nothing waits for the GPU, and the
+launches depend only on the sizes of tensors: a CUDA graph that was captured once is right for any lengths.
 """
 
 from typing import Any, NamedTuple
@@ -40,8 +40,8 @@ from flashlib.kernels.masking.score_tests import NO_TESTS, score_tests
 from flashlib.masks import Mask
 from flashlib.types import Attention
 
-MOST_SEQUENCES = 4096  # every program looks at all lengths
-MOST_CANDIDATES = 32  # of a tree: a bit each
+MOST_SEQUENCES = 4096  # every program reads all lengths
+MOST_CANDIDATES = 32  # of a tree: one bit each
 MOST_PARTS = 2**15  # the product of two numbers of parts has 32 bits
 COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32}
 
@@ -57,7 +57,7 @@ class CacheTensors(NamedTuple):
     v_scale: torch.Tensor | None
 
     def first(self) -> "CacheTensors":
-        """Return the cache of only sequence 0, all of whose keys count."""
+        """Return the cache of sequence 0 alone, all of whose keys count."""
         if self.table is not None:
             return self._replace(lengths=None, table=self.table[:1])
         first: Any = (X if X is None else X[:1] for X in self)
@@ -74,27 +74,27 @@ def attention(
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, over a cache.
 
-    Q: (B, H_q, N_q, d), float16, bfloat16 or float32: the new queries of each sequence, few of them.
-    K, V, lengths, table, k_scale, v_scale: the cache, contiguous or in pages, with the new tokens as its last: see
-    `cache_layout.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
-    Row i of sequence b stands at r = lengths[b] - N_q + i. causal: it sees key c if c <= r. mask: window, prefix,
-    tree, softcap, alibi, functions and scores that have a kernel, biases of keys and of distances, for as many
-    keys as the cache holds, and intersections of these.
+    Q: (B, H_q, N_q, d), float16, bfloat16 or float32: the few new queries of each sequence.
+    K, V, lengths, table, k_scale, v_scale: the cache, contiguous or in pages, whose last tokens are the new ones:
+    see `cache_layout.check_cache`. d and d_v from 16 to 256; H_q is a multiple of H_k (GQA; MQA if H_k = 1).
+    Row i of sequence b has position r = lengths[b] - N_q + i. causal: it sees key c if c <= r. mask: window,
+    prefix, tree, softcap, alibi, functions and scores that have a kernel, biases of keys and of distances for as
+    many keys as the cache holds, and intersections of these.
     sink: None, a number, or one for each head, (H_q,), see `flashlib.sink`.
     shared: the first `shared` keys are the same in all sequences, such as a prompt, and none of them is new; they
     are read once, from sequence 0, and no sequence is shorter. A mask may then not depend on how far a key is from
     its query.
-    padding: (B,), int32: so many keys of each sequence come before its first, and are not seen (left padding);
-    lengths, positions and distances count them. slopes: of ALiBi, (H_q,) or (B, H_q), fp32: with a distance of n a
-    score is less by n times the slope, after what the mask makes of it.
+    padding: (B,), int32: how many keys of each sequence come before its first and are not seen (left padding);
+    lengths, positions and distances count them. slopes: of ALiBi, (H_q,) or (B, H_q), fp32: at a distance of n a
+    score is reduced by n times the slope, after the mask has changed it.
     parts: about how many parts the keys of one head are split into, in all sequences together; default: see
     `flashlib.splits`.
     O: (B, H_q, N_q, d_v), the dtype of Q; lse: (B, H_q, N_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
-    Lengths are not checked: more than the cache holds counts as all, less than 0 as 0. A table on the CPU must
-    name pages, or sequences, that exist wherever keys are read; one on a GPU is not checked.
-    Before a CUDA graph is captured, call it once with these sizes; and keep the mask as long as the graph, since
-    its numbers on the GPU go with it.
+    Lengths are not checked: more than the cache holds counts as all, less than 0 as 0. Wherever keys are read, a
+    table on the CPU must name pages, or sequences, that exist; one on a GPU is not checked.
+    Before a CUDA graph is captured, call this once with the same sizes; and keep the mask as long as the graph,
+    since its numbers on the GPU are freed with it.
     Raises TypeError or ValueError for anything else, before any work.
     Source: Dao and others, Flash-Decoding (2023); Kwon and others, PagedAttention (2023); for `shared`, Juravsky
     and others, Hydragen (2024).
@@ -102,7 +102,7 @@ def attention(
     (Q,) = as_autocast(Q)
     cache = CacheTensors(K, V, lengths, table, k_scale, v_scale)
     plan = plan_of(Q, cache, causal, mask, sink, shared, parts, padding, slopes)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     if sink is not None or k_scale is not None:
         others = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale}
         check_no_gradient(**{name: X for name, X in others.items() if isinstance(X, torch.Tensor)})
@@ -120,14 +120,14 @@ def check(
     scale: float | None = None, parts: int | None = None, padding: torch.Tensor | None = None,
     slopes: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
-    """Raise what `attention` raises for these, without any work: for who writes to the cache first."""
+    """Raise what `attention` raises for these, without any work: for callers that write to the cache first."""
     plan_of(Q, CacheTensors(K, V, lengths, table, None, None), causal, mask, None, 0, parts, padding, slopes)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     resolve_scale(scale, Q.shape[-1])
 
 
 def extras_of(padding: torch.Tensor | None, slopes: torch.Tensor | None) -> Extras:
-    """Return both as kernels take them."""
+    """Return padding and slopes as kernels take them."""
     stride = slopes.shape[1] if slopes is not None and slopes.ndim == 2 else 0
     padding, slopes = (X if X is None else X.detach().contiguous() for X in (padding, slopes))
     return Extras(padding, slopes, stride)
@@ -136,10 +136,10 @@ def extras_of(padding: torch.Tensor | None, slopes: torch.Tensor | None) -> Extr
 class DecodePlan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
-    partial, merge: None if O has no elements. states: how many numbers the States of all parts are. rows: the
-    shape of lse. like_q: whether O lies in memory as Q. as_given: whether kernels read the tensors of a call as
-    they are. of_shared: the plan for the keys that all sequences share, or None. layout: of the cache, None if
-    nothing is read; left: how many keys before its own a row sees.
+    partial, merge: None if O has no elements. states: how many numbers the States of all parts take. rows: the
+    shape of lse. like_q: whether O has the memory layout of Q. as_given: whether kernels read a call's tensors
+    without a copy. of_shared: the plan for the keys that all sequences share, or None. layout: of the cache, None
+    if nothing is read. left: how many keys before its own a row sees.
     """
 
     partial: planning.Launch | None
@@ -188,7 +188,7 @@ def _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes) -> D
     B, H, N_q = Q.shape[:3]
     hide, change = hiding_and_changing(masks.fitted(mask, causal, B, H, N_q, max(layout.capacity, N_q)))
     sees = _sees(hide, change, Q, layout.capacity)
-    if padding is not None or slopes is not None:  # in their place, which is all that is compiled
+    if padding is not None or slopes is not None:  # stand-ins: only which of them are present is compiled in
         sees = sees._replace(args=sees.args._replace(order=extras_of(padding, slopes)))
     found = _planned(Q, cache, layout, sees, shared, parts)
     if shared:
@@ -198,7 +198,7 @@ def _new_plan(Q, cache, causal, mask, sink, shared, parts, padding, slopes) -> D
                 "lengths would see the keys differently; pass shared=0"
             )
         rows, whole = _as_one(Q), layout._replace(capacity=shared)
-        alone = _sees((), change, rows, shared)  # masks that hide keys hide none of these
+        alone = _sees((), change, rows, shared)  # masks that hide keys do not hide the shared ones
         found = found._replace(of_shared=_planned(rows, cache.first(), whole, alone, 0, parts))
     return found
 
@@ -223,7 +223,7 @@ def _as_one(Q):
 
 
 def _check(Q, cache, shared) -> Layout:
-    """Return the layout of a cache; raise TypeError or ValueError unless kernels take it and these queries."""
+    """Return the layout of a cache; raise TypeError or ValueError unless kernels take it with these queries."""
     check_tensors(DTYPES, Q=Q)
     check_device(Q=Q)
     if Q.ndim != 4:
@@ -254,7 +254,7 @@ def _check(Q, cache, shared) -> Layout:
 
 
 def _check_extras(Q, shared, padding, slopes):
-    """Raise TypeError or ValueError unless these are paddings and slopes for Q."""
+    """Raise TypeError or ValueError unless padding and slopes fit Q."""
     B, H = Q.shape[:2]
     if padding is not None:
         check_tensor("padding", padding, (B,), "(B,)", torch.int32, Q=Q)
@@ -269,9 +269,9 @@ def _check_extras(Q, shared, padding, slopes):
 
 
 class Sees(NamedTuple):
-    """A mask as a kernel takes it: bounds around r, whether there is a tree, what is compiled in, its numbers.
+    """A mask as a kernel takes it: bounds around r, whether it has a tree, what is compiled in, and its numbers.
 
-    far: whether anything depends on how far a key is from its query.
+    far: whether anything depends on the distance from a query to its key.
     """
 
     left: int
@@ -283,9 +283,9 @@ class Sees(NamedTuple):
 
 
 def _sees(hide, change, Q, capacity) -> Sees:
-    """Return the parts of a mask as kernels take them; raise ValueError for one that they cannot ask."""
+    """Return the parts of a mask as kernels take them; raise ValueError for a part that they do not support."""
     B, H, N_q, _ = Q.shape
-    longest = max(capacity, N_q)  # rows stand anywhere
+    longest = max(capacity, N_q)  # rows may have any position
     place = masks.Place(longest, longest)
     check_changes(change, place, H)
     biases.check(change, Q, place)
@@ -336,7 +336,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     compute = q.dtype
     if layout.fp8 and compute == torch.bfloat16:  # see `_in_units`
         compute = torch.float16
-    args = sees.args._replace(order=None)  # what sequences have is of a call, not of its plan
+    args = sees.args._replace(order=None)  # sequences belong to a call, not to its plan
     scored = sees.code.scored.value or (sees.args.order is not None and sees.args.order.slopes is not None)
     simple = not (sees.tree or scored or sees.code.variant.seen)
     config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device, simple)
@@ -368,7 +368,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
         {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
     cols = splits.columns(B * H * N_q, D_V, multiprocessors)
-    joined = min(max(4, triton.next_power_of_2(triton.cdiv(parts, B))), splits.joined(cols))
+    joined = min(max(4, triton.next_power_of_2(triton.cdiv(parts, B))), splits.states_at_once(cols))
     merge = planning.Launch(
         _merge,
         B * H * N_q * (D_V // cols),
@@ -383,7 +383,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
 
 
 def _config(R, D, dtype, itemsize, paged, device, simple):
-    """Return tiles for R rows. simple: whether only bounds say what is seen, and scores are not changed.
+    """Return tiles for R rows. simple: whether bounds alone decide what is seen, and scores are not changed.
 
     A tile of many pages waits for its entries of the table, which take half of the stages.
     """
@@ -393,8 +393,8 @@ def _config(R, D, dtype, itemsize, paged, device, simple):
     else:
         B_R = min(max(16, triton.next_power_of_2(R)), 64 if D <= 128 or gpu.tma else 32)
         if B_R == 32 and gpu.tma and itemsize > 1 and simple:  # else registers spill
-            B_R = 64  # half of them empty, and yet faster: wgmma reads K and V from shared memory
-        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # 64 in fp8 are too few bytes in flight
+            B_R = 64  # faster although half the rows are empty: wgmma reads K and V from shared memory
+        B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # 64 in fp8 put too few bytes in flight
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
         config = tile_sizes.Config(B_R, B_C, warps, 3)
 
@@ -423,9 +423,9 @@ def run(
     sink: float | torch.Tensor | None = None, prior: Attention | None = None, dtype: torch.dtype | None = None,
     mask: Mask | None = None, extras: Extras | None = None,
 ) -> Attention:  # fmt: skip
-    """Do what `attention` does for one plan; nothing is checked.
+    """Do what `attention` does, by its plan; nothing is checked.
 
-    prior: O in fp32 and lse of the shared keys. mask: whose biases are read, if it has any.
+    prior: O in fp32 and lse for the shared keys. mask: its biases are read, if it has any.
     """
     q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else as_read(Q, cache)
     o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)

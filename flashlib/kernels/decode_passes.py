@@ -1,10 +1,10 @@
-"""The kernels of decoding: `_partial`, for a part of the keys, then `_merge`, which `decode` launches.
+"""The kernels of decoding, which `decode` launches: `_partial` for a part of the keys, then `_merge`.
 
-The keys of a sequence are split into parts, so that few queries occupy the whole GPU. A program streams one part
-past the rows of one head of K and V, which are the query heads of its group with their new queries, and leaves a
-State: m, l and O_acc. `_merge` joins the States of a row, in any order, as in chapter 03. How many parts a
-sequence has is decided on the GPU, from the lengths that lie there: parts are about equally long, and the grid
-does not depend on lengths, so one CUDA graph serves all of them.
+The keys of a sequence are split into parts, so that a few queries occupy the whole GPU. A program streams one part
+past the rows of one head of K and V, that is, the new queries of all query heads of its group, and writes a State:
+m, l and O_acc. `_merge` merges the States of a row, in any order, as in chapter 03. The GPU decides how many parts
+a sequence has, from the lengths in its memory: parts are about equally long, and the grid does not depend on
+lengths, so one CUDA graph serves all of them.
 
 Source: Dao and others, Flash-Decoding (2023); pages: Kwon and others, PagedAttention (2023).
 """
@@ -17,14 +17,14 @@ import triton.language as tl
 from flashlib.kernels.forward import LOG2_E
 from flashlib.kernels.masking import device_side
 
-FEW = tl.constexpr(8)  # pages of a tile, at most, that are looked up a tile ahead, one by one
+FEW = tl.constexpr(8)  # the most pages of a tile that are looked up a tile ahead, one by one
 AFTER_O = tl.constexpr(4)  # numbers of a State after O_acc: m, l, and two that keep States in units of 16 bytes
 
 
 class Sequences(NamedTuple):
-    """The sequences of a cache: lengths (None: all are full), how many, new rows of each, and tokens it holds.
+    """The sequences of a cache: lengths (None: all are full), their number, new rows of each, and its capacity.
 
-    shared: keys at the beginning that are left out; left: keys before a row's own that it sees; parts: how many
+    shared: keys at the beginning that are left out. left: keys before a row's own that it sees. parts: how many
     there should be for one head in all sequences; there are at most B - 1 more.
     """
 
@@ -46,9 +46,9 @@ class At(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """What sequences have of their own, or None: pointers to how many keys of padding come first, and to slopes.
+    """Pointers to numbers of each sequence, or None: how many keys of padding come first, and its slopes.
 
-    stride: of a sequence's slopes, 0 if all have the same.
+    stride: from a sequence's slopes to the next one's, 0 if all have the same.
     """
 
     padding: Any
@@ -57,7 +57,7 @@ class Extras(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A head of the cache: pointers to K, V, scales (or None) and the pages of a sequence, and where it is.
+    """A head of the cache: pointers to K, V, scales (or None) and the pages of a sequence, and its offsets.
 
     own: the number of a sequence in a contiguous cache.
     """
@@ -74,9 +74,9 @@ class Stored(NamedTuple):
 
 
 class DecodeRows(NamedTuple):
-    """The rows of a program: q, its unit or None, sequence b; each row's head, position r, ancestors as bits.
+    """The rows of a program: q, its unit or None, sequence b; each row's head, position r and ancestors as bits.
 
-    slopes: of ALiBi, of each row, or None.
+    slopes: each row's, of ALiBi, or None.
     """
 
     q: Any
@@ -89,7 +89,7 @@ class DecodeRows(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What bounds say that rows see: the sequence's length, how many tokens are not new, and keys around r."""
+    """The bounds of what rows see: the sequence's length, how many tokens are not new, and keys around r."""
 
     length: Any
     past: Any
@@ -100,7 +100,7 @@ class Bounds(NamedTuple):
 
 @triton.jit
 def _tiles(sequences, b, B_C: tl.constexpr):
-    """Return the lengths of sequences b, the first tiles that their rows see, and how many tiles there are."""
+    """Return the lengths of sequences b, the first tile that the rows of each see, and how many tiles it has."""
     length = tl.zeros_like(b) + sequences.capacity
     if sequences.lengths_ptr is not None:
         length = tl.load(sequences.lengths_ptr + b, mask=b < sequences.B, other=0)
@@ -111,7 +111,7 @@ def _tiles(sequences, b, B_C: tl.constexpr):
 
 @triton.jit
 def _parts(sequences, B_C: tl.constexpr, B_P: tl.constexpr):
-    """Return for each of B_P sequences how many parts it has, and how many it and those before it have."""
+    """Return how many parts each of B_P sequences has, and how many it has together with those before it."""
     b = tl.arange(0, B_P)
     _, _, tiles = _tiles(sequences, b, B_C)
     own = tl.where(b < sequences.B, _own(tiles, tl.sum(tiles), sequences.parts), 0)
@@ -120,17 +120,17 @@ def _parts(sequences, B_C: tl.constexpr, B_P: tl.constexpr):
 
 @triton.jit
 def _own(tiles, in_all, parts):
-    """Return how many parts sequences of so many tiles have: at least one, as rows may see nothing."""
+    """Return how many parts sequences with these numbers of tiles have: at least one, as rows may see nothing."""
     most = tl.maximum(tl.cdiv(in_all, parts), 1)
     return tl.maximum(tl.cdiv(tiles, most), 1)
 
 
 @triton.jit
 def _task(sequences, part, B_C: tl.constexpr, B_P: tl.constexpr):
-    """Return the sequence of a part, its first part and how many it has, its length, and the part's tiles.
+    """Return a part's sequence, the sequence's first part, number of parts and length, and the part's tiles.
 
-    A sequence with 0 parts does not exist: the grid is for the most parts that there can be. Where there is one
-    sequence, it is known before its length has come.
+    A sequence with 0 parts does not exist: the grid is for the most parts that there can be. If there is only one
+    sequence, it is known before its length has arrived.
     """
     if B_P == 1:
         b, first_part = 0 * part, 0 * part
@@ -143,7 +143,7 @@ def _task(sequences, part, B_C: tl.constexpr, B_P: tl.constexpr):
         its = tl.arange(0, B_P) == b
         n, first_part = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends - own, 0))
         length, first, tiles = _tiles(sequences, b, B_C)
-    # Part k begins at tiles * k // n. This is the same in 32 bits, in which divisions are much faster.
+    # Part k begins at tiles * k // n. Computed like this it fits 32 bits, in which divisions are much faster.
     k, divisor = part - first_part, tl.maximum(n, 1)
     each, more = tiles // divisor, tiles % divisor
     begin = first + each * k + more * k // divisor
@@ -165,13 +165,13 @@ def _partial(
     TREE: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,  # q, k, v strides in UNITs
     PAIRS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """Write the States that one part of the keys gives to the rows of one head of K and V: O_acc, m, l.
+    """Write O_acc, m and l, the States of the rows of one head of K and V for one part of the keys.
 
     m is in units of the products q . k, or of changed scores times log2(e), so that it can be subtracted exactly.
     TREE: mask_args.bounds are Ancestors.
     PAIRS: V is in fp8, and two of its columns are read as one number.
-    EARLY: a kernel may come onto the GPU before the last one has ended, and waits by itself: this one, for what
-    writes Q and the cache, and `_merge`, for this one.
+    EARLY: a kernel may start before the last one has ended, and then waits inside: this one for the kernels that
+    write Q and the cache, `_merge` for this one.
     """
     if EARLY:
         tl.extra.cuda.gdc_wait()
@@ -220,10 +220,10 @@ def _partial(
 
 @triton.jit
 def _in_units(q, COMPUTE: tl.constexpr, FP8: tl.constexpr):
-    """Return q in the dtype of products and, per row, the unit it is in, a power of two, (B_R, 1) or None.
+    """Return q in the dtype of products and each row's unit, a power of two, (B_R, 1) or None.
 
-    fp8 becomes fp16 in one instruction and bf16 in three, two of them slow. Rows whose largest number is about
-    2^14 keep in fp16 all that matters to their products.
+    fp8 becomes fp16 in one instruction and bf16 in three, two of them slow. In fp16, rows whose largest number is
+    about 2^14 keep every digit that matters to their products.
     """
     if FP8 and COMPUTE == tl.float16:
         largest = tl.max(tl.abs(q.to(tl.float32)), axis=1)
@@ -240,7 +240,7 @@ def _attend(
     DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, PAGE: tl.constexpr, PAIRS: tl.constexpr,
     TREE: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
-    """Return m, l and O_acc of rows after tiles begin to end: first those that all rows see, then those cut."""
+    """Return m, l and O_acc of rows after tiles begin to end: tiles that all rows see first, then the cut ones."""
     length, past = bounds.length, bounds.past
     # From the first key of the last row on, up to the last key of the first row.
     whole, after = tl.cdiv(tl.maximum(length - 1 - bounds.left, bounds.shared), B_C), length // B_C
@@ -262,7 +262,7 @@ def _attend(
     )  # fmt: skip
     n = whole - begin + end - after
     if B_R == 16 and not PAIRS:
-        if n > 0:  # most parts have no such tile: a short one notices what a loop prepares
+        if n > 0:  # most parts have no such tile, and short ones are slowed down by what a loop prepares
             m, l, O_acc, _ = _stream(
                 m, l, O_acc, O_odd, rows, keys, begin, whole - begin, after, n, bounds, scale_log2e, mask_args,
                 DIMS, B_C, PAGE, PAIRS, True, TREE, MASK,
@@ -283,7 +283,7 @@ def _stream(
     DIMS: tl.constexpr, B_C: tl.constexpr, PAGE: tl.constexpr, PAIRS: tl.constexpr, CUT: tl.constexpr,
     TREE: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc past n tiles: n_left from `begin` on, and the others from `after` on."""
+    """Update m, l and O_acc with n tiles: n_left from `begin` on, and the others from `after` on."""
     length, k_at, v_at, s_at = bounds.length, keys.k_at, keys.v_at, keys.s_at
     low = tl.maximum(bounds.past - bounds.left, bounds.shared)
     SCORED: tl.constexpr = MASK.scored or rows.slopes is not None
@@ -294,7 +294,7 @@ def _stream(
         page, first, row = _where(keys.table, pages, keys.own, tile, low, length, B_C, PAGE)
         pages = _pages(keys.table, _tile(t + 1, begin, n_left, after, CUT), low, length, B_C, PAGE)  # a tile ahead
         c = tile * B_C + tl.arange(0, B_C)
-        inside = (c >= low) & (c < length)  # other rows may be gone, or hold no numbers
+        inside = (c >= low) & (c < length)  # other rows may not exist, or hold NaN
         k_first = k_at.head + page * k_at.page + first * k_at.row + row * k_at.row
         k = _rows(keys.K_ptr, k_first, inside, DIMS.d, DIMS.D, CUT).to(rows.q.dtype)  # (B_C, D)
         v_first = v_at.head + page * v_at.page + first * v_at.row + row * v_at.row
@@ -330,7 +330,7 @@ def _stream(
         if keys.v_scale_ptr is not None:
             at = s_at.head + page * s_at.page + first + row
             P *= tl.load(keys.v_scale_ptr + at, mask=inside, other=0.0)[None, :]
-        if rows.q_unit is not None:  # in fp16 P times a scale is in its own unit, or it may be too large or small
+        if rows.q_unit is not None:  # in fp16 P times a scale needs a unit, or it may be too large or small
             unit = tl.maximum(tl.max(P, axis=1) * 2.0**-8, 2.0**-126)[:, None]
             P = (P * (1.0 / unit)).to(rows.q.dtype)
             O_acc = alpha[:, None] * O_acc + unit * tl.dot(P, v)
@@ -352,7 +352,7 @@ def _tile(t, begin, n_left, after, CUT: tl.constexpr):
 
 @triton.jit
 def _pages(table, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
-    """Return the pages of a tile, if they are few; entries for keys before `low` or past `length` are not read."""
+    """Return the pages of a tile, if they are few; no entries are read for keys before `low` or past `length`."""
     pages = ()
     if PAGE > 0 and PAGE * FEW >= B_C:
         for k in tl.static_range(tl.cdiv(B_C, PAGE)):
@@ -364,7 +364,7 @@ def _pages(table, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
 
 @triton.jit
 def _where(table, pages, own_sequence, tile, low, length, B_C: tl.constexpr, PAGE: tl.constexpr):
-    """Return the pages of a tile's keys, and their rows there as two summands; PAGE 0: a sequence is a page."""
+    """Return the pages of a tile's keys, and their rows in them as two summands; PAGE 0: a sequence is a page."""
     own = tl.arange(0, B_C)
     none = tl.zeros((), tl.int64)
     c = tile * B_C + own
@@ -389,8 +389,8 @@ def _values(
 ):  # fmt: skip
     """Return rows of V, (B_C, D_V), and None; if PAIRS, its even and its odd columns, (B_C, D_V / 2) each.
 
-    A product needs two rows of a column in one register. Shared memory gives them so in units of 16 bits,
-    but not in units of 8.
+    A product needs two rows of a column in one register. Shared memory can be read like that in units of 16 bits
+    but not of 8.
     """
     if PAIRS:
         v = _rows(V_ptr.to(tl.pointer_type(tl.int16)), at // 2, inside, d_v // 2, D_V // 2, MASKED)
@@ -410,7 +410,7 @@ def _values(
 
 @triton.jit
 def _rows(X_ptr, at, inside, d: tl.constexpr, D: tl.constexpr, MASKED: tl.constexpr):
-    """Return the rows that begin at these elements, (rows, D), 0 past d and, if MASKED, where not inside."""
+    """Return the rows that begin at these elements, (rows, D), 0 past d and, if MASKED, where not `inside`."""
     cols = tl.arange(0, D)
     ptrs = X_ptr + at[:, None] + cols[None, :]
     if MASKED:
@@ -432,9 +432,9 @@ def _merge(
     d_v: tl.constexpr, D_V: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, SCORED: tl.constexpr,
     COLS: tl.constexpr,  # of O that a program writes
     JOINED: tl.constexpr,  # States at a time
-    EARLY: tl.constexpr,  # as in `_partial`: its States are there only after the wait
+    EARLY: tl.constexpr,  # as in `_partial`: the States are complete only after the wait
 ):  # fmt: skip
-    """Write O and lse of a row, one or several programs for each."""
+    """Write O and lse of a row; a row has one or several programs."""
     block, row = tl.program_id(0) % (D_V // COLS), tl.program_id(0) // (D_V // COLS)
     i, h, b = row % N_q, row // N_q % H, row // N_q // H
     own, ends = _parts(Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts), B_C, B_P)
@@ -454,14 +454,14 @@ def _join(
     States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, factor, b, h, i, B, H, N_q, begin, end, block,
     d_v: tl.constexpr, COLS: tl.constexpr, JOINED: tl.constexpr,
 ):  # fmt: skip
-    """Write a block of columns of a row of O, to o, from States begin to end; with the first block, lse.
+    """Write a block of columns of a row of O to o, from States begin to end; with the first block, lse too.
 
-    What is known of `shared` keys is joined too, and a sink.
+    The State of the `shared` keys is merged too, and a sink.
     """
     cols = block * COLS + tl.arange(0, COLS)
     m, l = tl.full((1,), -float("inf"), tl.float32), tl.zeros((1,), tl.float32)
     O_acc = tl.zeros((COLS,), tl.float32)
-    if Prior_O_ptr is not None:  # one sequence after the other, as `decode` computes it
+    if Prior_O_ptr is not None:  # the sequences one after the other, as `decode` computes them
         known = (h.to(tl.int64) * B + b) * N_q + i
         m = tl.maximum(m, tl.load(Prior_lse_ptr + known) * (LOG2_E / factor))
         l = tl.where(m == -float("inf"), 0.0, 1.0)
@@ -486,7 +486,7 @@ def _join(
         sink2 = tl.minimum(tl.load(Sink_ptr + h) * LOG2_E, 3e38)
         largest = tl.maximum(lse2, sink2)
         shift = tl.where(largest == -float("inf"), 0.0, largest)
-        weights = tl.exp2(lse2 - shift) + tl.exp2(sink2 - shift)  # 1 or more, 0 if neither is there
+        weights = tl.exp2(lse2 - shift) + tl.exp2(sink2 - shift)  # 1 or more; 0 if there is neither
         O *= tl.exp2(lse2 - shift) / tl.where(weights == 0.0, 1.0, weights)
         lse2 = largest + tl.log2(tl.maximum(weights, 1.0))
     tl.store(o + cols, O.to(o.dtype.element_ty), mask=cols < d_v)

@@ -1,12 +1,12 @@
 """Attention in eight bits, in Triton: Q K^T in e4m3 or int8, P V in e4m3 or in 16 bits, for GPUs that have them.
 
-Q, K and V come from `quantise`. What differs from `forward`: a score is a product of quantised rows times a factor
-of the row; V is read transposed, which products in eight bits want; P is rounded to e4m3 times 256, so that small
-weights are not lost; each tile's P V begins at zero and is added in fp32 (two-level sums), since the tensor cores
-of Ada and Hopper keep 13 bits of a sum of eight-bit products; and V's mean is added at the end.
+Q, K and V come from `quantise`. It differs from `forward` in this: a score is a product of quantised rows times a
+factor of the row; V is read transposed, as products in eight bits require; P times 256 is rounded to e4m3, so that
+small weights are not lost; each tile's P V begins at zero and is added in fp32 (two-level sums), since the tensor
+cores of Ada and Hopper keep 13 bits of a sum of eight-bit products; and V's mean is added at the end.
 
-Triton's interpreter rounds to e4m3 wrongly: numbers beyond 448 wrap around, and ties go astray. So the kernel
-rounds P by itself there, and numbers of a format come in fp32, see `_rounded`.
+Triton's interpreter rounds to e4m3 wrongly: numbers beyond 448 wrap around, and ties are rounded wrongly. So the
+kernel rounds P itself there, and numbers of a format are stored in fp32, see `_rounded`.
 Source: SageAttention (Zhang and others, 2024); two-level sums: DeepSeek-V3 (2024), section 3.3.2.
 """
 
@@ -28,7 +28,7 @@ from flashlib.kernels.launch.inputs import (
     kernel_input,
     on_device_of,
 )
-from flashlib.kernels.quantise import FORMATS, Quantised, quantised
+from flashlib.kernels.quantise import FORMATS, QuantisedQKV, quantised
 from flashlib.types import Attention
 
 HEAD_DIMS = (32, 64, 128, 256)
@@ -50,7 +50,7 @@ def attention(
 
     Q (B, H, N_q, d), K and V (B, H_k, N_k, d): float16 or bfloat16, finite; d = d_v 32, 64, 128 or 256; any
     strides. qk: "e4m3" or "int8". pv: "e4m3", or None: P and V in 16 bits. rotated, centred: as in `quantised`.
-    e4m3 takes a GPU of NVIDIA's of compute capability 8.9 or later, int8 with 16 bits one of 8.0.
+    e4m3 requires an NVIDIA GPU of compute capability 8.9 or later, int8 with 16 bits one of 8.0.
     Raises TypeError or ValueError for others, at once.
     """
     Q, K, V = as_autocast(Q, K, V)
@@ -65,9 +65,9 @@ def attention(
 
 
 def of_quantised(
-    small: Quantised, V: torch.Tensor | None, O: torch.Tensor, lse: torch.Tensor, causal: bool, scale: float
+    small: QuantisedQKV, V: torch.Tensor | None, O: torch.Tensor, lse: torch.Tensor, causal: bool, scale: float
 ) -> Attention:
-    """Write O and lse of what `quantised` made, and return them; V in 16 bits is taken in place of its V."""
+    """Write O and lse for the result of `quantised`, and return them; V: None, or V in 16 bits to use instead."""
     q, k, v = (_readable(X) for X in (small.Q, small.K, small.V if V is None else kernel_input(V)))
     o = O.float() if INTERPRETED else O
     key = PLANS.key((q, k, v, o), causal, V is None)
@@ -92,13 +92,13 @@ def check(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, qk: s
         return
     capability = which_gpu.capability(Q.device)
     if capability < (8, 9) and (capability < (8, 0) or "e4m3" in (qk, pv)):
-        found = f"compute capability {capability}" if capability > (0, 0) else "another maker than NVIDIA"
+        found = f"compute capability {capability}" if capability > (0, 0) else "a maker other than NVIDIA"
         mend = "pass qk='int8' and pv=None" if capability >= (8, 0) else f"call {PORTABLE}"
         raise ValueError(f"Q is on a GPU of {found}, and e4m3 takes one of 8.9 or later: {mend}")
 
 
 def _readable(X):
-    """Return X as a kernel reads it: the interpreter reads no e4m3."""
+    """Return X as a kernel reads it: the interpreter cannot read e4m3."""
     return X.float() if INTERPRETED and X.dtype == torch.float8_e4m3fn else X
 
 
@@ -116,10 +116,10 @@ def _plan(Q, K, V, causal, eight_v):
 
 @triton.jit
 def _rounded(P):
-    """Return P, from 0 to 448, rounded to e4m3 and still in fp32: a power of two has 8 numbers."""
+    """Return P, from 0 to 448, rounded to e4m3 but still in fp32: 8 numbers from each power of two to the next."""
     power = P.to(tl.int32, bitcast=True) & 0x7F800000
-    power = tl.maximum(power.to(tl.float32, bitcast=True), 0.015625)  # below 2^-6 numbers stay as far apart
-    large = power * 1572864.0  # 1.5 * 2^20: a sum with it keeps three bits after the first
+    power = tl.maximum(power.to(tl.float32, bitcast=True), 0.015625)  # below 2^-6 the spacing stays the same
+    large = power * 1572864.0  # 1.5 * 2^20: adding it keeps three bits after the first
     return (P + large) - large
 
 
@@ -130,7 +130,7 @@ def _attention(
     D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, CAUSAL: tl.constexpr, EIGHT_V: tl.constexpr,
     EMULATED: tl.constexpr,
 ):  # fmt: skip
-    """Compute a row block of a head, the longest blocks first."""
+    """Compute a row block of a head; the longest blocks come first."""
     i, head = T_r - 1 - tl.program_id(0) % T_r, (tl.program_id(0) // T_r).to(tl.int64)
     of_kv = head // H * (H // group) + head % H // group
     P_LOG2: tl.constexpr = 8.0 if EIGHT_V else 0.0  # of the largest weight
@@ -154,14 +154,14 @@ def _attention(
         S = tl.dot(q, tl.trans(k), out_dtype=tl.int32 if k.dtype == tl.int8 else tl.float32).to(tl.float32)
         S = tl.where((start + cols)[None, :] < limits[:, None], S, -float("inf"))
         new = tl.maximum(shift, tl.max(S, 1) * factor - P_LOG2)
-        used = tl.maximum(new, -3.0e38)  # rows that saw nothing yet: -inf - (-inf) would be nan
+        used = tl.maximum(new, -3.0e38)  # rows that have seen nothing yet: -inf - (-inf) would be nan
         alpha = tl.exp2(shift - used)
         P = tl.exp2(S * factor[:, None] - used[:, None])
         l = l * alpha + tl.sum(P, 1)
         if EIGHT_V:
             v = tl.trans(tl.load(at_v + start))
             P = _rounded(P) if EMULATED else P.to(tl.float8e4nv)
-            product = tl.dot(P, v, max_num_imprecise_acc=B_C)  # else the compiler lets it begin at O
+            product = tl.dot(P, v, max_num_imprecise_acc=B_C)  # otherwise the compiler makes the sum begin at O
         else:
             v = tl.load(at_v + start * v_n, mask=(start + cols)[:, None] < N_k, other=0.0)
             product = tl.dot(P.to(v.dtype), v)

@@ -7,10 +7,10 @@ parts: whole tiles that every row of the block sees, without a mask, then the ti
 the end of K. And a row block is computed twice if its scores turn out to be huge.
 
 Why twice: the compiler makes one instruction of S * scale_log2e - m, which rounds once, while m was rounded
-before. So a score that is the maximum does not give 2^0 but 2^r, where r is what m lost: nothing for ordinary
-scores, and for scores of 1e9 up to 2^32. The second time m is subtracted first, which is exact. It takes one
-instruction more for each score, 2 % of the time on an H200, so it is not for every call. Where tiles are loaded
-through pointers it is: registers would not suffice for both ways.
+before. So the maximum itself does not give 2^0 but 2^r, where r is what m lost in rounding: nothing for ordinary
+scores, and up to 2^32 for scores of 1e9. The second time m is subtracted first, which is exact. It takes one
+instruction more for each score, 2 % of the time on an H200, so not every call does it. Calls that load tiles
+through pointers do: registers would not suffice for both ways.
 """
 
 import functools
@@ -65,15 +65,15 @@ def attention(
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). A row that sees no key gives O = 0
     and lse = -inf. mask: one of `flashlib.masks`, for any sizes; with causal, what both see. Tiles that it hides
     are not computed. The first call with a mask and sizes prepares it (`masking.prepare`) on the current stream:
-    make a mask once, and pass it again. One of a function without a kernel is prepared in each call, and in each
-    replay of a CUDA graph, for which it must look up tensors on the GPU. Before a graph is captured, call it once
-    with these sizes; and keep the mask as long as the graph, since its numbers on the GPU go with it.
-    torch.compile does not trace it.
+    make a mask once, and pass it again. A mask of a function without a kernel is prepared in each call, and in
+    each replay of a CUDA graph, where the function must look up tensors on the GPU. Before a graph is captured,
+    call this once with the same sizes; and keep the mask as long as the graph, since its numbers on the GPU are
+    freed with it. torch.compile does not trace it.
     B_r, B_c: powers of two from 16 to 256; num_warps, num_stages: Triton's. Default: `tile_sizes.default`.
     descriptors: load tiles through tensor descriptors (TMA on Hopper and later) or through pointers; default:
     descriptors for 16-bit tensors where the GPU has TMA, alignment allows it and the problem is not small.
-    out_dtype: of O, torch.float32 or None for the dtype of Q. Where keys come in parts, as in a ring, O of each
-    part is merged by its lse; rounded to 16 bits each time, the error would grow with the number of parts.
+    out_dtype: of O, torch.float32 or None for the dtype of Q. If keys come in parts, as in a ring, O of each part
+    is merged by its lse; were it rounded to 16 bits each time, the error would grow with the number of parts.
     Raises TypeError or ValueError for anything else, before any work, and ValueError where the given tiles do
     not fit the GPU.
     Source: FlashAttention-2, Algorithm 1; grouped heads: Ainslie and others, GQA (2023).
@@ -81,7 +81,7 @@ def attention(
     Q, K, V = as_autocast(Q, K, V)
     mask = prepare.mask_of_call(mask)
     plan = plan_of(Q, K, V, causal, mask, B_r, B_c, num_warps, num_stages, descriptors, out_dtype)
-    check_no_gradient(Q=Q, K=K, V=V, **biases.named(mask))
+    check_no_gradient(Q=Q, K=K, V=V, **biases.tensors_by_name(mask))
     return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan, mask=mask)
 
 
@@ -125,7 +125,7 @@ def plan(
     num_stages: int | None = None, descriptors: bool | None = None, out_dtype: torch.dtype | None = None,
     tokens_first: bool = False,
 ) -> ForwardPlan:  # fmt: skip
-    """Return the plan of tensors that were checked.
+    """Return the plan for tensors that were checked.
 
     masking: `prepare.prepared_mask` for one mask, a function of PassSizes.
     tokens_first: Q, K and V are one sequence of packed tokens, and `run` gets and returns (N, H, d).
@@ -150,8 +150,8 @@ def plan(
     unit, strides = planning.in_units(q, k, v, o)
     mask_args, code = masking(PassSizes(B, H, N_q, N_k, config.B_R, config.B_C, q.device))
     constants = {"DIMS": dims, "MASK": code, "DESCRIPTORS": descriptors, "UNIT": unit}
-    # Triton 3.7 lets warps wait for each other before the tile loaded last is used. With more warps than a product
-    # takes, that is better done at the top of the loop, where no warp is ahead, than in the middle of the softmax.
+    # Triton 3.7 makes warps wait for each other before the tile loaded last is used. With more warps than a
+    # product takes, the top of the loop, where no warp is ahead, is better than the middle of the softmax.
     constants["V_FIRST"] = config.num_warps > 4
     sizes = *strides, H, H // max(H_k, 1), N_q, N_k, mask_args
     grid = triton.cdiv(N_q, config.B_R) * B * H
@@ -172,7 +172,7 @@ def run(
 ) -> Attention:  # fmt: skip
     """Do what `attention` does, by its plan; nothing is checked.
 
-    mask_args: in place of the plan's. mask: whose biases are read, if it has any.
+    mask_args: replace the plan's. mask: its biases are read, if it has any.
     """
     q, k, v = (Q, K, V) if plan.ready else map(kernel_input, (Q, K, V))
     o = q.new_empty_strided(*plan.O, dtype=kernel_dtype(plan.out_dtype))
@@ -192,7 +192,7 @@ def run(
 
 
 class ForwardRows(NamedTuple):
-    """Rows of head (b, h) as they meet keys: Q_i, their positions r, and the limits of what each sees, or None."""
+    """Rows of head (b, h): Q_i, their positions r, and the limits of what each sees, or None."""
 
     q: Any
     b: Any
@@ -253,7 +253,7 @@ def _attend(
     DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
     V_FIRST: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """Return m in base 2, l and O_acc of a row block, and the size of the largest maximum that each row had."""
+    """Return m in base 2, l and O_acc of a row block, and the largest magnitude of each row's running maxima."""
     m = tl.full((B_R,), -float("inf"), tl.float32)
     lowest = tl.zeros((B_R,), tl.float32)  # of the maxima, since a huge negative one may be replaced
     l = tl.zeros((B_R,), tl.float32)
@@ -266,7 +266,7 @@ def _attend(
         if MASK.variant.bounds is not None:
             limits = MASK.variant.bounds(mask_args.bounds, b, offs_m, N_q, keys.N)
     state = m, lowest, l, O_acc
-    # r is computed for each stream: where no tile is cut, it is not kept
+    # r is computed for each stream: if no tile is cut, it is not kept
     state = _stream(
         state, ForwardRows(q, b, h, offs_m + past, limits), keys, whole, counted, scale_log2e, mask_args,
         DIMS, B_C, False, MASK, DESCRIPTORS, V_FIRST, EXACT,
@@ -286,7 +286,7 @@ def _stream(
     DIMS: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, MASK: tl.constexpr, DESCRIPTORS: tl.constexpr,
     V_FIRST: tl.constexpr, EXACT: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys.
+    """Update m, l and O_acc of a row block with keys.
 
     span: first key and end; for a variant, numbers of tiles.
     EXACT: m is in units of S, not in base 2, and is subtracted before the scale is applied.

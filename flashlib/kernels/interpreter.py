@@ -12,10 +12,10 @@ SHORT = {"fp16", "bf16", "fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16"}
 
 
 def patch_interpreter() -> None:
-    """Replace the parts that take most of the interpreter's time and compute nothing that is needed.
+    """Replace the parts of the interpreter that take most of its time on work that is not needed.
 
-    What follows from types is worked out once for each type, and not for each number that has it. Operands that
-    have the same type already, or the same shape, are left as they are. Operators: see `interpreter_operators`.
+    What depends on types alone is computed once per type, not for each number. Operands that already have the same
+    type, or the same shape, are left as they are. Operators: see `interpreter_operators`.
     """
     of_interpreter.replace_in_interpreter(
         patch_lang=_once, np_dtype=_cached_by_scalar, block_type=_interned, tensor=_tensor, handle=_handle,
@@ -24,10 +24,10 @@ def patch_interpreter() -> None:
 
 
 def _once(prepare):
-    """Return a function that prepares `triton.language` for the interpreter once for each launch.
+    """Return a function that prepares `triton.language` for the interpreter once per launch.
 
-    Triton does so again at each call of a function that a kernel calls, such as `tl.max` and `tl.exp2`, and takes
-    two milliseconds to look through the language.
+    Triton repeats this at each call of a function inside a kernel, such as `tl.max` and `tl.exp2`, and takes two
+    milliseconds to look through the language.
     """
     prepared, looked_through = set(), set()  # languages, and the globals of functions that call them
 
@@ -54,7 +54,7 @@ def _once(prepare):
 
 
 def _cached_by_scalar(np_dtype):
-    """Return a function of a type, scalar or block, that asks np_dtype once for each kind of scalar."""
+    """Return a function of a type, scalar or block, that calls np_dtype once for each type of scalar."""
     of_scalar = functools.cache(np_dtype)
 
     def cached(type):
@@ -102,9 +102,9 @@ def _tensor(tensor, handle, type):
 
 
 def _handle(refused):
-    """Return __init__ of what holds the numbers of a tensor.
+    """Return __init__ of the object that holds a tensor's numbers.
 
-    refused: Triton's own, which raises if the numbers are wider than their type. It is asked of those that may be.
+    refused: Triton's own, which raises if the numbers are wider than their type. It is called only if they may be.
     """
 
     def init(handle, data, dtype, attr=None):
@@ -116,9 +116,9 @@ def _handle(refused):
 
 
 def _directly_called(find):
-    """Return a function of a part of the language: (name, what calls it in the interpreter) of its builtins.
+    """Return a function of a part of the language that lists its builtins as (name, what the interpreter calls).
 
-    Triton finds them anew at each launch, and each of them asks at each call whether it is inside of a kernel.
+    Triton finds them anew at each launch, and each checks at every call whether it is inside a kernel.
     """
 
     def called(part):
@@ -129,7 +129,7 @@ def _directly_called(find):
 
 
 def _cast(cast):
-    """Return `cast` of a tensor to a type: one of that type is left as it is, and NumPy converts numbers."""
+    """Return a `cast` that leaves a tensor of the requested type as it is, and lets NumPy convert numbers."""
 
     def to(x, type, *rounding):
         if x.dtype is type.scalar:
@@ -141,7 +141,7 @@ def _cast(cast):
 
 
 def _broadcast(broadcast):
-    """Return `broadcast` of two tensors to one shape, which looks at plain numbers for the shape."""
+    """Return a `broadcast` of two tensors to one shape that compares shapes as plain numbers."""
 
     def both(x, y):
         dims = common(x.dims, y.dims)
@@ -151,17 +151,17 @@ def _broadcast(broadcast):
 
 
 def _widened(x, dims):
-    """Return a tensor, repeated to a shape."""
+    """Return a tensor broadcast to a shape."""
     if x.dims == dims:
         return x
     return tl.tensor(of_interpreter.widened_handle(x, dims), tl.block_type(x.dtype, list(dims)))
 
 
 def _operands(operands, broadcast):
-    """Return `operands` of an operation, in one type and shape, which seeks no type for those of the same one.
+    """Return an `operands`, which brings operands to one type and shape, that skips those of the same type.
 
-    A number gets the type of the tensor that it meets. Of a division those that are short are left to Triton: fp16
-    becomes fp32 there.
+    A number gets the type of the tensor that it is combined with. Division of short types is left to Triton, which
+    turns fp16 into fp32.
     """
 
     def both(x, y, pointer_first=False, pointer_second=False, typed=True, divided=False):

@@ -1,9 +1,9 @@
-"""Operators of tensors in Triton's interpreter, computed at once where nothing has to be converted.
+"""Operators of tensors in Triton's interpreter, computed directly if nothing has to be converted.
 
-Of each operation Triton asks which types its operands have, repeats both to one shape, makes a tensor of a number,
-and looks for the function of NumPy. Of operands of one type NumPy does all of that alone. What is computed here is
-what comes out of Triton to the bit, and lies in memory in the same order, on which the sums made of it depend. All
-else goes Triton's way: `general` is its own operator.
+For each operation Triton looks up the types of its operands, broadcasts both to one shape, turns numbers into
+tensors, and finds the function of NumPy. For operands of one type NumPy does all of that by itself. The results
+equal Triton's to the bit, and have the same order in memory, on which later sums depend. Everything else is left
+to Triton: `general` is its own operator.
 """
 
 import functools
@@ -29,7 +29,7 @@ SMALL, LARGE = 1e-4, 6e4  # floats between are normal in any type
 
 
 def at_once(name: str, general: Callable) -> Callable:
-    """Return what calls an operator of tensors, such as `__add__`, where one is made faster; else `general`."""
+    """Return a faster version of a tensor operator, such as `__add__`, if there is one; else `general`."""
     bare = name.strip("_")
     if bare == "getitem":
         return _getitem(general)
@@ -67,7 +67,7 @@ def _reflected(ufunc, general):
 
 
 def _comparison(ufunc, general):
-    """Triton makes a tensor of a number here before it looks at types, so both have to be of the same."""
+    """Here Triton turns a number into a tensor before it looks at types, so both must have the same type."""
 
     def operate(x, y):
         if isinstance(y, tl.tensor):
@@ -93,7 +93,7 @@ def _logical(ufunc, general):
 
 
 def _addition(of_numbers, general):
-    """Return `+`, of which a pointer and whole numbers are a case of their own."""
+    """Return `+`, which treats a pointer plus whole numbers separately."""
 
     def operate(x, y):
         if not x.dtype.is_ptr():
@@ -119,7 +119,7 @@ def _addition(of_numbers, general):
 
 
 def _getitem(general):
-    """Return x[...] with a new axis in a row of numbers, as in x[:, None]."""
+    """Return x[...] for a new axis of a one-dimensional tensor, as in x[:, None]."""
 
     def get(x, index):
         if type(index) is not tuple or len(index) != 2 or len(x.dims) != 1:
@@ -139,7 +139,7 @@ ALL = slice(None)
 
 
 def _operands(x, y, names):
-    """Return the arrays of two tensors of one type, and the type of what is computed of them, or None."""
+    """Return the arrays of two tensors of one type, and the type of the result, or None."""
     if y.dtype is not x.dtype or x.dtype.name not in names:
         return None
     a, b = x.handle.data, y.handle.data
@@ -148,14 +148,14 @@ def _operands(x, y, names):
     if x.dims and y.dims:
         dims = common(x.dims, y.dims)
         return dims and (a, b, _block(x.dtype, dims))
-    one, many = (x, y) if y.dims else (y, x)  # Triton makes an array of the one, in order
+    one, many = (x, y) if y.dims else (y, x)  # Triton turns the scalar into an array, in order
     if one.handle.dtype is one.dtype and _in_order(many.handle.data):
         return a, b, many.type
     return None
 
 
 def _with_number(x, y):
-    """Return the arrays of a tensor and of a number in its type, and the type, or None."""
+    """Return the arrays of a tensor and of a number converted to its type, and the type, or None."""
     y = y.value if type(y) is tl.constexpr else y
     b = _constant(y, x.dtype.name) if type(y) in (int, float) else None
     return None if b is None or not _in_order(x.handle.data) else (x.handle.data, b, x.type)
@@ -163,7 +163,7 @@ def _with_number(x, y):
 
 @functools.lru_cache(4096, typed=True)
 def _constant(y, name):
-    """Return the array that Triton makes of a number for a tensor of this type; None if that is its to judge."""
+    """Return the array that Triton makes from a number for a tensor of this type; None to leave that to Triton."""
     whole, real = name.startswith("int"), isinstance(y, float)
     if name not in NUMBERS or whole and real:
         return None
@@ -175,19 +175,19 @@ def _constant(y, name):
 
 
 def as_tensor(y: Any, x: tl.tensor) -> tl.tensor | None:
-    """Return a number as a tensor of the type of x; None if it is none, or Triton's to judge."""
+    """Return a number as a tensor of the type of x; None if it is not a number, or to leave that to Triton."""
     made = _constant(y, x.dtype.name) if type(y) in (int, float) else None
     return None if made is None else tl.tensor(Handle(made.copy(), x.dtype), x.dtype)
 
 
 def _type_of_number(y):
-    """Return the name of the type that a number alone has, of those that `_constant` makes; None of others."""
+    """Return the name of a number's own type, if `_constant` makes it; else None."""
     y = y.value if type(y) is tl.constexpr else y
     return {int: "int32", float: "fp32"}.get(type(y))
 
 
 def converted(x: tl.tensor, dtype: tl.dtype) -> tl.tensor | None:
-    """Return a tensor of numbers, or of truth values, in another type; None if that takes more than NumPy."""
+    """Return a tensor of numbers or booleans in another type; None if that takes more than NumPy."""
     by_steps = x.dtype.name == "fp16" and dtype.name != "fp32"
     if dtype.name not in NUMBERS or by_steps or not x.dtype.name == x.handle.dtype.name in CONVERTED:
         return None
@@ -214,7 +214,7 @@ def _of_bools(type):
 
 @functools.cache
 def common(one: tuple, other: tuple) -> tuple | None:
-    """Return the shape that two shapes are broadcast to; None if there is none, or if one needs new axes."""
+    """Return the shape that two shapes broadcast to; None if there is none, or if one needs new axes."""
     if not one or not other:
         return one or other
     if len(one) != len(other) or any(n != m and 1 not in (n, m) for n, m in zip(one, other, strict=True)):

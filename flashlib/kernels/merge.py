@@ -1,7 +1,7 @@
-"""What rows are by two sets of keys, from what they are by each: chapter 03's monoid as a kernel.
+"""Merge O and lse for two sets of keys into those for both: chapter 03's monoid as a kernel.
 
-A ring has it after each hop. In plain torch it is four passes over O; here it is one: O and O_j are read once, and
-O is written once, the last time in 16 bits too.
+A ring merges after each hop. In plain torch that takes four passes over O; here it takes one: O and O_j are read
+once, and O is written once, the last time in 16 bits too.
 """
 
 import torch
@@ -29,12 +29,12 @@ ROWS = 16
 def merge(
     O: torch.Tensor, lse: torch.Tensor, O_j: torch.Tensor, lse_j: torch.Tensor, out: torch.Tensor | None = None
 ) -> None:
-    """Make O and lse, in place, what rows are by the keys of both: those of O, lse and those of O_j, lse_j.
+    """Merge O_j and lse_j into O and lse, in place: they become the output for both sets of keys.
 
     O, O_j: (B, H, N, d), fp32; lse, lse_j: (B, H, N), fp32; any strides, if the last axis of O, O_j and out is
-    contiguous, so that parts of rows are merged where they stand. Rows that see none of some keys have lse = -inf
-    there. out: None, or (B, H, N, d), of any dtype of `forward.attention`: O is rounded and written there, and O
-    itself is left undefined, as it is not needed any more.
+    contiguous, so that parts of rows are merged in place. Rows that see none of a set's keys have lse = -inf for
+    it. out: None, or (B, H, N, d), of any dtype of `forward.attention`: O is rounded and written there, and O
+    itself is left undefined, as it is no longer needed.
     Raises TypeError or ValueError for anything else, before any work.
     Source: FlashAttention's rescaling of partial results; Milakov & Gimelshein (2018), for the sum.
     """

@@ -1,12 +1,12 @@
 """Q, K and V in eight bits, for the kernels that multiply them: rotated, centred, scaled, rounded, laid out.
 
-K and V are read twice, Q once: `_look` finds, for each channel of K and V, sum, smallest and largest; `_settle`
-makes means and scales of these; `_write_rows` writes Q and K, and `_write_columns` V.
+K and V are read twice, Q once: `_look` finds the sum, smallest and largest number of each channel of K and V;
+`_settle` turns them into means and scales; `_write_rows` writes Q and K, and `_write_columns` V.
 
-    rotated   Q and K times one orthogonal matrix: signs, then Hadamard's. Q K^T stays, and an outlier of one
-              channel is spread over all: the largest number of a head, which sets its scale, shrinks
-    centred   K and V minus the mean of each channel. Softmax does not see K's; V's is added to O at the end
-    scaled    Q by row: it needs no look before. K and V by head, so that products need no scale for each key
+    rotated   Q and K times one orthogonal matrix: signs, then Hadamard's. Q K^T stays the same, and an outlier of
+              one channel is spread over all: the largest number of a head, which sets its scale, shrinks
+    centred   K and V minus the mean of each channel. K's does not affect softmax; V's is added to O at the end
+    scaled    Q by row, without an earlier look. K and V by head, so that products need no scale for each key
     rounded   to e4m3, or Q and K to int8; to the nearest number, ties to even
     laid out  V transposed, since products in eight bits read both factors along the keys; for Hopper's kernel its
               keys permuted too, see `flashlib.kernels.hopper.fp8_tiles.operand`
@@ -29,20 +29,20 @@ from flashlib.kernels.launch.inputs import kernel_dtype, kernel_input, on_device
 FORMATS = {"e4m3": torch.float8_e4m3fn, "int8": torch.int8}
 LARGEST = {"e4m3": LARGEST_E4M3, "int8": 127.0}
 LARGEST_OF_V = tl.constexpr(LARGEST_E4M3)
-WIDEST = 128  # channels that are rotated together: a matrix of more takes too much shared memory
+WIDEST = 128  # channels that are rotated together: a larger matrix takes too much shared memory
 TILE = 128  # keys; V is padded to whole tiles
-CHUNK = 512  # keys that a program looks at
-SPAN = 256  # rows of Q and K that a program writes, so that it reads the matrix once for many
+CHUNK = 512  # keys that a program of `_look` reads
+SPAN = 256  # rows of Q and K that a program writes, so that it reads the matrix once for many rows
 SEED = 0
 
 
-class Quantised(NamedTuple):
-    """Numbers in eight bits, and what they stand for.
+class QuantisedQKV(NamedTuple):
+    """Q, K and V in eight bits, and the scales and means that turn them back.
 
     Q (B, H, N_q, d), K (B, H_k, N_k, d)  times q_scale and k_scale: Q and K, rotated, K minus its mean
     V (B, H_k, d, N)                      times v_scale, plus v_mean: V; N is N_k rounded up to whole tiles
     q_scale (B, H, N_q), k_scale (B, H_k), v_scale (B, H_k), v_mean (B, H_k, d)  fp32
-    q_taken (B, H, N_q)  what all scores of a row lost with K's mean, before the scale: lse gets it back
+    q_taken (B, H, N_q)  what K's mean took from all scores of a row, before the scale: it is added back to lse
     """
 
     Q: torch.Tensor
@@ -69,11 +69,11 @@ PLANS = planning.Plans()
 def quantised(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, qk: str = "e4m3", permuted: bool = False,
     rotated: bool = True, centred: bool = True,
-) -> Quantised:  # fmt: skip
+) -> QuantisedQKV:  # fmt: skip
     """Return Q, K and V in eight bits; all numbers finite, no size 0, d = d_v a power of two from 16 to 256.
 
-    qk: "e4m3" or "int8", the format of Q and K. permuted: whether V's keys are, as Hopper's kernel takes them.
-    rotated, centred: False leaves the idea out, to see what it gains.
+    qk: "e4m3" or "int8", the format of Q and K. permuted: whether V's keys are permuted, as Hopper's kernel takes
+    them. rotated, centred: False leaves the idea out, to see what it gains.
     """
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     Q, K, V = (kernel_input(X) for X in (Q, K, V))
@@ -84,7 +84,7 @@ def quantised(
     def empty(*shape, dtype=torch.float32):
         return torch.empty(shape, dtype=dtype, device=Q.device)
 
-    def written(X, format):  # the interpreter rounds to e4m3 wrongly; torch does it right
+    def written(X, format):  # the interpreter rounds to e4m3 wrongly; torch rounds correctly
         return X.to(FORMATS[format]) if X.dtype == torch.float32 else X
 
     of_rows, of_v = (torch.float32 if INTERPRETED else FORMATS[format] for format in (qk, "e4m3"))
@@ -102,12 +102,12 @@ def quantised(
         plan.write_columns(V, scales[1], means[1], v, stream=stream)
     k_scale, v_scale = scales
     numbers = written(q, qk), written(k, qk), written(v, "e4m3")
-    return Quantised(*numbers, q_scale, q_taken, k_scale, v_scale, means[1])
+    return QuantisedQKV(*numbers, q_scale, q_taken, k_scale, v_scale, means[1])
 
 
 @functools.lru_cache(maxsize=16)
 def rotation(d: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Return an orthogonal matrix (d, d) times sqrt(d): a sign for each row, times Hadamard's, all 1 and -1."""
+    """Return an orthogonal matrix (d, d) times sqrt(d), all 1 and -1: a sign for each row, times Hadamard's."""
     H = torch.ones(1, 1)
     while len(H) < d:
         H = torch.cat([torch.cat([H, H], 1), torch.cat([H, -H], 1)])
@@ -144,7 +144,7 @@ def _plan(Q, K, V, qk, permuted, rotated, centred):
 
 @triton.jit
 def _rows(X_ptr, stride_b, stride_h, stride_n, head, H, rows, N, D: tl.constexpr):
-    """Return rows of a head, zeros where there are none."""
+    """Return rows of a head, zeros past the last."""
     at = X_ptr + (head // H).to(tl.int64) * stride_b + (head % H).to(tl.int64) * stride_h
     at = at + rows.to(tl.int64)[:, None] * stride_n + tl.arange(0, D)[None, :]
     return tl.load(at, mask=rows[:, None] < N, other=0.0)
@@ -169,7 +169,7 @@ def _turned(x, matrix, D: tl.constexpr, GROUP: tl.constexpr, ROTATED: tl.constex
 
 @triton.jit
 def _include(seen, x, inside):
-    """Return sums, smallest and largest with those of x, element by element."""
+    """Return sum, smallest and largest updated with x, element by element."""
     total, smallest, largest = seen
     smallest = tl.minimum(smallest, tl.where(inside, x, float("inf")))
     largest = tl.maximum(largest, tl.where(inside, x, -float("inf")))
@@ -181,7 +181,7 @@ def _look(
     K_ptr, V_ptr, Matrix_ptr, Seen_ptr, k_b, k_h, k_n, v_b, v_h, v_n, H_k, N_k, heads,
     D: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, ROTATED: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """Write sum, smallest and largest of each channel of CHUNK keys: of K, by the first half of programs, or V."""
+    """Write sum, smallest and largest of each channel of CHUNK keys: K in the first half of programs, else V."""
     chunks = tl.cdiv(N_k, CHUNK)
     chunk, head = tl.program_id(0) % chunks, tl.program_id(0) // chunks
     none = tl.zeros((ROWS, D), tl.float32)
@@ -209,7 +209,7 @@ def _settle(
     Seen_ptr, Scales_ptr, Means_ptr, N_k, chunks, heads, D: tl.constexpr, LARGEST: tl.constexpr,
     CENTRED: tl.constexpr,
 ):  # fmt: skip
-    """Write mean and scale of a head of K, or of V, from what was seen of its chunks."""
+    """Write mean and scale of a head of K, or of V, from the sums and extremes of its chunks."""
     head = tl.program_id(0)
     none = tl.zeros((16, D), tl.float32)
     total, smallest, largest = none, none + float("inf"), none - float("inf")
@@ -228,7 +228,7 @@ def _settle(
 
 @triton.jit
 def _whole(x, WHOLE: tl.constexpr):
-    """Return x rounded to whole numbers if asked, ties to even: the added number leaves no other bits."""
+    """Return x, if WHOLE rounded to whole numbers, ties to even: the added number leaves no bits for fractions."""
     return (x + 12582912.0) - 12582912.0 if WHOLE else x
 
 
@@ -280,7 +280,7 @@ def _write_rows(
     D: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, ROTATED: tl.constexpr, SPAN: tl.constexpr,
     LARGEST: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
-    """Write rows of Q, by the first programs, or of K."""
+    """Write rows of Q in the first programs, else of K."""
     number = tl.program_id(0)
     matrix = _matrix(Matrix_ptr, GROUP)
     if number < programs_q:

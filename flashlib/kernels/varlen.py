@@ -1,10 +1,11 @@
 """Sequences of any lengths packed one after the other: `forward` and `backward` under the mask of their documents.
 
-Here are dropout and slopes of each sequence too: sequences of one length, (B, N, H, d), are a pack as they lie.
+Dropout and slopes for each sequence are here too: sequences of one length, (B, N, H, d), are a pack as they are.
 
-Nothing is padded, and nothing waits for the GPU: what each row sees, and by which rows each key is seen, is an
-interval that follows from the offsets, and is computed where they lie. The kernels are those of other masks;
-so a row block that holds the end of one sequence and the beginning of the next computes the tiles of both.
+Nothing is padded, and nothing waits for the GPU: the keys that a row sees, and the rows that see a key, are
+intervals that follow from the offsets, and are computed on the device that has them. The kernels are those of
+other masks; so a row block that holds the end of one sequence and the beginning of the next computes the tiles of
+both.
 """
 
 from numbers import Integral, Real
@@ -48,17 +49,17 @@ def attention(
     cu_seqlens_q, cu_seqlens_k: (B + 1,), int32 or int64, where sequences begin, ending at T_q and T_k: sequence b
     has rows cu_seqlens_q[b] to cu_seqlens_q[b + 1], and may have none. causal: aligned bottom-right in each.
     mask: windows and soft caps, and `&` of them, in each sequence as if it were alone. slopes: of ALiBi, (H_q,) or
-    (B, H_q), fp32: with a distance of n a score is less by n times the slope, after soft caps.
-    dropout: each weight is set to 0 with this probability, from 0 to below 1, and others are divided by
-    1 - dropout; lse does not know of it. seed: of the weights that are dropped, a number, or a tensor () of int64
-    on the device of Q; None: drawn by torch's generator of that device. `dropped` says which they are.
-    Both passes are deterministic: two for the gradients, as in `backward`.
+    (B, H_q), fp32: at a distance of n a score is reduced by n times the slope, after soft caps.
+    dropout: each weight is set to 0 with this probability, from 0 to below 1, and the others are divided by
+    1 - dropout; lse is not affected. seed: chooses the weights that are dropped: a number, or a tensor () of int64
+    on the device of Q; None: drawn by torch's generator of that device. `dropped` returns which they are.
+    The forward pass and both passes for the gradients, as in `backward`, are deterministic.
     O: (T_q, H_q, d_v), contiguous, the dtype of Q; lse: (T_q, H_q), fp32. A row that sees no key gives O = 0 and
     lse = -inf.
-    Numbers must be finite in all sequences: a block of rows with parts of two of them multiplies weights of 0 by
-    V of the other, and 0 times an inf or a NaN is NaN, in O and in the gradients.
-    Offsets on the CPU are checked; offsets on the GPU are taken as they are, since to look at them is to wait.
-    They may end before T: tokens that come after see nothing.
+    Numbers must be finite in all sequences: a block with rows of two sequences multiplies weights of 0 by V of the
+    other one, and 0 times an inf or a NaN is NaN, in O and in the gradients.
+    Offsets on the CPU are checked; offsets on the GPU are not, since reading them means waiting. They may end
+    before T: tokens after the end see nothing.
     Raises TypeError or ValueError for anything else, before any work. torch.compile does not trace it.
     Source: the interface of flash_attn_varlen_func (FlashAttention 2), which pads no sequence either.
     """
@@ -73,7 +74,7 @@ def attention(
     numbers = plan.numbers
     if slopes is not None:
         numbers = (*numbers, packed.slopes(slopes.detach().contiguous(), cu_q, cu_k, len(Q), len(K)))
-    dropped = drop.of(dropout, _seed(seed, Q)) if dropout else None
+    dropped = drop.dropout_of(dropout, _seed(seed, Q)) if dropout else None
     args = packed.run(plan.of_both if differentiated else plan.of_forward, cu_q, cu_k, numbers, dropped)
     if differentiated:
         watched = _Packed.apply if of_torch.is_transformed() else _watched
@@ -84,9 +85,10 @@ def attention(
 def dropped(
     dropout: float, seed: int | torch.Tensor, H_q: int, T_q: int, T_k: int, rows: torch.Tensor, keys: torch.Tensor
 ) -> torch.Tensor:  # fmt: skip
-    """Return which weights `attention` drops, (H_q, len(rows), len(keys)) of bool, by numbers of tokens.
+    """Return which weights `attention` drops, (H_q, len(rows), len(keys)) of bool.
 
-    dropout, seed, H_q, T_q, T_k: of a call of `attention`. rows, keys: (n,), of int32, on the device of Q.
+    dropout, seed, H_q, T_q, T_k: of a call of `attention`. rows, keys: numbers of tokens, (n,), of int32, on the
+    device of Q.
     """
     return ~drop.kept(dropout, _seed(seed, rows), 0, H_q, rows + (T_k - T_q), keys)
 
@@ -95,9 +97,9 @@ def gathered(X: torch.Tensor, table: torch.Tensor, cu_seqlens: torch.Tensor, T: 
     """Return T tokens of sequences in pages as a pack, (T, H_k, d); differentiable.
 
     X: (pages, H_k, page, d); table: (B, most), int32: token c of sequence b is row c % page of page
-    table[b, c // page]. cu_seqlens: as in `attention`. T: at least cu_seqlens[-1], which lies on the GPU: tokens
-    after that are copies of the last, and no row sees them. Raises ValueError for offsets or numbers of pages that
-    cannot be, if they are on the CPU.
+    table[b, c // page]. cu_seqlens: as in `attention`. T: at least cu_seqlens[-1], which is on the GPU: tokens
+    after that are copies of the last, and no row sees them. Raises ValueError for impossible offsets or numbers of
+    pages, if they are on the CPU.
     """
     page = X.shape[2]
     if not len(table) or not T:
@@ -123,7 +125,7 @@ def _check_pages(X, table, cu_seqlens):
 
 
 def _seed(seed, Q):
-    """Return a seed as kernels take it; raise TypeError or ValueError for what is none."""
+    """Return the seed as kernels take it; raise TypeError or ValueError if it is not a valid seed."""
     if seed is None:
         return torch.randint(2**62, (), device=Q.device)
     if isinstance(seed, torch.Tensor):
@@ -141,7 +143,7 @@ def _seed(seed, Q):
 
 
 class WindowAndCaps(NamedTuple):
-    """What sequences see: keys to the left and right of a row's own, and soft caps, one after the other."""
+    """How many keys to the left and right of its own a row sees, and the soft caps in their order."""
 
     window: tuple[int, int]
     caps: tuple[Mask, ...]
@@ -151,7 +153,7 @@ ALL = WindowAndCaps((FAR, FAR), ())
 
 
 def _window_and_caps(mask) -> WindowAndCaps:
-    """Return what a mask is made of; raise TypeError or ValueError if it has others than windows and soft caps."""
+    """Return a mask's windows and soft caps; raise TypeError or ValueError if it has any other part."""
     if mask is None:
         return ALL
     windows, caps = [], []
@@ -171,13 +173,13 @@ def _window_and_caps(mask) -> WindowAndCaps:
 
 
 def _is_cap(part):
-    """Return whether a mask changes scores by what they are alone, and equals all that do the same."""
+    """Return whether a mask changes scores by their value alone, and equals every mask that does the same."""
     by_value = not part.may_change and type(part).__hash__ is not object.__hash__
     return by_value and part.changes_scores and not (part.hides_scores() or part.asks_positions)
 
 
 def _check_slopes(Q, cu_q, slopes):
-    """Raise TypeError or ValueError for slopes that are not as `attention` takes them."""
+    """Raise TypeError or ValueError for slopes that `attention` does not take."""
     if slopes is not None:
         if not isinstance(slopes, torch.Tensor) or slopes.dtype != torch.float32:
             what = slopes.dtype if isinstance(slopes, torch.Tensor) else type(slopes).__name__
@@ -227,7 +229,7 @@ def _check(Q, K, V, cu_q, cu_k, causal):
 
 
 def _offsets(cu_q, cu_k, Q, K):
-    """Return both offsets on the device of Q; raise ValueError if they lie on the CPU and cannot be offsets."""
+    """Return both offsets on the device of Q; raise ValueError if they are on the CPU and cannot be offsets."""
     if not cu_q.is_cuda:
         _check_values("cu_seqlens_q", cu_q, len(Q))
     if not cu_k.is_cuda:
@@ -251,10 +253,10 @@ def _check_values(name, cu, T):
 class VarlenPlan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
-    of_forward, of_both: what is found in the offsets for the forward pass, and for the backward pass too.
-    descriptors: whether the backward pass takes its tiles through descriptors. code: what its kernels are compiled
-    for, under its name; numbers: of soft caps. offsets_as_given: whether they lie where the kernel reads them, and
-    so cannot be checked.
+    of_forward, of_both: compute the intervals from the offsets for the forward pass, and for both passes.
+    descriptors: whether the backward pass loads its tiles through descriptors. code: the Masking that its kernels
+    are compiled for, under its name; numbers: of soft caps. offsets_as_given: whether the kernel can read the
+    offsets where they are, so that they cannot be checked.
     """
 
     kernels: forward.ForwardPlan
@@ -274,7 +276,7 @@ def plan_of(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, cu_q: torch.Tensor, cu_k: torch.Tensor, causal: bool,
     mask: Mask | None = None, slopes: torch.Tensor | None = None, dropout: float = 0.0,
 ) -> VarlenPlan:  # fmt: skip
-    """Return the plan for these tensors, whatever the offsets' numbers; raise what `attention` raises of them."""
+    """Return the plan for these tensors, whatever the offsets say; raise what `attention` raises for them."""
     window, caps = _window_and_caps(mask)
     key = PLANS.key((Q, K, V, cu_q, cu_k, slopes), causal, *window, _named(caps), bool(dropout))
     if found := PLANS.get(key):
@@ -282,12 +284,12 @@ def plan_of(
     _check(Q, K, V, cu_q, cu_k, causal)
     _check_slopes(Q, cu_q, slopes)
     B, causal = len(cu_q) - 1, bool(causal)
-    of_caps = PassSizes(1, Q.shape[1], len(Q), len(K), 1, 1, Q.device)  # they depend on none of it
+    of_caps = PassSizes(1, Q.shape[1], len(Q), len(K), 1, 1, Q.device)  # soft caps depend on none of these
     changes, numbers, _ = score_changes(caps, of_caps)
     name = f"{_named(caps)}, slopes: {slopes is not None}, dropout: {bool(dropout)}"
     code = packed.masking((*changes, *(() if slopes is None else (packed.ALIBI,))), bool(dropout))
     q, k, v = map(_heads_first, (Q, K, V))
-    keys = len(K) / max(B, 1)  # a guess: to know the lengths is to wait for the GPU
+    keys = len(K) / max(B, 1)  # a guess: reading the lengths means waiting for the GPU
     tiles, sparsity = {}, tile_sizes.Sparsity(min(keys, sum(window) + 1))
     kernels = forward.plan(q, k, v, False, _noting(code, tiles, "forward"), sparsity, tokens_first=True)
     of_forward = packed.plan(B, causal, tiles, window)
@@ -307,7 +309,7 @@ def _named(caps):
 
 
 def _noting(code, tiles, *names):
-    """Return the `masking` of a plan, which notes the tiles of its passes; the second name: of that for keys."""
+    """Return the `masking` of a plan, which notes each pass's sizes; names: for passes that hold rows, or keys."""
 
     def masking(asked):
         tiles[names[asked.transposed]] = asked
@@ -322,7 +324,7 @@ def _heads_first(X):
 
 
 class _Packed(torch.autograd.Function):
-    """Takes and returns (T, H, d): to differentiate a view, autograd would fill zeros and copy."""
+    """Takes and returns (T, H, d): for a view, autograd would fill zeros and copy."""
 
     @staticmethod
     def forward(ctx, Q, K, V, call):
@@ -348,7 +350,7 @@ def _gradients(ctx, dO, dlse):
     if dO is None and dlse is None:
         return None, None, None
     tensors = Q, K, V, O, torch.zeros_like(O) if dO is None else dO
-    if call.descriptors:  # the masks are for the tiles of this way: what lies otherwise, as dO may, is copied
+    if call.descriptors:  # the masks are for tiles of descriptors: what has other strides is copied
         check_readable(dO=dO)
         tensors = [X if planning.describable(_heads_first(X)) else _copied(X) for X in tensors]
     *tensors, dO = tensors
@@ -371,5 +373,5 @@ def _backward_plan_of(Q, K, V, O, lse, dO, dlse, call):
     tensors, masking = map(_heads_first, (Q, K, V, O, dO)), _noting(call.code, {}, "dq", "dkv")
     options = {"descriptors": call.descriptors, "tokens_first": True, "drops": call.code.drops.value}
     plan = backward.plan(*tensors, False, masking, True, **options)
-    seen = {"ready": ready(Q, K, V, O, dO), "out_dtype": Q.dtype, "alike": planning.lie_plainly(Q, K, V)}
+    seen = {"ready": ready(Q, K, V, O, dO), "out_dtype": Q.dtype, "alike": planning.have_plain_strides(Q, K, V)}
     return BACKWARD_PLANS.keep(key, plan._replace(**seen))

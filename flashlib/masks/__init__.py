@@ -1,16 +1,16 @@
-"""Which scores are seen, and what becomes of them: a mask answers for one tile at a time.
+"""Which scores are seen, and how they are changed: masks, which are applied one tile at a time.
 
 A mask is made without sizes, and `on(N_q, N_k)` adds them. A tile is then hidden (no score is seen: it is
-skipped), whole (all are seen: no mask is needed) or cut. Queries are counted by their positions among the keys:
-row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
+skipped), whole (all are seen: no mask is needed) or cut. Queries have positions among the keys: row i of Q has
+position r = i + N_k - N_q (aligned bottom-right).
 
     causal()              c <= r
     window(left, right)   r - left <= c <= r + right; None: no bound on that side
     prefix(n)             c <= r or c < n
     documents(ids)        ids[r] == ids[c]: sequences packed one after the other
     tree(parents)         candidates: c < N_k - N_q, or c is r or an ancestor of r
-    blocks(table, B_r, B_c)  table[row // B_r, c // B_c], of rows and not positions
-    dense(seen)           seen[row, c], or seen[b, h, row, c], of rows and not positions
+    blocks(table, B_r, B_c)  table[row // B_r, c // B_c], for rows, not positions
+    dense(seen)           seen[row, c], or seen[b, h, row, c], for rows, not positions
     from_function(f)      f(r, c), or f(b, h, r, c)
     alibi(slopes)         all are seen; S - slopes[h] * |r - c|
     softcap(c)            all are seen; c * tanh(S / c)
@@ -19,8 +19,8 @@ row i of Q stands at r = i + N_k - N_q (aligned bottom-right).
     distance_bias(T)      all are seen; S + T[h, r - c], from r - c = 1 - N_q on
 
 A class derived from `Mask` is a mask of a new kind: its docstring says what to override.
-`a & b` sees what both see and changes scores by a, then by b. `a | b` sees what either sees.
-`placed(mask, N_q, N_k, rows, keys)` is the mask of a part: of some rows of Q and some keys, wherever they stand.
+`a & b` sees what both see; scores are changed by a, then by b. `a | b` sees what either sees.
+`placed(mask, N_q, N_k, rows, keys)` is the mask of a part: of any rows of Q with any keys.
 
 Source: Gemma 2 (2024) for softcap; Press and others, ALiBi (2022); PyTorch's FlexAttention (2024) for masks and
 changes of scores as functions; Raffel and others, T5 (2020), for a bias of distances.
@@ -82,7 +82,7 @@ def window(left: int | None, right: int | None) -> Mask:
 
 
 def prefix(n: int) -> Mask:
-    """Return a causal mask under which all see the first n keys too. n: a whole number of at least 0."""
+    """Return a causal mask under which all queries see the first n keys too. n: a whole number of at least 0."""
     check_counts(n=n)
     return Prefix(min(int(n), FAR))
 
@@ -90,9 +90,10 @@ def prefix(n: int) -> Mask:
 def documents(ids: ArrayLike) -> Mask:
     """Return the mask of sequences packed into one: a query sees the keys of its own document.
 
-    ids: whole numbers, (N_k,), or (B, N_k); tokens of a document stand together. With `causal() &` they look back
-    only. Numbers must be finite in all documents: a tile that two of them share multiplies weights of 0 by values
-    of the other, and 0 times an inf or a NaN is NaN. Raises TypeError or ValueError for anything else.
+    ids: whole numbers, (N_k,), or (B, N_k); the tokens of a document are contiguous. With `causal() &` queries see
+    only earlier keys. Numbers must be finite in all documents: in a tile that two documents share, weights of 0
+    are multiplied by values of the other one, and 0 times an inf or a NaN is NaN. Raises TypeError or ValueError
+    for anything else.
     """
     return Documents(ids)
 
@@ -100,9 +101,9 @@ def documents(ids: ArrayLike) -> Mask:
 def tree(parents: ArrayLike) -> Mask:
     """Return the mask of a tree of candidates that are verified at once, in speculative decoding.
 
-    parents: whole numbers, (N_q,), or (B, N_q) for a tree of each sequence: candidate i continues parents[i] < i,
-    or the text itself if that is -1. It sees the keys before the candidates, its ancestors' and its own. With
-    range(-1, N_q - 1) it is causal. Raises TypeError or ValueError for anything else.
+    parents: whole numbers, (N_q,), or (B, N_q) for a tree per sequence: candidate i continues parents[i] < i, or
+    the text itself if that is -1. It sees the keys before the candidates, its ancestors' and its own. With
+    range(-1, N_q - 1) the mask is causal. Raises TypeError or ValueError for anything else.
     Source: Miao and others, SpecInfer (2024), "tree attention"; Cai and others, Medusa (2024).
     """
     return Tree(parents)
@@ -111,7 +112,7 @@ def tree(parents: ArrayLike) -> Mask:
 def blocks(table: ArrayLike, B_r: int, B_c: int) -> Mask:
     """Return the mask that allows tiles of B_r x B_c scores. table: (ceil(N_q / B_r), ceil(N_k / B_c)) of bool.
 
-    Tiles are counted from the first row and the first key; tiles that an algorithm computes may have other sizes.
+    Its tiles are counted from the first row and the first key; those of an algorithm may have different sizes.
     """
     return Blocks(table, B_r, B_c)
 
@@ -119,8 +120,8 @@ def blocks(table: ArrayLike, B_r: int, B_c: int) -> Mask:
 def dense(seen: ArrayLike) -> Mask:
     """Return the mask of a table: True where a score is seen. seen: bools, (N_q, N_k) or (B, H, N_q, N_k).
 
-    An array or a torch tensor, which is copied; axes of 1 are for what is the same for all. Make it once and pass
-    it again: kernels look at each score once, and keep a bit for each with the mask.
+    An array or a torch tensor, which is copied; an axis of 1 stands for all batches, heads, rows or keys. Make the
+    mask once and pass it again: kernels look at each score once, and keep a bit for each with the mask.
     Raises TypeError or ValueError for anything else.
     """
     return Dense(seen)
@@ -130,13 +131,14 @@ def from_function(f: Callable, *, kernel: Callable | None = None) -> Mask:
     """Return the mask of a function: f(r, c), or f(b, h, r, c) if batches and heads differ.
 
     r, c: positions, whole numbers, as arrays or torch tensors that broadcast; f compares them and returns bool, as
-    arrays or tensors of a shape that broadcasts to theirs. r is negative for the first rows where N_q > N_k. b and
-    h are 0 in `tiled`, `naive` and `cost`, which know one head. kernel: see Function.
-    f is asked anew in each call, for all scores: what it looks up may change between two calls. A backward pass
-    goes by what the forward pass saw. In the kernels that may take longer than the attention itself: if f always
-    says the same, make `masks.dense(table)` of it once, and pass that to each call, or pass a kernel, whose
-    answers are kept with the mask.
-    Raises TypeError for another f or kernel; when f is called, TypeError or ValueError for what else it returns.
+    arrays or tensors of a shape that broadcasts to theirs. r is negative for the first rows if N_q > N_k. b and h
+    are 0 in `tiled`, `naive` and `cost`, which compute one head. kernel: see Function.
+    f is evaluated in each call, for all scores, so that its variables may change between two calls. A backward
+    pass uses what the forward pass saw. In the kernels this may take longer than the attention itself: if f always
+    returns the same, make `masks.dense(table)` from it once, and pass that to each call, or pass a kernel, whose
+    results are kept with the mask.
+    Raises TypeError for another f or kernel; when f is called, TypeError or ValueError if it returns anything
+    else.
     """
     return Function(f, kernel)
 
@@ -169,14 +171,14 @@ def score(
     """Return a change of scores: f(S, h, r, c) in place of S, and its derivative slope(S, h, r, c).
 
     S: scaled scores, an array or a torch tensor; h: the head; r, c: positions. The backward pass multiplies dS by
-    the slope. Both must be finite at all positions, those that a mask hides too: dS is 0 there, and 0 times
+    the slope. Both must be finite at all positions, including those that a mask hides: dS is 0 there, and 0 times
     infinity is NaN. kernel: (f, slope) as @triton.jit functions, for the kernels.
     With a bias, a tensor of floats, each score reads one of its entries, t = bias[at(b, h, r, c)], and all
-    functions take it: f(S, h, r, c, t), slope(S, h, r, c, t), and by_bias(S, h, r, c, t), the derivative of f by
-    t. So the bias has a gradient. at: returns an index, or a tuple of one for each axis, from 0 on; None: the bias
-    broadcasts to (B, H, N_q, N_k). kernel: (f, slope, by_bias), and the @triton.jit of `at` as the fourth. See
-    `bias` for what of it is looked at when. b and h are 0 in `tiled`, `naive` and `cost`, which know one head.
-    Raises TypeError for other functions or another bias, ValueError for a bias of other axes.
+    functions take it: f(S, h, r, c, t), slope(S, h, r, c, t), and by_bias(S, h, r, c, t), the derivative of f with
+    respect to t. So the bias has a gradient. at: returns an index, or a tuple with one for each axis, from 0 on;
+    None: the bias broadcasts to (B, H, N_q, N_k). kernel: (f, slope, by_bias), and the @triton.jit of `at` as the
+    fourth. When the bias is read: see `bias`. b and h are 0 in `tiled`, `naive` and `cost`, which compute one
+    head. Raises TypeError for other functions or another bias, ValueError for a bias of other axes.
     """
     if bias is not None:
         change, of_at = change_of(f, slope, by_bias, kernel)
@@ -191,11 +193,11 @@ def score(
 def bias(bias: Array, at: Callable | None = None, *, kernel: Callable | None = None) -> Mask:
     """Return a learned bias: S + bias, which broadcasts to (B, H, N_q, N_k), or S + bias[at(b, h, r, c)].
 
-    bias: a tensor of floats, whose gradient comes with those of Q, K and V where they do, or an array. A mask
-    holds it and does not copy it: what is written to it counts from the next call on. -inf hides a score.
+    bias: an array, or a tensor of floats, which gets a gradient wherever Q, K and V do. A mask does not copy it:
+    changes to it take effect from the next call on. -inf hides a score.
     at: b, h: batch and head; r, c: positions, whole numbers, as arrays or tensors that broadcast; it returns an
-    index, or a tuple of one for each axis. kernel: it as a @triton.jit function. An index outside of the bias is
-    refused; kernels, which look at what `at` says of the first and last rows and keys alone, read a 0 there.
+    index, or a tuple with one for each axis. kernel: the same as a @triton.jit function. An index outside the bias
+    is refused; kernels check only the first and last rows and keys, and read a 0 at any other index outside it.
     Raises TypeError or ValueError for anything else.
     """
     return Biased(bias, lookup(at, kernel))
@@ -204,8 +206,8 @@ def bias(bias: Array, at: Callable | None = None, *, kernel: Callable | None = N
 def distance_bias(bias: Array) -> Mask:
     """Return a learned bias of distances: S + bias[h, r - c + N_q - 1]: from r - c = 1 - N_q to N_k - 1.
 
-    bias: (H, N_q + N_k - 1), or (N_q + N_k - 1,) for all heads, as in `bias`. Where many distances share a number,
-    as in the buckets of T5, spread it first, `weight[buckets].T`: autograd adds up what a bucket has.
+    bias: (H, N_q + N_k - 1), or (N_q + N_k - 1,) for all heads, as in `bias`. If many distances share a number, as
+    in the buckets of T5, spread it first, `weight[buckets].T`: autograd adds up the gradients of a bucket.
     Raises TypeError or ValueError for anything else.
     """
     return Biased(bias, OfDistance())
@@ -232,7 +234,7 @@ def fitted(mask: Mask | None, causal_: bool, B: int, H: int, N_q: int, N_k: int)
 
 
 def combined(mask: Mask | None, causal_: bool) -> Mask:
-    """Return the mask that `mask` and `causal` of a call stand for; raise TypeError for anything else."""
+    """Return the mask that `mask` and `causal` of a call mean together; raise TypeError for anything else."""
     check_causal(causal_)
     if mask is None:
         return causal() if causal_ else Mask()

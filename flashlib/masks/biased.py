@@ -1,7 +1,7 @@
-"""Scores changed by what stands in a tensor: a learned bias by place, by distance, or by a function.
+"""Scores changed by the entries of a tensor: a learned bias by position, by distance, or by a function.
 
-A score reads one entry of the tensor, and which one does not depend on the score. So the gradient of an entry is a
-sum over the scores that read it, and no table of N x N numbers is needed, unless the tensor is one.
+A score reads one entry of the tensor; its value does not decide which one. So the gradient of an entry is a sum
+over the scores that read it, and no table of N x N numbers is needed, unless the tensor is one.
 
 Source: Raffel and others, T5 (2020), section 2.1, "relative position embeddings"; PyTorch's FlexAttention (2024),
 whose `score_mod` reads "captured buffers".
@@ -22,8 +22,8 @@ FUNCTION = "S, h, r, c, t"
 LOOKUP = "b, h, r, c"
 
 
-class Change(NamedTuple):
-    """f(S, h, r, c, t) in place of S, and its derivatives by S and by t; kernel: all three for the kernels."""
+class BiasChange(NamedTuple):
+    """f(S, h, r, c, t) in place of S, its derivatives with respect to S and t; kernel: all three for kernels."""
 
     f: Callable
     slope: Callable
@@ -32,13 +32,13 @@ class Change(NamedTuple):
 
 
 class OfPlace:
-    """A tensor that broadcasts to (B, H, N_q, N_k): a score reads the entry that stands where it stands."""
+    """A tensor that broadcasts to (B, H, N_q, N_k): a score reads the entry at its own index."""
 
     def __repr__(self):
         return "bias"
 
     def shape(self, X: Array) -> tuple[int, ...]:
-        """Return the shape of a tensor with all its axes; raise ValueError if it has others."""
+        """Return the shape of a tensor with all four axes; raise ValueError if it has more."""
         if X.ndim > 4:
             raise ValueError(f"bias has shape {tuple(X.shape)}; pass one that broadcasts to (B, H, N_q, N_k)")
         return (1,) * (4 - X.ndim) + tuple(X.shape)
@@ -58,12 +58,12 @@ class OfPlace:
         return tuple(0 if n == 1 else x for x, n in zip(at, shape, strict=True))
 
     def on_device(self, place: Place) -> tuple[str, int]:
-        """Return the kernels' function that says which entry, and the number of its own that it takes."""
+        """Return the name of the kernels' function that finds the entry, and the number that it takes."""
         return "of_place", place.past
 
 
 class OfDistance:
-    """A number for each distance r - c, from 1 - N_q to N_k - 1, of all heads, (n,), or of each, (H, n)."""
+    """A number for each distance r - c, from 1 - N_q to N_k - 1, for all heads, (n,), or for each, (H, n)."""
 
     def __repr__(self):
         return "distance_bias"
@@ -92,7 +92,7 @@ class OfDistance:
 
 
 class OfFunction:
-    """The entry that a function names: at(b, h, r, c), an index for each axis. kernel: it as a @triton.jit."""
+    """The entry that a function selects: at(b, h, r, c), an index for each axis. kernel: its @triton.jit form."""
 
     def __init__(self, at: Callable, kernel: Callable | None) -> None:
         count_arguments(at, (4,), LOOKUP)
@@ -107,7 +107,7 @@ class OfFunction:
         return tuple(X.shape)
 
     def check(self, shape: tuple[int, ...], place: Place) -> None:
-        pass  # not known before it is asked
+        pass  # not known before the function is called
 
     def index(self, place: Place, r: Same, c: Same, shape: tuple[int, ...]) -> tuple:
         found = self.at(place.b, place.h, r, c)
@@ -125,7 +125,7 @@ class OfFunction:
         return self.kernel, None
 
     def _check(self, k, x, n):
-        """Raise TypeError or ValueError unless x are whole numbers from 0 to n - 1."""
+        """Raise TypeError or ValueError unless x is whole numbers from 0 to n - 1."""
         kind = str(getattr(x, "dtype", type(x).__name__)).removeprefix("torch.")
         if not kind.startswith(("int", "uint")):
             raise TypeError(f"the function of the bias returned {kind}; it must return whole numbers: indices")
@@ -143,14 +143,14 @@ class OfFunction:
 
 
 class Biased(Mask):
-    """All are seen; a score is changed by an entry of `bias`, an array or a torch tensor: see `masks.score`.
+    """All scores are seen, and changed by entries of `bias`, an array or a torch tensor: see `masks.score`.
 
     at: OfPlace, OfDistance or OfFunction. change: None for S + t.
     """
 
     changes_scores = biased = True
 
-    def __init__(self, bias: Any, at: OfPlace | OfDistance | OfFunction, change: Change | None = None) -> None:
+    def __init__(self, bias: Any, at: OfPlace | OfDistance | OfFunction, change: BiasChange | None = None) -> None:
         bias = _checked_bias(bias)
         self.biases, self.at, self.change = (bias,), at, change
         self.shape = at.shape(bias)
@@ -208,14 +208,14 @@ class Biased(Mask):
         return entries.astype(S.dtype) if isinstance(S, np.ndarray) else entries.to(S.dtype)
 
 
-def change_of(f: Callable, slope: Callable, by_bias: Callable | None, kernel: Any) -> tuple[Change, Any]:
-    """Return a Change and the kernel of `at`; raise TypeError for functions of other arguments."""
+def change_of(f: Callable, slope: Callable, by_bias: Callable | None, kernel: Any) -> tuple[BiasChange, Any]:
+    """Return a BiasChange and the kernel of `at`; raise TypeError for functions of other arguments."""
     if by_bias is None:
         raise TypeError("by_bias is None; pass the derivative of f by the entry t, of (S, h, r, c, t)")
     for g in (f, slope, by_bias):
         count_arguments(g, (5,), FUNCTION)
     if kernel is None:
-        return Change(f, slope, by_bias), None
+        return BiasChange(f, slope, by_bias), None
     if not isinstance(kernel, tuple | list) or len(kernel) not in (3, 4):
         raise TypeError(
             f"kernel is {kernel!r}; pass @triton.jit functions, (f, slope, by_bias), and at as the fourth if it "
@@ -223,7 +223,7 @@ def change_of(f: Callable, slope: Callable, by_bias: Callable | None, kernel: An
         )
     for of in kernel[:3]:
         checked_kernel(of, FUNCTION)
-    return Change(f, slope, by_bias, tuple(kernel[:3])), (*kernel, None)[3]
+    return BiasChange(f, slope, by_bias, tuple(kernel[:3])), (*kernel, None)[3]
 
 
 def lookup(at: Callable | None, kernel: Callable | None) -> OfPlace | OfFunction:
@@ -238,7 +238,7 @@ def lookup(at: Callable | None, kernel: Callable | None) -> OfPlace | OfFunction
 
 
 def _checked_bias(bias):
-    """Return an array or tensor as it is, so that what is written to it counts; raise TypeError for others."""
+    """Return an array or tensor itself, so that later changes take effect; raise TypeError for anything else."""
     if not hasattr(bias, "detach"):
         try:
             bias = np.asarray(bias)
@@ -253,7 +253,7 @@ def _checked_bias(bias):
 
 
 def _in_kind_of(S, bias):
-    """Return a bias in the library of S; raise TypeError for a tensor where NumPy computes."""
+    """Return a bias in the library of S; raise TypeError for a tensor if NumPy computes."""
     if isinstance(bias, np.ndarray):
         return like(bias, S)
     if isinstance(S, np.ndarray):

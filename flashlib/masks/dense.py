@@ -11,7 +11,7 @@ from flashlib.types import Array, Same
 
 
 class Dense(Mask):
-    """What a table says is seen: an array or a tensor of bool, of four axes, each as (B, H, N_q, N_k) or 1."""
+    """The scores that a table marks as seen: an array or a tensor of bool, (B, H, N_q, N_k), any axis may be 1."""
 
     def __init__(self, seen: Any) -> None:
         self.seen = _checked_table(seen)
@@ -39,7 +39,7 @@ class Dense(Mask):
 
 
 def _checked_table(seen: Any) -> Array:
-    """Return a copy with four axes; raise TypeError or ValueError for what is no table of bool."""
+    """Return a copy with four axes; raise TypeError or ValueError for anything but a table of bool."""
     if hasattr(seen, "detach"):
         table, dtype = seen.detach().clone(), str(seen.dtype).removeprefix("torch.")
     else:

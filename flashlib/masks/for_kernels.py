@@ -1,4 +1,4 @@
-"""What a mask may tell the kernels about itself, so that they need not ask it for each score."""
+"""Descriptions of a mask for the kernels, so that they need not evaluate it for each score."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import numpy as np
 from flashlib.masks.place import Place
 
 Line = tuple[int, int, int, int]
-"""Start, step, split, jump: item x stands at start + step * x, and from x = split on so much more as jump says."""
+"""Start, step, split, jump: item x has position start + step * x, plus jump from x = split on."""
 
 
 class Band(NamedTuple):
@@ -43,12 +43,12 @@ class BlockTable(NamedTuple):
 
 
 class DeviceTest(NamedTuple):
-    """How a kernel asks whether a score is seen.
+    """How a kernel tests whether a score is seen.
 
     function: of (b, h, r, c), and of numbers if there are any: its name in `kernels.masking.device_side`, or a
-    @triton.jit function. numbers: whole numbers and arrays, or None. sized: whether they are right only for the
-    sizes of the place. lines: where rows and keys of a part stand in the whole, at whose positions the function
-    is asked; None if it is not the mask of a part.
+    @triton.jit function. numbers: whole numbers and arrays, or None. sized: whether they are valid only for the
+    sizes of the place. lines: map the rows and keys of a part to positions in the whole, which the function then
+    gets; None if it is not the mask of a part.
     """
 
     function: str | Callable
@@ -61,10 +61,10 @@ class BiasLookup(NamedTuple):
     """Which entry of a tensor a score reads.
 
     function: of (b, h, r, c), and of own unless that is None: its name in `kernels.masking.looked_up`, or a
-    @triton.jit function, which has no own. bias: the tensor; shape: the one to which it is reshaped. by_bias: the
-    derivative of the changed score by the entry. by_row: whether each row has entries of its own. place: whose
-    sizes these are. index: of (place, r, c, shape), the same as the function in torch, which raises TypeError or
-    ValueError for entries that do not exist.
+    @triton.jit function, which has no own. bias: the tensor. shape: to which it is reshaped. by_bias: the
+    derivative of the changed score with respect to the entry. by_row: whether rows have separate entries. place:
+    the sizes for which this holds. index: of (place, r, c, shape), the same as the function in torch; it raises
+    TypeError or ValueError for entries that do not exist.
     """
 
     function: str | Callable

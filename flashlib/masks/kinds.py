@@ -1,4 +1,4 @@
-"""The kinds of masks: what each sees, by bounds where possible, and how it changes a score."""
+"""The kinds of masks: what each sees, as bounds where possible, and how it changes a score."""
 
 import inspect
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Window(Mask):
         return DeviceTest("in_window", tuple(FAR if n is None else n for n in (self.left, self.right)))
 
     def closed_part(self, N_q: int, N_k: int, rows: Runs, keys: Runs) -> Mask | None:
-        """Return a window for equal steps, by floor division, without bounds that hide nothing."""
+        """Return a window if steps are equal, found by floor division, without bounds that hide nothing."""
         if len(rows) > 1 or len(keys) > 1 or rows[0].step != keys[0].step:
             return None
         ahead, step, n_q, n_k = rows[0].start + N_k - N_q - keys[0].start, rows[0].step, len(rows[0]), len(keys[0])
@@ -62,7 +62,7 @@ class Window(Mask):
 
 @dataclass(frozen=True)
 class Prefix(Mask):
-    """Keys up to r, and the first n."""
+    """Keys up to r, and the first n keys."""
 
     n: int
 
@@ -132,7 +132,7 @@ class Documents(Mask):
 
 
 class Blocks(Mask):
-    """Tiles of scores that a table allows. table: (ceil(N_q / B_r), ceil(N_k / B_c)) of bool."""
+    """The tiles of scores that a table allows. table: (ceil(N_q / B_r), ceil(N_k / B_c)) of bool."""
 
     def __init__(self, table, B_r, B_c):
         check_block_sizes(B_r=B_r, B_c=B_c)
@@ -166,7 +166,7 @@ class Blocks(Mask):
         return BlockTable(self.table, self.B_r, self.B_c)
 
     def closed_part(self, N_q: int, N_k: int, rows: Runs, keys: Runs) -> Mask | None:
-        """Return a table of its own, unless a block is cut."""
+        """Return the part of the table, unless a block is cut."""
         i, j = positions(rows) // self.B_r, positions(keys) // self.B_c
         for blocks, B in ((i, self.B_r), (j, self.B_c)):
             if not np.array_equal(blocks, np.repeat(blocks[::B], B)[: len(blocks)]):
@@ -175,10 +175,10 @@ class Blocks(Mask):
 
 
 class Function(Mask):
-    """What a function says is seen. f: f(r, c) or f(b, h, r, c), of arrays or tensors of whole numbers.
+    """The scores for which a function returns True: f(r, c) or f(b, h, r, c), of arrays or tensors of positions.
 
     kernel: the same as a @triton.jit function of (b, h, r, c), for cut tiles; without it kernels load bits. Its
-    constants are compiled in, so that what it says never changes.
+    constants are compiled in, so that its result never changes.
     """
 
     def __init__(self, f, kernel=None):
@@ -204,7 +204,7 @@ class Function(Mask):
         return seen & super().sees(place, r, c)
 
     def _check(self, seen, place, r, c):
-        """Raise TypeError or ValueError unless `seen` is what a mask's function may return for these positions."""
+        """Raise TypeError or ValueError unless `seen` is a valid result of the function for these positions."""
         dtype = getattr(seen, "dtype", type(seen).__name__)
         if str(dtype).removeprefix("torch.") != "bool":
             raise TypeError(f"the function of the mask returned {dtype}; it must return bool: a comparison")
@@ -233,7 +233,7 @@ class Function(Mask):
 
 
 class Score(Mask):
-    """All are seen; f(S, h, r, c) in place of S. slope: its derivative with respect to S, of the same arguments.
+    """All scores are seen; f(S, h, r, c) replaces S. slope: the derivative with respect to S, same arguments.
 
     kernel: both as @triton.jit functions.
     """
@@ -267,7 +267,7 @@ class Score(Mask):
 
 
 def checked_change(what: str, X: Any, S: Same, numbers: tuple[type, ...] = ()) -> Any:
-    """Return what a function made of S, in its shape; raise TypeError or ValueError if it does not fit."""
+    """Return the result of a function of S in the shape of S; raise TypeError or ValueError if it does not fit."""
     if isinstance(X, numbers):
         return X
     if not hasattr(X, "shape") or _of_numpy(X) != _of_numpy(S):
@@ -326,7 +326,7 @@ class Alibi(Mask):
 
 @dataclass(frozen=True)
 class Softcap(Mask):
-    """c * tanh(S / c): no score beyond c in size."""
+    """c * tanh(S / c): no score exceeds c in size."""
 
     cap: float
     changes_scores = True
@@ -367,13 +367,13 @@ def _checked_ids(ids):
                 seen.add(name)
             raise ValueError(
                 f"ids: {row[again]} comes again at position {again}, after another document; tokens of a document "
-                "must stand together: sort them, or use from_function"
+                "must be contiguous: sort them, or use from_function"
             )
     return without_one(ids)
 
 
 def checked_kernel(kernel: Any, form: str) -> None:
-    """Raise TypeError unless this is a Triton function of as many arguments. NumPy users have no Triton."""
+    """Raise TypeError unless this is a Triton function of these arguments. NumPy users may not have Triton."""
     names = getattr(kernel, "arg_names", None)
     if names is None:
         raise TypeError(f"kernel is {kernel!r}; pass a @triton.jit function of ({form})")
@@ -390,7 +390,7 @@ def array(name: str, X: ArrayLike, what: str) -> np.ndarray:
 
 
 def without_one(X: np.ndarray) -> np.ndarray:
-    """Return a row for each sequence, (B, N), as it is, and a single row as the row of all sequences, (N,)."""
+    """Return rows for several sequences, (B, N), as they are, and a single row as one for all sequences, (N,)."""
     return X[0] if X.ndim == 2 and len(X) == 1 else X
 
 
@@ -400,12 +400,12 @@ def count_arguments(f: Callable, accepted: tuple[int, ...], *forms: str) -> int:
         raise TypeError(f"{f!r} is not a function; pass one of ({') or ('.join(forms)})")
     try:
         signature = inspect.signature(f)
-    except ValueError:  # a builtin does not say
+    except ValueError:  # a builtin without a signature
         return accepted[0]
     takes = [n for n in accepted if _binds(signature, n)]
     must = sum(p.default is p.empty and p.kind in _POSITIONAL for p in signature.parameters.values())
     if must in takes:
-        return must  # what has a default is the function's own
+        return must  # parameters with a default belong to the function
     if len(takes) != 1:
         raise TypeError(f"the function takes {signature}; accepted are ({') or ('.join(forms)})")
     return takes[0]
@@ -423,7 +423,7 @@ def _binds(signature, n):
 
 
 def named(f: Callable) -> str:
-    """Return the name of a function for a reader, or its type if it has no name, like a partial."""
+    """Return a function's name for display, or its type if it has no name, like a partial."""
     return getattr(f, "__name__", f"<{type(f).__name__}>")
 
 
@@ -433,7 +433,7 @@ def _of_numpy(X) -> bool:
 
 
 def _kind(X):
-    """Return in words what a function was given, or returned."""
+    """Return in words the kind of a function's argument or result."""
     if not hasattr(X, "dtype"):
         return f"{X!r:.40}"
     return "a NumPy array" if _of_numpy(X) else "a torch tensor"
@@ -446,13 +446,13 @@ def _together(*given):
 
 
 def _broadcasts(shape, to):
-    """Return whether a shape broadcasts to another one as it is."""
+    """Return whether a shape broadcasts to another one without changing that one."""
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
 def like(X: Array, other: Same) -> Same:
     """Return an array or a tensor in the library of `other`, a tensor on its device."""
-    if isinstance(other, np.ndarray | np.generic | int | float):  # not by _of_numpy: mypy would not see it
+    if isinstance(other, np.ndarray | np.generic | int | float):  # not with _of_numpy, for the sake of mypy
         return X if isinstance(X, np.ndarray) else X.cpu().numpy()
     import torch  # it is loaded, since `other` is a tensor
 
@@ -465,18 +465,18 @@ def _cast(X, other):
 
 
 def _in_range(cap, S):
-    """Return a cap that the dtype of S can hold, and so its inverse, as the kernels take it."""
+    """Return a cap such that the dtype of S can hold it and its inverse, as the kernels take it."""
     wide = not hasattr(S, "dtype") or S.dtype.itemsize > 4
     return cap if wide else _of_fp32(cap)
 
 
 def _of_fp32(cap):
-    """Return a cap of which fp32 has both it and its inverse."""
+    """Return a cap such that fp32 can hold it and its inverse."""
     return min(max(cap, 2.0**-120), 2.0**120)
 
 
 def _tanh(S, cap):
-    """Return tanh(S / cap). A quotient beyond the dtype is infinite, and its tanh 1, as it should be."""
+    """Return tanh(S / cap). A quotient beyond the dtype's range is infinite, and its tanh 1, as it should be."""
     if not _of_numpy(S):
         return (S / cap).tanh()
     with np.errstate(over="ignore"):

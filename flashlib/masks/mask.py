@@ -1,4 +1,4 @@
-"""The base of all masks: what it answers, and how masks are combined."""
+"""The base class of all masks, and how masks are combined."""
 
 import functools
 from collections.abc import Iterable
@@ -20,24 +20,23 @@ class Mask:
     To define a new kind of mask, derive from this class and override methods, in this order:
 
     sees              which scores are seen. Every algorithm that accepts any mask then computes with it
-    bounds            the interval of keys that each row sees, if it is one: no tile is asked for each score
+    bounds            the interval of keys that each row sees, if it is one: tiles need no test for each score
     check             to refuse sizes
     score, slope      to change scores, and the derivative; kernels refuse that without `device_change`
-    device_test       how a kernel asks what is seen; without it torch asks, and kernels load a bit for each score
+    device_test       how a kernel tests what is seen; without it torch does, and kernels load a bit for each score
     device_change     how a kernel changes scores
     band, block_table, document_ids, candidates
-                      what is seen in a form of its own, for those who compute with it; None where it has no such
-                      form
+                      what is seen in a special form, for code that uses it; None if it does not have this form
     closed_part, some_heads
-                      the mask of a part, or of some heads, as another mask of its kind
+                      the mask of a part, or of some heads, as a mask of a known kind
 
     Defining a class raises TypeError if some algorithm would ignore what it overrides.
 
     batches, heads: how many sequences and heads the mask is made for; None for any. asks_batch, asks_head: whether
-    `sees` may depend on place.b and place.h; asks_positions: whether `score` may depend on anything but S;
-    may_change: whether it may answer differently in the next call, so that kernels ask it anew; all are True for a
-    new kind unless it says otherwise. biases: the tensors that changes of scores read, in their order; biased:
-    whether there are any.
+    `sees` may depend on place.b and place.h. asks_positions: whether `score` may depend on anything but S.
+    may_change: whether results may differ in the next call, so that kernels evaluate the mask anew. All of these
+    are True for a new kind unless it sets them. biases: the tensors that changes of scores read, in their order.
+    biased: whether there are any.
     """
 
     batches: int | None = None
@@ -81,14 +80,14 @@ class Mask:
         """Raise ValueError if the mask does not fit these sizes."""
 
     def keys(self, place: Place) -> Interval | None:
-        """Return the first key that each row sees and the one after its last, (N_q,) each, neither of which falls.
+        """Return the first key that each row sees and the one after its last, (N_q,) each, both non-decreasing.
 
-        None if what is seen is not such an interval.
+        None if rows do not see such intervals.
         """
         return self.bounds(place, np.arange(place.N_q) + place.past)
 
     def bounds(self, place: Place, r: np.ndarray) -> Interval | None:
-        """Return what `keys` does, for queries at the positions r alone, which rise."""
+        """Return the same as `keys`, but only for queries at positions r, which increase."""
         if self.hides_scores():
             return None
         return np.zeros(len(r), int), np.full(len(r), place.N_k)
@@ -101,7 +100,7 @@ class Mask:
         return (r == r) & (c == c)
 
     def score(self, S: Same, place: Place, r: Same, c: Same) -> Same:
-        """Return what becomes of scaled scores."""
+        """Return scaled scores as the mask changes them."""
         return S
 
     def slope(self, S: Same, place: Place, r: Same, c: Same) -> Same | float | None:
@@ -109,19 +108,19 @@ class Mask:
         return None
 
     def bias_terms(self, S: Same, place: Place, r: Same, c: Same) -> tuple:
-        """Return for each of the biases which entries scores read, an index, and the derivative by them."""
+        """Return, per bias, the index of the entries that scores read, and the derivative with respect to them."""
         return ()
 
     def conjuncts(self) -> "tuple[Mask, ...]":
-        """Return the masks of which this is the intersection (&), one after the other; none for a plain Mask."""
+        """Return the masks of which this is the intersection (&), in their order; none for a plain Mask."""
         return () if type(self) is Mask else (self,)
 
     def hides_scores(self) -> bool:
-        """Return whether it may hide scores, as masks that only change them do not."""
+        """Return whether it may hide scores; masks that only change them do not."""
         return type(self).sees is not Mask.sees
 
     def device_test(self, place: Place) -> DeviceTest | None:
-        """Return how kernels ask what `sees` says; None if they cannot."""
+        """Return how kernels test what `sees` returns; None if they cannot."""
         return None
 
     def device_change(self, place: Place, H: int) -> DeviceChange:
@@ -144,7 +143,7 @@ class Mask:
         return None
 
     def candidates(self) -> np.ndarray | None:
-        """Return which of the last N_q keys, candidates, each query sees, if all queries see all keys before them.
+        """Return which of the last N_q keys, the candidates, each query sees, if all see every key before them.
 
         (N_q, N_q), or (B, N_q, N_q), of bool.
         """
@@ -159,20 +158,20 @@ class Mask:
         return None
 
     def tells_heads_apart(self) -> bool:
-        """Return whether another head may see other scores, or change them in another way."""
+        """Return whether heads may see different scores, or change them differently."""
         return self.asks_head or self.heads not in (None, 1) or self.changes_scores
 
     @property
     def known_by(self) -> tuple | None:
-        """What is the same for all masks with which kernels do the same, whatever is in their biases.
+        """A key that is equal for masks with which kernels do the same, whatever the values of their biases.
 
-        None: only this object is like it.
+        None: no other mask is equal to this one.
         """
         return None
 
 
 class Both(Mask):
-    """What two masks both see; scores are changed by the first, then by the second."""
+    """The scores that two masks both see; they are changed by the first, then by the second."""
 
     def __init__(self, first, second):
         self.parts = first, second
@@ -232,7 +231,7 @@ class Both(Mask):
 
 
 class Either(Mask):
-    """What one of two masks sees, or both."""
+    """The scores that at least one of two masks sees."""
 
     def __init__(self, first, second):
         for part in (first, second):
@@ -263,7 +262,7 @@ class Either(Mask):
 
 
 def intersection(parts: Iterable[Mask]) -> Mask:
-    """Return what all of these masks see, with scores changed by one after the other; Mask() for none."""
+    """Return the intersection of these masks, which change scores one after the other; Mask() for none."""
     parts = tuple(parts)
     return functools.reduce(Both, parts) if parts else Mask()
 
@@ -284,14 +283,14 @@ def check_mask(mask: Mask) -> Mask:
 
 
 def _by_value(mask):
-    """Return a mask that equals all that are like it, None for one that equals only itself."""
+    """Return a mask that compares by value, None for one that equals only itself."""
     return None if mask.may_change or type(mask).__hash__ is object.__hash__ else mask
 
 
 def _common(name, first, second):
-    """Return how many batches or heads two masks tell apart; raise ValueError if they disagree.
+    """Return how many batches or heads two masks distinguish; raise ValueError if they disagree.
 
-    One, as with a single slope, is for all heads, and agrees with any number of them.
+    One, as with a single slope, stands for all heads, and agrees with any number of them.
     """
     a, b = getattr(first, name), getattr(second, name)
     if a in (None, 1):

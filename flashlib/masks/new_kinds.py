@@ -2,7 +2,7 @@
 
 from typing import Any
 
-OF_SEES = (  # what a mask says of the same scores as `sees`, in another form
+OF_SEES = (  # other descriptions of the same scores as `sees`
     "bounds", "device_test", "band", "block_table", "document_ids", "candidates",
 )  # fmt: skip
 OF_BOTH = "closed_part", "some_heads"
@@ -11,15 +11,15 @@ UNLESS_IT_SAYS = "asks_batch", "asks_head", "may_change"  # True for a new kind
 
 
 def in_package(cls: type) -> bool:
-    """Return whether a class belongs to this package, whose masks say of themselves all that is to be known."""
+    """Return whether a class belongs to this package, whose masks describe themselves completely."""
     return cls.__module__.partition(".")[0] == "flashlib"
 
 
 def complete(cls: type, base: Any) -> None:
-    """Set what a new class of masks leaves open; raise TypeError for one that some algorithm would ignore.
+    """Set the attributes that a new class of masks leaves open; raise TypeError if some algorithm would ignore it.
 
-    base: Mask. A class is taken to depend on the batch and the head, and to answer differently in each call,
-    unless it says otherwise.
+    base: Mask. A class is assumed to depend on the batch and the head, and to change from call to call, unless it
+    says otherwise.
     """
     defined = {name: _first_to_define(cls, name) for name in (*ANSWERS, *UNLESS_IT_SAYS)}
     if _check(cls, base, defined):
@@ -37,7 +37,7 @@ def complete(cls: type, base: Any) -> None:
 
 
 def check_instance(mask: Any) -> None:
-    """Raise TypeError for a mask whose methods are set on the object, or that cannot be the key of a dict."""
+    """Raise TypeError for a mask whose methods are set on the object, or that cannot be a key of a dict."""
     own = [name for name in ANSWERS if name in getattr(mask, "__dict__", ())]
     if own:
         raise TypeError(
@@ -54,13 +54,13 @@ def check_instance(mask: Any) -> None:
 
 
 def _check(cls, base, defined):
-    """Return whether a class is a kind of this package as it is; raise TypeError for one that would be ignored."""
+    """Return whether a class changes nothing of a kind of this package; raise TypeError if it would be ignored."""
     name, kind = cls.__name__, next((c for c in cls.__mro__ if _is_kind(c, base)), None)
     changed = [answer for answer in ANSWERS if not in_package(defined[answer])]
     if kind and changed:
         raise TypeError(
-            f"{name} derives from {kind.__name__} and overrides {', '.join(changed)}, and algorithms use what "
-            f"else {kind.__name__} says of itself: derive from flashlib.masks.Mask, or combine masks with & and |"
+            f"{name} derives from {kind.__name__} and overrides {', '.join(changed)}, but algorithms also use "
+            f"other methods of {kind.__name__}: derive from flashlib.masks.Mask, or combine masks with & and |"
         )
     if kind:
         return True

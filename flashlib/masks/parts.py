@@ -1,8 +1,8 @@
-"""The mask of a part of attention: some rows of Q with some keys, which need not stand together.
+"""The mask of a part of attention: some rows of Q with some keys, which need not be contiguous.
 
-A sequence that is cut over several processes meets itself in parts. A mask knows positions of the whole sequence,
-and an algorithm counts the rows and keys of its part from 0; what is here stands between the two, so that every
-algorithm takes a part as `mask=`.
+If a sequence is split over several processes, each computes attention of parts. A mask is defined for positions in
+the whole sequence, but an algorithm counts the rows and keys of its part from 0. This module translates between
+the two, so that every algorithm takes a part as `mask=`.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from flashlib.masks.for_kernels import DeviceChange, DeviceTest, Line
 from flashlib.masks.kinds import Window
 from flashlib.masks.mask import Mask, check_mask, intersection
 from flashlib.masks.place import Interval, Place
-from flashlib.masks.runs import before, checked_runs, count, line, stands
+from flashlib.masks.runs import before, checked_runs, count, item_at, line
 from flashlib.masks.wrappers import Wrapper, some_heads
 
 
 def placed(mask: Mask, N_q: int, N_k: int, rows: range | Sequence[range], keys: range | Sequence[range]) -> Mask:
-    """Return the mask for a part of an attention of N_q queries and N_k keys: rows of Q and keys by their numbers.
+    """Return the mask for a part of an attention of N_q queries and N_k keys: some rows of Q with some keys.
 
-    rows, keys: ranges of positive steps, one or several, that rise: range(1, N_q, 4) is every fourth row,
-    (range(0, 8), range(24, 32)) two pieces. The mask that is returned is for as many queries and keys as these
-    have, in their order. It sees, and does to scores, what `mask` does where they stand.
-    It is as plain as possible: Mask() where all are seen, causal() where it is, a window of a window in equal
-    steps (whose bounds may be negative), blocks of blocks where none is cut, a & of parts of a &; else a Placed.
-    Raises TypeError or ValueError for other sizes or ranges, or if the mask does not fit N_q and N_k.
+    rows, keys: their numbers, as one or several increasing ranges of positive steps: range(1, N_q, 4) is every
+    fourth row, (range(0, 8), range(24, 32)) two pieces. The result is a mask for this many queries and keys, in
+    their order. It sees and changes scores as `mask` does at their positions in the whole.
+    It is as plain as possible: Mask() if all are seen, causal() if it is that, a window for a window in equal
+    steps (whose bounds may be negative), blocks for blocks if none is cut, an & of the parts for an &; else a
+    Placed. Raises TypeError or ValueError for other sizes or ranges, or if the mask does not fit N_q and N_k.
     Source: Brandon and others, Striped Attention (2023), whose hops are causal or strictly causal.
     """
     check_counts(N_q=N_q, N_k=N_k)
@@ -35,9 +35,9 @@ def placed(mask: Mask, N_q: int, N_k: int, rows: range | Sequence[range], keys: 
 
 
 class Placed(Wrapper):
-    """What `mask` sees and does, for some of N_q queries and N_k keys: rows and cols, Runs of their numbers.
+    """The mask `mask` for some of N_q queries and N_k keys: rows and cols, Runs of their numbers.
 
-    lines: of rows and cols, what `line` returns.
+    lines: the results of `line` for rows and cols.
     """
 
     def __init__(self, mask, N_q, N_k, rows, keys):
@@ -82,11 +82,11 @@ class Placed(Wrapper):
         return place._replace(N_q=self.N_q, N_k=self.N_k)
 
     def _where(self, place, r, c):
-        r = stands(self.rows, r - place.past) + self.N_k - self.N_q
-        return self._whole(place), r, stands(self.cols, c)
+        r = item_at(self.rows, r - place.past) + self.N_k - self.N_q
+        return self._whole(place), r, item_at(self.cols, c)
 
     def _lines(self, place) -> tuple[Line, Line] | None:
-        """Return where positions of rows, which count from place.past, and keys stand in the whole."""
+        """Return the Lines that map positions of rows, which count from place.past, and of keys to the whole."""
         rows, keys = self.lines
         if rows is None or keys is None:
             return None
@@ -95,7 +95,7 @@ class Placed(Wrapper):
 
 
 def _placed(mask, N_q, N_k, rows, keys):
-    """Return `placed` of arguments that were checked."""
+    """Return `placed` for arguments that were checked."""
     each = (_placed_one(one, N_q, N_k, rows, keys) for one in mask.conjuncts())
     return intersection(part for one in each for part in one.conjuncts())
 
@@ -108,7 +108,7 @@ def _placed_one(mask, N_q, N_k, rows, keys):
 
 
 def _plainest(part, place):
-    """Return Mask() or causal() if `part` sees the same; else the part."""
+    """Return Mask() or causal() if `part` sees the same, else `part`."""
     if part.changes_scores or part.asks_batch or part.asks_head:
         return part
     if all_see_all(part, place):
@@ -120,7 +120,7 @@ def _plainest(part, place):
 
 
 def all_see_all(mask: Mask, place: Place) -> bool:
-    """Return whether all rows see all keys, by what the first and the last row see: False if it is not known."""
+    """Return whether all rows see all keys, judged from the first and the last row; False if that is not known."""
     if not place.N_q:
         return True
     keys = mask.bounds(place, np.array([place.past, place.N_k - 1]))

@@ -1,4 +1,4 @@
-"""Where a mask is asked: the sizes of an attention, its batch and head, and intervals of its keys."""
+"""Where a mask is evaluated: the sizes of an attention, its batch and head, and intervals of its keys."""
 
 from typing import Any, NamedTuple
 
@@ -23,6 +23,6 @@ class Place(NamedTuple):
 
 
 def inside(first: np.ndarray, end: np.ndarray, place: Place) -> Interval:
-    """Return the interval with its bounds among the keys; an empty one ends where it begins."""
-    first = np.minimum(np.maximum(first, 0), place.N_k)  # of few numbers np.clip takes thrice as long
+    """Return the interval with its bounds clipped to the keys; an empty one ends where it begins."""
+    first = np.minimum(np.maximum(first, 0), place.N_k)  # for few numbers np.clip takes three times as long
     return first, np.maximum(np.minimum(end, place.N_k), first)

@@ -1,4 +1,4 @@
-"""Some items of a sequence, such as the rows or the keys of a part of attention, which need not stand together."""
+"""Some items of a sequence, such as the rows or the keys of a part of attention, which need not be contiguous."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from flashlib.masks.for_kernels import Line
 from flashlib.types import Same
 
 Runs = tuple[range, ...]
-"""Items of a sequence that rise, in pieces of equal steps: the rows 0, 1, 2, 9, 10 are range(3), range(9, 11)."""
+"""Increasing items of a sequence, in pieces of equal steps: the rows 0, 1, 2, 9, 10 are range(3), range(9, 11)."""
 
 
 def count(runs: Runs) -> int:
@@ -22,9 +22,9 @@ def positions(runs: Runs) -> np.ndarray:
 
 
 def line(runs: Runs) -> Line | None:
-    """Return start, step, split, jump: item x is start + step * x, and from x = split on so much more.
+    """Return start, step, split, jump: item x is start + step * x, plus jump from x = split on.
 
-    None for more than two pieces, or for other steps.
+    None for more than two pieces, or for unequal steps.
     """
     first = runs[0]
     if len(runs) == 1:
@@ -39,12 +39,12 @@ def before(runs: Runs, x: np.ndarray) -> np.ndarray:
     smaller = np.zeros_like(x)
     for run in runs:
         found = -((run.start - x) // run.step)
-        smaller += np.minimum(np.maximum(found, 0), len(run))  # of few numbers np.clip takes thrice as long
+        smaller += np.minimum(np.maximum(found, 0), len(run))  # for few numbers np.clip takes three times as long
     return smaller
 
 
-def stands(runs: Runs, x: Same) -> Same:
-    """Return the items of runs by their numbers x, an array or a tensor: a sum, so that nothing is looked up."""
+def item_at(runs: Runs, x: Same) -> Same:
+    """Return items number x of runs, x being an array or a tensor: a sum, so that nothing is looked up."""
     start, step, begin = runs[0].start, runs[0].step, len(runs[0])
     item = start + step * x
     for run in runs[1:]:  # from x = begin on it is this one
@@ -55,7 +55,7 @@ def stands(runs: Runs, x: Same) -> Same:
 
 
 def checked_runs(name: str, given: range | Sequence[range], N: int) -> Runs:
-    """Return Runs; raise TypeError or ValueError unless they are among N items, and rise."""
+    """Return Runs; raise TypeError or ValueError unless they are among N items, and increase."""
     pieces = (given,) if isinstance(given, range) else given
     if not isinstance(pieces, list | tuple) or not all(isinstance(run, range) for run in pieces):
         raise TypeError(f"{name} is {given!r:.60}; pass a range, such as range(1, {N}, 4), or several in a tuple")

@@ -1,4 +1,4 @@
-"""A mask asked tile by tile, as tiled algorithms do: which tiles are hidden, whole or cut."""
+"""A mask for tiled algorithms, which apply it tile by tile: which tiles are hidden, whole or cut."""
 
 from typing import Any
 
@@ -8,10 +8,11 @@ from flashlib.masks.place import Interval, Place
 
 
 class Tiles:
-    """A mask for one head, asked tile by tile: rows and cols are slices of queries and keys.
+    """A mask for one head, applied tile by tile: rows and cols are slices of queries and keys.
 
-    all: the rows and cols of all scores. keys: what each row sees, as `Mask.keys` gives it. gaps: whether a block
-    of rows may see no interval, as in a part of a mask, where a row may see none of the keys in the midst.
+    all: the rows and cols of all scores. keys: what each row sees, as `Mask.keys` returns it. gaps: whether the
+    keys that a block of rows sees may have a gap, as in a part of a mask, where a row may see no key in the
+    middle.
     """
 
     def __init__(self, mask: Any, place: Place) -> None:
@@ -52,7 +53,7 @@ class Tiles:
         return S_ij
 
     def gradient(self, dS_ij: np.ndarray, S_ij: np.ndarray, rows: slice, cols: slice) -> np.ndarray:
-        """Return the gradient by the scores before `scores`. dS_ij: the one after; S_ij: the scores before."""
+        """Return the gradient before `scores`. dS_ij: the gradient after it. S_ij: the scores before it."""
         if not self.mask.changes_scores:
             return dS_ij
         slope = self.mask.slope(S_ij, self.place, *self._positions(rows, cols))
@@ -61,7 +62,7 @@ class Tiles:
     def add_bias_gradients(
         self, sums: tuple[np.ndarray, ...], dS_ij: np.ndarray, S_ij: np.ndarray, rows: slice, cols: slice
     ) -> None:
-        """Add to the gradients of the biases what a tile contributes. dS_ij: by the scores after `scores`."""
+        """Add a tile's contribution to the gradients of the biases. dS_ij: the gradient after `scores`."""
         terms = self.mask.bias_terms(S_ij, self.place, *self._positions(rows, cols))
         for dT, (index, weight) in zip(sums, terms, strict=True):
             *at, terms_of = np.broadcast_arrays(*index, dS_ij * weight)
@@ -74,7 +75,7 @@ class Tiles:
 
 
 def _gaps(keys, N_k):
-    """Return whether a row begins beyond the end of the one before, or sees nothing in the midst of the keys."""
+    """Return whether a row begins beyond the end of the one before, or sees nothing in the middle of the keys."""
     first, end = keys
     nothing = (first == end) & (0 < first) & (first < N_k)
     return bool(nothing.any() or (first[1:] > end[:-1]).any())

@@ -9,9 +9,9 @@ from flashlib.types import Same
 
 
 class Tree(Mask):
-    """The keys before the candidates and, among the last N_q, a candidate's own and its ancestors'.
+    """The keys before the candidates and, among the last N_q, a candidate's own key and its ancestors'.
 
-    parents: (N_q,), or (B, N_q): the candidate that each continues, which stands before it; -1: the text itself.
+    parents: (N_q,), or (B, N_q): the earlier candidate that each one continues; -1: the text itself.
     """
 
     def __init__(self, parents):

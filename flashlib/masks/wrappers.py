@@ -1,4 +1,4 @@
-"""Masks that ask another mask somewhere else: in another sequence, or of another head."""
+"""Masks that evaluate another mask somewhere else: in another sequence, or for another head."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from flashlib.types import Same
 
 
 class Wrapper(Mask):
-    """A mask that asks another one. A subclass says where: `_where`."""
+    """A mask that evaluates another one. A subclass defines where: `_where`."""
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
@@ -20,7 +20,7 @@ class Wrapper(Mask):
         self.may_change, self.biases, self.biased = mask.may_change, mask.biases, mask.biased
 
     def _where(self, place, r, c):
-        """Return the place and the positions at which `mask` is asked."""
+        """Return the place and the positions at which `mask` is evaluated."""
         return place, r, c
 
     def hides_scores(self) -> bool:
@@ -94,7 +94,7 @@ def some_heads(mask: Mask, start: int, stop: int) -> Mask:
 
 
 class InOneCall(Wrapper):
-    """What a mask that may change says in one call: it is another object for each call, and keeps its answers."""
+    """A mask that may change, for one call: each call makes a new object, which keeps the mask's results."""
 
     def __init__(self, mask: Mask) -> None:
         super().__init__(mask)
@@ -117,7 +117,7 @@ class InOneCall(Wrapper):
 
 
 def in_one_call(mask: Mask) -> Mask:
-    """Return a mask as it is for one call, in which kernels ask it once: itself, unless it may change."""
+    """Return a mask for one call, in which kernels evaluate it once: the mask itself, unless it may change."""
     if not mask.may_change:
         return mask
     return intersection(InOneCall(part) if part.may_change else part for part in mask.conjuncts())

@@ -1,14 +1,15 @@
-"""The private parts of Triton and torch that flashlib uses, which any new version may change: all are here.
+"""All private parts of Triton and torch that flashlib uses, which any new version may change.
 
 of_torch            torch
 of_driver           launches of Triton; of_compiler: reports on compiled kernels
-of_interpreter      Triton's interpreter; of_watching: what a check sees of a kernel that runs there
-of_kernels          what is a kernel, of Triton or Gluon
+of_interpreter      Triton's interpreter; of_watching: how a check watches a kernel that runs there
+of_kernels          what counts as a kernel of Triton or Gluon
 of_gluon            Gluon: an instruction that it lacks, launches that are taken over
-tried               the list, with which versions they were tried, and what to do on a new one
+tried               the list, the versions that it was tried with, and what to do for a new one
 
-Triton decides when it is first imported whether kernels are interpreted. So the variable that asks for it where
-there is no GPU is set here, and what imports Triton before `flashlib.kernels` imports this room first.
+Triton decides when it is first imported whether kernels are interpreted. So the variable that requests this on
+machines without a GPU is set here, and modules that import Triton before `flashlib.kernels` import this package
+first.
 """
 
 import os

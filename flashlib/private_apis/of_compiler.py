@@ -15,7 +15,7 @@ from triton.runtime import cache, driver
 
 
 class _NoDevice:
-    """What Triton asks of a driver while it compiles."""
+    """What Triton needs from a driver while it compiles."""
 
     def __init__(self, capability):
         self.capability = capability
@@ -34,21 +34,21 @@ class _NoDevice:
 
 
 def pretend_gpu(capability: int | str) -> None:
-    """Let kernels be compiled for a GPU that need not be there.
+    """Make Triton compile kernels for a GPU that need not be present.
 
-    capability: ten times NVIDIA's number, or the name of an architecture of AMD's with wavefronts of 64.
+    capability: ten times NVIDIA's number, or the name of an AMD architecture with wavefronts of 64.
     """
     driver.set_active(_NoDevice(capability))
 
 
 def replace_run(run: Callable) -> Callable:
-    """Let run(kernel, *args, grid, warmup, **options) take the place of every launch; return what it replaced."""
+    """Replace every launch by run(kernel, *args, grid, warmup, **options); return the function it replaces."""
     before, JITFunction.run = JITFunction.run, run
     return before
 
 
 def stopped_at_ttgir(stop: Callable[[object], object]) -> AbstractContextManager:
-    """Return a context in which stop(ttgir) takes the place of what makes LLVM's code from TTGIR."""
+    """Return a context in which stop(ttgir) replaces the step from TTGIR to LLVM's code."""
     from triton.backends.amd.compiler import HIPBackend
     from triton.backends.nvidia.compiler import CUDABackend
 
@@ -59,7 +59,7 @@ def stopped_at_ttgir(stop: Callable[[object], object]) -> AbstractContextManager
 
 
 def stopped_at_shared_memory(stop: Callable[[int], object]) -> AbstractContextManager:
-    """Return a context in which stop(shared) takes the place of what makes LLVM's code, which may take a minute.
+    """Return a context in which stop(shared) replaces the step to LLVM's code, which may take a minute.
 
     shared: bytes of shared memory that a program takes.
     """
@@ -79,39 +79,39 @@ def stopped_at_shared_memory(stop: Callable[[int], object]) -> AbstractContextMa
 
 
 def forget_compiled(kernel: JITFunction) -> None:
-    """Let a kernel be compiled anew."""
+    """Forget the compiled forms of a kernel, so that it is compiled anew."""
     kernel.device_caches.clear()
 
 
 def show_ptxas() -> None:
-    """Compile all anew, since Triton's cache does not keep what ptxas says, and print that."""
+    """Compile everything anew and print ptxas's messages, which Triton's cache does not keep."""
     knobs.compilation.always_compile = knobs.nvidia.dump_ptxas_log = True
 
 
 def compiles_always() -> bool:
-    """Return whether nothing that was compiled before is used, as TRITON_ALWAYS_COMPILE=1 asks."""
+    """Return whether compiled kernels are never reused, as TRITON_ALWAYS_COMPILE=1 requests."""
     return knobs.compilation.always_compile
 
 
 def ptxas() -> str:
-    """Return where NVIDIA's assembler is; raise RuntimeError if it is missing."""
+    """Return the path of NVIDIA's assembler; raise RuntimeError if it is missing."""
     return knobs.nvidia.ptxas.path
 
 
 def located(error: BaseException) -> tuple[str, int] | None:
-    """Return the text of a function and which of its lines the compiler refuses, from 1; None if not known."""
+    """Return the text of a function and which of its lines, from 1, the compiler refuses; None if unknown."""
     line = getattr(getattr(error, "node", None), "lineno", None)
     return (error.src, line) if isinstance(error, CompilationError) and error.src and line else None
 
 
 def refusal(error: BaseException) -> str:
-    """Return what an error of Triton's says, without the lines of the program."""
+    """Return the message of an error from Triton, without the lines of the program."""
     said = error.error_message if isinstance(error, CompilationError) else str(error)
     return (said or "").strip()
 
 
 def nvdisasm() -> str:
-    """Return where NVIDIA's disassembler is; raise RuntimeError if it is missing."""
+    """Return the path of NVIDIA's disassembler; raise RuntimeError if it is missing."""
     return knobs.nvidia.nvdisasm.path
 
 
@@ -121,9 +121,9 @@ def cache_of(key: str) -> "cache.CacheManager":
 
 
 def ensure_cache() -> None:
-    """Have Triton keep what it compiles in a temporary folder, until Python ends, where it cannot in its own.
+    """Make Triton cache compiled kernels in a temporary folder, until Python ends, if it cannot use its own.
 
-    Its own is in the home folder, which a user may not have, or what TRITON_CACHE_DIR names.
+    Its own is in the home folder, which a user may not have, or the one that TRITON_CACHE_DIR names.
     """
     folder = knobs.cache.dir
     try:

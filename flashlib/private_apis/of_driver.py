@@ -37,33 +37,33 @@ def relaunch(compiled: "CompiledKernel", grid: tuple[int, int, int], last: tuple
 
 
 def _launcher(compiled, grid):
-    """Return begin, and what it takes between grid and stream and the kernel's arguments, in one tuple; no hooks.
+    """Return begin, and its arguments between grid and stream and the kernel's own, in one tuple; no hooks.
 
-    Where no scratch memory is to be found, that is what Triton's launcher for NVIDIA's GPUs calls in the end, with
-    what it was seen to hand on: to leave the launcher out saves half a us.
+    If no scratch memory is needed, this is the function that Triton's launcher for NVIDIA GPUs calls in the end,
+    with the arguments that it was seen to pass on: leaving the launcher out saves half a us.
     """
-    run, nothing = compiled.run, (None, None, None)  # what hooks get, and those before and after
+    run, nothing = compiled.run, (None, None, None)  # the argument of hooks, and the hooks before and after
     before, args, stream, seen = (compiled.function, compiled.packed_metadata, *nothing), ("args",), object(), []
     if type(run).__name__ == "CudaLauncher" and not (run.global_scratch_size or run.profile_scratch_size):
         alike = copy.copy(run)
         alike.launch = lambda *handed: seen.append(handed)
         alike(*grid, stream, *before, *args)
         (handed,) = seen
-        if handed[:4] == (*grid, stream) and handed[-1] == args:  # before Triton 3.7 it was otherwise
+        if handed[:4] == (*grid, stream) and handed[-1] == args:  # not before Triton 3.7
             return run.launch, handed[4:-1]
     return lambda *given: run(*given[:-1], *given[-1]), before
 
 
 def current_stream(index: int) -> int:
-    """Return the stream on which torch works on a GPU now, for several launches of one call."""
+    """Return torch's current stream on a GPU, for several launches of one call."""
     return driver.active.get_current_stream(index)
 
 
 def device_properties(index: int) -> dict:
-    """Return what the driver says of a GPU."""
+    """Return the driver's properties of a GPU."""
     return driver.active.utils.get_device_properties(index)
 
 
 def unchecked(descriptor: type) -> type:
-    """Return a kind of tensor descriptor that is not checked as it is made, which takes the CPU 4 us."""
+    """Return a tensor descriptor class without checks on construction, which take the CPU 4 us."""
     return type(f"Unchecked{descriptor.__name__}", (descriptor,), {"__post_init__": lambda self: None})

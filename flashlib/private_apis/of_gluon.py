@@ -14,13 +14,13 @@ from flashlib.private_apis.of_kernels import is_gluon
 
 @gluon_core.builtin
 def async_add_shared_to_global(tensor_desc: Any, coord: Any, src: Any, _semantic: Any = None) -> None:
-    """Have the copy unit add a slot of shared memory to a tile in HBM: of TMA, Gluon lacks only this one."""
+    """Have the copy unit add a slot of shared memory to a tile in HBM, the only TMA instruction Gluon lacks."""
     coord = _semantic._convert_to_ir_values(coord, require_i64=False)
     _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
 
 
 class StandIn(NamedTuple):
-    """What stands in for a Hopper GPU while launches in Gluon are taken over."""
+    """A stand-in for a Hopper GPU while launches in Gluon are taken over."""
 
     multiprocessors: int
     capability: tuple[int, int] = (9, 0)
@@ -30,13 +30,13 @@ _stand_in: StandIn | None = None
 
 
 def stand_in() -> StandIn | None:
-    """Return what stands in for a GPU now, for tensors in the computer's memory, or None."""
+    """Return the current stand-in for a GPU, for tensors in the computer's memory, or None."""
     return _stand_in
 
 
 @contextmanager
 def standing_in(gpu: StandIn) -> Iterator[None]:
-    """Let something stand in for a GPU meanwhile: the launchers of kernels in Gluon then take a CPU's tensors."""
+    """Use a stand-in for a GPU while this lasts: the launchers of kernels in Gluon then take tensors of a CPU."""
     global _stand_in
     before, _stand_in = _stand_in, gpu
     try:
@@ -46,7 +46,7 @@ def standing_in(gpu: StandIn) -> Iterator[None]:
 
 
 def gluon_launches_taken(run: Callable[[Any, tuple, Any, dict], object]) -> AbstractContextManager:
-    """Return a context in which run(kernel, arguments, grid, options) takes the place of launches in Gluon."""
+    """Return a context in which run(kernel, arguments, grid, options) replaces launches in Gluon."""
     launch = JITFunction.run
 
     def taken(self, *arguments, grid, warmup, **options):

@@ -1,4 +1,4 @@
-"""Private parts of Triton's interpreter, which is made faster and right."""
+"""Private parts of Triton's interpreter, to make it faster and correct."""
 
 import dataclasses
 import functools
@@ -16,9 +16,9 @@ from triton.runtime import interpreter
 
 
 def interpret_language() -> None:
-    """Replace Triton's own functions that were made for the compiler, as Triton was imported early.
+    """Replace Triton's own functions that were made for the compiler, because Triton was imported too early.
 
-    They are replaced in all modules that are loaded: whoever imported `cdiv` before has the same one as Triton.
+    They are replaced in all loaded modules: one that imported `cdiv` before then has the same one as Triton.
     """
     modules = {name: vars(module) for name, module in list(sys.modules.items()) if isinstance(module, ModuleType)}
     own = [names for module, names in modules.items() if module.startswith("triton.")]
@@ -35,22 +35,21 @@ def replace_in_interpreter(
     *, patch_lang: Callable, np_dtype: Callable, block_type: Callable, tensor: Callable, handle: Callable,
     builtins: Callable, cast: Callable, broadcast: Callable, operands: Callable,
 ) -> None:  # fmt: skip
-    """Replace parts of the interpreter by what these functions make of them, and leave out a test of integers.
+    """Replace functions of the interpreter by the results of these, and leave out a test of integers.
 
-    One thread launches at a time, since a launch changes `triton.language` for all of them.
+    Only one thread launches at a time, since a launch changes `triton.language` for all of them.
 
-    patch_lang: takes what prepares `triton.language` for a function; np_dtype: takes what gives the NumPy dtype of
-    a type; block_type: takes the __init__ of block types and returns __new__ and __init__; tensor: the __init__ of
-    tensors; handle: takes the __init__ of their handles. builtins: takes what finds (name, function) of the
-    builtins of a module or a class, and returns what finds those to put there. cast, broadcast, operands: take
-    what makes of tensors those of another type, of one shape, and of one type and shape; operands also gets the
-    new broadcast.
+    Each takes the interpreter's function and returns a new one. patch_lang: prepares `triton.language` for a
+    function. np_dtype: the NumPy dtype of a type. block_type: takes the __init__ of block types and returns
+    __new__ and __init__. tensor: the new __init__ of tensors itself. handle: the __init__ of their handles.
+    builtins: finds (name, function) of the builtins of a module or a class to replace. cast, broadcast, operands:
+    bring tensors to another type, to one shape, and to one type and shape; operands also gets the new broadcast.
     """
     kernels, turn = interpreter.InterpretedFunction, threading.RLock()
     kernels.run = _in_turn(kernels.run, turn)
     interpreter._patch_lang = patch_lang(interpreter._patch_lang)
     builder = interpreter.interpreter_builder
-    # Whether a sum of integers leaves its type: eight operations on each, and nobody reads their result.
+    # The test for integer overflow of a sum: eight operations each time, whose result nobody reads.
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
     interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
     tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
@@ -81,17 +80,17 @@ def interpreted_call(builtin: Callable) -> Callable:
     return call
 
 
-Handle: Any = interpreter.TensorHandle  # of numbers, as an array, and their type: what a tensor is made of
+Handle: Any = interpreter.TensorHandle  # an array of numbers and their type, which make up a tensor
 
 
 class _Shape(NamedTuple):
-    """What create_splat asks of a type."""
+    """What create_splat needs of a type."""
 
     shape: tuple[int, ...]
 
 
 def widened_handle(x: tl.tensor, dims: tuple[int, ...]) -> object:
-    """Return the handle of a tensor that is repeated to a shape, which has as many axes as x, or x has none."""
+    """Return the handle of x broadcast to a shape with as many axes as x, or with any if x has none."""
     builder = interpreter.interpreter_builder
     if x.type.is_block():
         return builder.create_broadcast(x.handle, dims)
@@ -108,5 +107,5 @@ def _in_turn(launch, turn):
 
 
 def nothing_to_restore() -> object:
-    """Return what `patch_lang` returns where it has changed nothing."""
+    """Return the result of a `patch_lang` that has changed nothing."""
     return interpreter._LangPatchScope()

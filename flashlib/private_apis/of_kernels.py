@@ -1,4 +1,4 @@
-"""What is a kernel of Triton or Gluon, and what is a part of their language."""
+"""Tests for kernels of Triton or Gluon, and for parts of their language."""
 
 from types import FunctionType
 from typing import Any
@@ -17,7 +17,7 @@ def is_kernel(x: object) -> bool:
 
 
 def function_of(x: Any) -> FunctionType | None:
-    """Return the Python function that a kernel of Triton or Gluon was made of, None for what is not a kernel."""
+    """Return the Python function of a kernel of Triton or Gluon, None for anything but a kernel."""
     return x.fn if is_kernel(x) or is_gluon(x) else None
 
 

@@ -8,12 +8,12 @@ from torch.autograd import forward_ad
 
 
 def in_forward_mode() -> bool:
-    """Return whether tensors may carry tangents, inside of torch.func.jvp or torch.autograd.forward_ad."""
+    """Return whether tensors may carry tangents, inside torch.func.jvp or torch.autograd.forward_ad."""
     return forward_ad._current_level >= 0
 
 
 def is_transformed() -> bool:
-    """Return whether torch.func transforms what is called."""
+    """Return whether torch.func transforms the calls here."""
     return torch._C._are_functorch_transforms_active()
 
 
@@ -23,10 +23,10 @@ def is_dispatched() -> bool:
 
 
 def untransformed(function: type[torch.autograd.Function]) -> Callable:
-    """Return its `apply` for where torch.func transforms nothing, which is 2 us faster.
+    """Return the function's `apply` for calls that torch.func does not transform, which is 2 us faster.
 
-    Torch's own looks for tensors that a transform left behind. They have no memory, so a call that has looked for
-    that has met none.
+    Torch's own looks for tensors that a transform left behind. These have no memory, so a call that has checked
+    for memory has none of them.
     """
     return super(torch.autograd.Function, function).apply  # type: ignore[misc]
 
@@ -37,16 +37,16 @@ def times_written(X: torch.Tensor) -> int:
 
 
 def let_flex_recompile() -> None:
-    """Let torch.compile make flex_attention for each shape, and its backward pass run more than once."""
+    """Let torch.compile compile flex_attention for each shape, and its backward pass run more than once."""
     from torch._dynamo import config as dynamo
     from torch._functorch import config as functorch
 
     functorch.donated_buffer = False
-    dynamo.recompile_limit = 100  # else it goes back to eager and does not say so
+    dynamo.recompile_limit = 100  # otherwise it silently goes back to eager
 
 
 def graphs_made() -> tuple[int, int]:
-    """Return how many graphs torch.compile has made in this process, and how often it broke off a graph."""
+    """Return how many graphs torch.compile has made in this process, and how many graph breaks there were."""
     from torch._dynamo.utils import counters
 
     return counters["stats"]["unique_graphs"], sum(counters["graph_break"].values())
@@ -55,7 +55,8 @@ def graphs_made() -> tuple[int, int]:
 def symmetric_memory(n_bytes: int, device: torch.device, group: Any) -> tuple[torch.Tensor, Any]:
     """Return memory of a GPU that every rank of a group can read, and its handle.
 
-    All ranks of the group ask at once, and for as much. handle: has get_buffer(rank, sizes, dtype, offset).
+    All ranks of the group call this together, for the same size. handle: has get_buffer(rank, sizes, dtype,
+    offset).
     """
     from torch.distributed import _symmetric_memory as symmetric
 

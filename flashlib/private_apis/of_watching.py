@@ -1,4 +1,4 @@
-"""Private parts of Triton where launches, loads, stores and products are watched."""
+"""Private parts of Triton that are replaced to watch launches, loads, stores and products."""
 
 import os
 import sys
@@ -14,8 +14,8 @@ from triton import JITFunction
 from triton.runtime import Autotuner, interpreter
 
 
-class Watch(Protocol):
-    """What is told of the kernels of an answer while they run: `checks.harness.watch.Watch`."""
+class WatchProtocol(Protocol):
+    """What `checks.harness.watch.Watch` is told about the kernels of an answer while they run."""
 
     programs: int
     products: Any
@@ -35,7 +35,7 @@ class _Mask(NamedTuple):
     data: np.ndarray
 
 
-def exchanged_in_compiler(watch: Watch) -> list:
+def exchanged_in_compiler(watch: WatchProtocol) -> list:
     """Return (class, name, replacement) of each method to exchange so that a Watch sees launches."""
     run = JITFunction.run
 
@@ -47,7 +47,7 @@ def exchanged_in_compiler(watch: Watch) -> list:
     return [(JITFunction, "run", counted)]
 
 
-def exchanged_in_interpreter(watch: Watch) -> list:
+def exchanged_in_interpreter(watch: WatchProtocol) -> list:
     """Return the same for the interpreter, so that a Watch sees launches, loads, stores and products."""
     builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
     call, moved = executor.__call__, executor._init_args_hst
@@ -155,9 +155,9 @@ def selections_seen(see: Callable[[np.ndarray], object]) -> AbstractContextManag
 
 
 def conditions_refused(refuse: Callable[[], object]) -> AbstractContextManager:
-    """Return a context in which refuse() is called for an `if` on a tile in the interpreter, to which it is True.
+    """Return a context in which refuse() is called for an `if` on a tile in the interpreter, where a tile is True.
 
-    Triton itself may ask.
+    Triton itself may use a tile like that.
     """
     prepare, triton_files = interpreter._patch_lang_tensor, os.path.dirname(triton.__file__)
 

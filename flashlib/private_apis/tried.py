@@ -1,16 +1,16 @@
-"""The private parts of Triton and torch that this room uses, and the versions that they were tried with.
+"""The private parts of Triton and torch that this package uses, and the versions that they were tried with.
 
-A new version may change any of it; `tests/test_private_apis.py` says what has changed. To try a new
-version, run that test, mend what it names, and note in TRIED what does not run there.
+A new version may change any of them; `tests/test_private_apis.py` reports what has changed. To try a new version,
+run that test, fix what it names, and note in TRIED what does not run there.
 
-USED has, by what needs it and by module, each name and what is expected of it: its parameters, or the type of what
-has none, or "set" for an attribute that an object gets when it is made. Attributes of kernels and compiled kernels
-are read elsewhere too.
+USED lists, by feature and by module, each name and what is expected of it: its parameters, or its type if it has
+none, or "set" for an attribute that is set when an object is made. Attributes of kernels and compiled kernels are
+read elsewhere too.
 """
 
 import warnings
 
-TORCH, TRITON = "2.13.0", "3.7.1"  # what all of it was tried with
+TORCH, TRITON = "2.13.0", "3.7.1"  # the versions with which everything was tried
 TRIED = {  # Triton: what does not run there
     TRITON: "",
     "3.6.0": "decode, kernels.hopper, and gradients under a window or a prefix with a 1 in it do not compile; the "
@@ -168,7 +168,7 @@ USED_OF_TORCH = {
 
 
 def warn_of_version(found: str) -> None:
-    """Warn if this version of Triton is not TRITON: say in one sentence what may not work."""
+    """Warn if this version of Triton is not TRITON: name in one sentence what may not work."""
     found = found.partition("+")[0]
     missing = TRIED.get(found, f"these use its insides and may not work: {', '.join(USED)}")
     if missing:

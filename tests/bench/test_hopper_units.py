@@ -15,7 +15,7 @@ def made(what, d, B_c):
     asked = {"kernel": what, "d": d, "dtype": "bfloat16", "causal": False, "capability": 90}
     options = {"what": what, "B_c": B_c}
     call = {"module": calls_of_hopper_units.__name__, "call": "attention", "launched": None, "options": options}
-    return compiled.made(client.answered(asked | call | {"shape": None, "until": "sass"}), **asked)
+    return compiled.from_answer(client.compile_for_gpu(asked | call | {"shape": None, "until": "sass"}), **asked)
 
 
 @pytest.mark.compiles

@@ -164,7 +164,7 @@ def test_what_runs_on_the_gpu_is_what_is_compiled_without_one():
     import torch
 
     from flashlib.kernels import forward
-    from flashlib.kernels.compiler import said
+    from flashlib.kernels.compiler import kernel_report
 
     if harness.capability() != records.CAPABILITY:
         pytest.skip("the records are of another generation")
@@ -175,5 +175,5 @@ def test_what_runs_on_the_gpu_is_what_is_compiled_without_one():
         forward._forward.device_caches.clear()
         forward.attention(Q, K, V, causal=causal)
         (launched,) = forward._forward.device_caches[torch.cuda.current_device()][0].values()
-        ran = compiled.fingerprint(said.sass(launched))
+        ran = compiled.fingerprint(kernel_report.sass(launched))
         assert ran == compiled.launch(kernel="forward", d=d, causal=causal, shape=shape).sass

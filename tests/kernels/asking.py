@@ -1,4 +1,4 @@
-"""What tests ask of the parts of a kernel that are not kernels themselves."""
+"""Access for tests to the parts of a kernel that are not kernels themselves."""
 
 import torch
 import triton
@@ -11,7 +11,7 @@ EVER = 2**30  # keys
 
 
 def parts_of(N_k, B, parts, B_C) -> list[int]:
-    """Return into how many parts `decode` splits the keys of each of B sequences of N_k keys."""
+    """Return how many parts `decode` splits the keys of each of B sequences of N_k keys into."""
     own = torch.full((triton.next_power_of_2(B),), -1, dtype=torch.int32, device=DEVICE)
     _store[(1,)](own, B, N_k, EVER, parts, B_C, len(own))
     return own[:B].tolist()

@@ -1,4 +1,4 @@
-"""Caches for tests of decoding: in any layout, with NaN wherever nothing is to be read; attention over them."""
+"""Caches for tests of decoding: in any layout, with NaN wherever nothing may be read; attention over them."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ FP8 = torch.float8_e4m3fn
 
 
 class Problem(NamedTuple):
-    """Q, and a cache as `decode.attention` takes it; K_exact, V_exact: what it holds, (B, H_k, N, d) of fp64."""
+    """Q, and a cache as `decode.attention` takes it; K_exact, V_exact: its contents, (B, H_k, N, d) of fp64."""
 
     Q: torch.Tensor
     cache: dict
@@ -40,7 +40,7 @@ def problem(
 
 
 def in_pages(cache, page):
-    """Return the same cache in pages, among others of NaN, where entries of the table past a length lead."""
+    """Return the same cache in pages, among pages of NaN, to which entries of the table past a length point."""
     B, H_k, N, _ = cache["K"].shape
     most, device = N // page, cache["K"].device
     order = torch.randperm(2 * B * most + 1, device=device).to(torch.int32)
@@ -57,13 +57,13 @@ def in_pages(cache, page):
 
 
 def quantised(X):
-    """Return X in fp8 and a scale for each row, as plainly as it can be done."""
+    """Return X in fp8 and a scale for each row, computed as plainly as possible."""
     scale = X.float().abs().amax(-1) / 448
     return (X.float() / scale[..., None]).to(FP8), scale
 
 
 def attention(Q, K, V, lengths, **options):
-    """Return O and lse of a loop over the sequences, each as long as it is, in the dtype of Q, K and V."""
+    """Return O and lse of a loop over the sequences, each of its own length, in the dtype of Q, K and V."""
     group = Q.shape[1] // max(K.shape[1], 1)
     outputs = []
     for b, n in enumerate(lengths):

@@ -22,11 +22,11 @@ def device(request):
 
 @pytest.fixture
 def poisoned(monkeypatch):
-    """Fill whatever a launch allocates with NaN, so that an element it does not write shows."""
+    """Fill all memory that a launch allocates with NaN, so that an element it does not write is noticed."""
     poison(monkeypatch)
 
 
 @pytest.fixture
 def own_compiler(monkeypatch):
-    """Let a test ask the compiler, whatever was kept."""
+    """Give a test its own compiler, without kept answers."""
     monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")

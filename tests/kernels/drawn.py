@@ -1,4 +1,4 @@
-"""Masks for tests of the kernels: of functions with their kernels, of batches and heads, and random ones."""
+"""Masks for tests of the kernels: functions with their kernels, masks of batches and heads, and random masks."""
 
 import numpy as np
 import torch
@@ -56,7 +56,7 @@ def case(kind, rng, N_q, N_k) -> masked.Case:
 
 
 def documents(rng, N_k, longest=40, B=None):
-    """Return documents of 1 to `longest` tokens; with B, packed in another way in each sequence."""
+    """Return documents of 1 to `longest` tokens; with B, packed differently in each sequence."""
     ids = [
         np.repeat(np.arange(N_k + 1), rng.integers(1, longest + 1, N_k + 1))[:N_k]
         for _ in range(1 if B is None else B)
@@ -88,7 +88,7 @@ def stripes(of_heads_too=False, kernel=True):
     return masks.from_function(f, kernel=of_kernel if kernel else None)
 
 
-# Of (rng, B, H, N_q, N_k): masks that tell batches or heads apart, and masks with whole tiles.
+# Of (rng, B, H, N_q, N_k): masks that distinguish batches or heads, and masks with whole tiles.
 WIDE = {
     "wide window": lambda rng, B, H, N_q, N_k: masks.window(30, 5),
     "long documents": lambda rng, B, H, N_q, N_k: documents(rng, N_k),

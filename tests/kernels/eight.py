@@ -1,4 +1,4 @@
-"""Numbers in eight bits, as those who check kernels read them: what they stand for, and what may be wrong."""
+"""Numbers in eight bits, for checking kernels: the values they represent, and the errors to allow."""
 
 import torch
 
@@ -13,7 +13,7 @@ def natural(V):
 
 
 def stands_for(small, N_k, permuted):
-    """Return Q, K and V in fp64, K and V with their own heads, as the numbers in eight bits stand for them."""
+    """Return the values of the numbers in eight bits: Q, K and V in fp64, K and V with their own heads."""
     V = natural(small.V) if permuted else small.V.double()
     return (
         small.Q.double() * small.q_scale.double()[..., None],
@@ -23,10 +23,11 @@ def stands_for(small, N_k, permuted):
 
 
 def check(given, small, Q, K, V, causal, scale, weight=2.0**-4, out=2.0**-8, of_lse=1e-3):
-    """Hold O and lse against attention in fp64 on Q, K and V, which the kernel read so.
+    """Compare O and lse with attention in fp64 on Q, K and V as the kernel read them.
 
-    weight: the largest relative error of a weight, 2^-4 where P is in e4m3. Weights err on V minus its mean, as
-    that is added at the end. out: of a number of O as it is stored. of_lse: the largest error of lse.
+    weight: the largest relative error of a weight, 2^-4 if P is in e4m3. Errors of weights multiply V minus its
+    mean, as the mean is added at the end. out: the error of a stored number of O. of_lse: the largest error of
+    lse.
     """
     group = Q.shape[1] // K.shape[1]
     K, V, mean = (X.repeat_interleave(group, 1) for X in (K, V, small.v_mean.double()[:, :, None]))

@@ -1,4 +1,4 @@
-"""A call of every kind of kernel, small, for tests that call them all: in threads, and after other imports."""
+"""A small call of every kind of kernel, for tests that call them all: in threads, and after other imports."""
 
 import functools
 import hashlib
@@ -85,7 +85,7 @@ CALLS = {
 
 
 def result(name: str) -> str:
-    """Return what a call gives, to the bit, as a hash."""
+    """Return a hash of the results of a call, to the bit."""
     call, *given = CALLS[name]
     randn = functools.partial(torch.randn, generator=torch.Generator().manual_seed(0))  # of this call: threads
     hashed = hashlib.sha256()

@@ -1,6 +1,6 @@
 """Random problems for the kernels, for as long as you like: python -m tests.kernels.fuzz --seconds 60
 
-With --backward they are for the gradients, with --hopper for the Hopper kernel; without a GPU that runs under
+With --backward they test the gradients, with --hopper the Hopper kernel; without a GPU that runs under
 `flashlib.gluon.on_cpu`, each problem in a different order of events.
 
 Each is verified as the tests do: error at most twice that of plain attention in the same dtype, both against fp64,
@@ -56,7 +56,7 @@ def draw(seed, device, *, hopper=False):
         options["scale"] = 0.05 * up_to(20)
     if hopper:
         return Q, K, V, options
-    if one_of(False, True) and d <= 128 and dtype != torch.float32:  # else the table's tiles
+    if one_of(False, True) and d <= 128 and dtype != torch.float32:  # otherwise the table's tiles
         options |= {"B_r": one_of(16, 32, 64, 128), "B_c": one_of(16, 32, 64), "num_warps": 4, "num_stages": 2}
     if B * H_k * group <= 4 and one_of(False, True):
         options["mask"] = drawn.draw(np.random.default_rng(seed), B, H_k * group, N_q, N_k)
@@ -90,7 +90,7 @@ def run(seed, device, *, backward=False, hopper=False):
         if backward:
             deterministic = seed % 3 > 0
             if not deterministic and "B_r" in options:
-                options["B_r"] = min(options["B_r"], 64)  # 128 rows of dQ, in fp32, do not fit beside the rest
+                options["B_r"] = min(options["B_r"], 64)  # 128 rows of dQ, in fp32, do not fit with the rest
             check_gradients(Q, K, V, *gradients_of(Q), deterministic=deterministic, **options)
         else:
             check(kernel, Q, *repeated, **options)

@@ -9,7 +9,7 @@ from tests.kernels.scores import under
 
 
 def reference(Q, K, V, dO, dlse=None, **problem):
-    """Return the gradients of sum(dO * O) + sum(dlse * lse) by autograd of standard attention in its dtype."""
+    """Return the gradients of sum(dO * O) + sum(dlse * lse) from autograd of standard attention in its dtype."""
     group = Q.shape[1] // K.shape[1]
     leaves = [X.detach().requires_grad_() for X in (Q, K, V)]
     O, lse = torch_ref.attention(leaves[0], *(X.repeat_interleave(group, dim=1) for X in leaves[1:]), **problem)
@@ -19,7 +19,7 @@ def reference(Q, K, V, dO, dlse=None, **problem):
 
 
 def check(Q, K, V, dO, dlse=None, **options):
-    """Hold the gradients of the kernel for use, see `hold`, and return them."""
+    """Compare the gradients of the finished kernel, see `hold`, and return them."""
     problem = {name: options[name] for name in ("causal", "mask", "scale") if name in options}
     O, lse = forward.attention(Q, K, V, **problem)
     given = backward.backward(Q, K, V, O, lse, dO, dlse=dlse, **options)
@@ -28,11 +28,11 @@ def check(Q, K, V, dO, dlse=None, **options):
 
 
 def hold(given, Q, K, V, dO, dlse=None, *, out_dtype=None, **problem):
-    """Hold Grads against fp64: at most twice the error of standard attention in the dtype of Q.
+    """Compare Grads with fp64: at most twice the error of standard attention in the dtype of Q.
 
-    out_dtype: theirs, if not that of Q. To that comes what fp32 rounds, since terms may cancel that standard
-    attention never has, and the rounding of the result: on small problems this may be all there is to see of
-    standard attention's error.
+    out_dtype: of Grads, if not that of Q. The rounding of fp32 is added, since terms may cancel that standard
+    attention never computes, and the rounding of the result: on small problems standard attention's error may be
+    no more than that.
     """
     exact = reference(*(X.double() for X in (Q, K, V)), dO, dlse, **problem)
     plain = reference(Q, K, V, dO, dlse, **problem)
@@ -45,11 +45,11 @@ def hold(given, Q, K, V, dO, dlse=None, *, out_dtype=None, **problem):
 
 
 def rounding(Q, K, V, dO, dlse=None, *, causal=False, mask=None, scale=None):
-    """Return what dQ, dK and dV may lose that standard attention does not.
+    """Return how much dQ, dK and dV may lose that standard attention does not.
 
     In fp32 it is a unit times the sum of the terms' magnitudes: the unit of the largest score, since weights are
-    powers of 2, and it grows with the root of what is summed. A mask that changes scores makes their errors as
-    much larger as it is steep. And delta is made from O as it was rounded.
+    powers of 2, times the root of the number of terms. A mask that changes scores multiplies their errors by its
+    slope. And delta is computed from the rounded O.
     """
     dtype = Q.dtype
     scale = scale or Q.shape[-1] ** -0.5
@@ -58,11 +58,11 @@ def rounding(Q, K, V, dO, dlse=None, *, causal=False, mask=None, scale=None):
     if not Q.numel() or not K.numel():
         return 0.0, 0.0, 0.0
     O, lse = torch_ref.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
-    S = under(mask, Q @ K.mT * scale)  # with what `causal` hides: more is not wrong here
+    S = under(mask, Q @ K.mT * scale)  # including what `causal` hides: a larger bound does no harm
     P = torch.exp(S.after - lse[..., None].nan_to_num(neginf=torch.inf)).clamp(max=1)
     of_lse = 0 if dlse is None else dlse.double().abs()[..., None]
     dS = P * (dO.abs() @ V.abs().mT + (dO * O).abs().sum(-1, keepdim=True) + of_lse)
-    dS *= S.slope.abs().clamp(min=1)  # 1 - tanh^2 may be 0, and what it loses is not
+    dS *= S.slope.abs().clamp(min=1)  # 1 - tanh^2 may be 0, but its error is not
     d, longest = Q.shape[-1], max(Q.shape[2] * group, K.shape[2])
     farthest = S.steepest * scale * (Q.square() @ K.square().mT).max().sqrt().item()
     changes = 2 * S.steepest * S.size if mask is not None and mask.changes_scores else 0

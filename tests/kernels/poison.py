@@ -1,10 +1,10 @@
-"""Memory that shows what was not written."""
+"""Memory in which elements that were not written are noticed."""
 
 import torch
 
 
 def poison(monkeypatch):
-    """Fill whatever torch allocates without a value with NaN, whole numbers with the largest of their dtype."""
+    """Fill memory that torch allocates without values with NaN, or with the largest number of an integer dtype."""
     of_torch, of_tensors = ("empty", "empty_like"), ("new_empty", "new_empty_strided")
     for owner, name in (*((torch, name) for name in of_torch), *((torch.Tensor, name) for name in of_tensors)):
         allocate = getattr(owner, name)

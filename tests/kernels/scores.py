@@ -1,4 +1,4 @@
-"""What a mask makes of scores, in fp64, and what rounding may make of them."""
+"""Scores as a mask changes them, in fp64, and how rounding may affect them."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,9 @@ from flashlib import masks
 
 
 class Scores(NamedTuple):
-    """after: what the mask makes of scaled scores, -inf where it hides them; slope: its derivative, or 1.
+    """after: scaled scores after the mask, -inf where it hides them. slope: the derivative, or 1.
 
-    steepest: the largest |slope| of a score that is seen, at least 1: so much is an error of a score made larger.
+    steepest: the largest |slope| of a score that is seen, at least 1: the factor by which errors of scores grow.
     size: the largest score that is seen, before or after, at least 1.
     """
 
@@ -21,7 +21,7 @@ class Scores(NamedTuple):
 
 
 def under(mask, S) -> Scores:
-    """Return what a mask, or None, makes of scaled scores (B, H, N_q, N_k)."""
+    """Return the Scores of a mask, or None, for scaled scores (B, H, N_q, N_k)."""
     mask = masks.Mask() if mask is None else mask
     b, h, i, c = (torch.arange(n, device=S.device) for n in S.shape)
     place = masks.Place(*S.shape[2:], b[:, None, None, None], h[:, None, None])

@@ -1,4 +1,4 @@
-"""What is appended lies where the table says, rotated as its position says, and nothing else changes by a bit."""
+"""Appended rows are where the table says, rotated for their positions, and no other bit changes."""
 
 import json
 import os
@@ -31,9 +31,9 @@ CASES = {  # keys of a page (0: contiguous, 40 keys of each sequence), N_new, d,
 
 
 def problem(page, N_new, d, d_v, lengths, dtype, device, cached=None, most=3):
-    """Return K, V, tensors of random bytes, both caches, which are the middle of them, and a table in any order.
+    """Return K, V, tensors of random bytes, both caches, which are the middle of these, and a table in any order.
 
-    K and V are laid out as projections give them, (B, N, H, d); the caches have another order of axes too, and the
+    K and V have the layout of projections, (B, N, H, d); the caches have a different order of axes, too, and the
     table is part of a wider one.
     """
     B = len(lengths)
@@ -50,7 +50,7 @@ def problem(page, N_new, d, d_v, lengths, dtype, device, cached=None, most=3):
 
 
 def places(lengths, N_new, rows, table, pages):
-    """Yield sequence, row of K, and where in the cache it belongs: (page, row)."""
+    """Yield sequence, row of K, and its place in the cache: (page, row)."""
     for b, length in enumerate(lengths):
         for i in range(N_new):
             c = length - N_new + i
@@ -62,7 +62,7 @@ def places(lengths, N_new, rows, table, pages):
 
 
 def rotated(K, lengths, rotary_pair, positions=None):
-    """Return K (B, H, N, d) rotated in fp64, a row with a negative position as it is, NaN past the last angle."""
+    """Return K (B, H, N, d) rotated in fp64; rows at negative positions stay, rows past the last angle are NaN."""
     K = K.double().cpu()
     B, _, N, _ = K.shape
     if rotary_pair is None:
@@ -83,7 +83,7 @@ def bits(X):
 
 
 def check_unwritten(whole, before, cache, where):
-    """Hold all bytes outside of the new rows to what they were."""
+    """Check that all bytes outside the new rows are unchanged."""
     touched = torch.zeros(whole.shape, dtype=torch.bool)
     rows = touched[1:-1].transpose(1, 2)[..., : cache.shape[3]]
     for _, _, at, row in where:
@@ -93,7 +93,7 @@ def check_unwritten(whole, before, cache, where):
 
 
 def check(whole, before, cache, expected, where, exact=False):
-    """Hold the rows that were written to what is expected, in fp64, and all other bytes to what they were."""
+    """Compare the written rows with what is expected, in fp64, and check that all other bytes are unchanged."""
     check_unwritten(whole, before, cache, where)
     for b, i, at, row in where:
         given, wanted = cache[at, :, row].cpu().double(), expected[b, :, i]
@@ -105,7 +105,7 @@ def check(whole, before, cache, expected, where, exact=False):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_rows_lie_where_they_belong_and_nothing_else_changes(case, device, poisoned):
+def test_rows_are_written_where_they_belong_and_nothing_else_changes(case, device, poisoned):
     page, N_new, d, d_v, d_rot, lengths, dtype = CASES[case]
     K, V, whole, caches, table = problem(page, N_new, d, d_v, lengths, dtype, device)
     before = [X.clone() for X in whole]
@@ -130,7 +130,7 @@ def test_pages_that_do_not_exist_are_left_out(device):
         check(X, old, cache, new.double().cpu(), where, exact=True)
 
 
-def test_positions_may_be_given_and_the_last_angle_is_not_passed(device):
+def test_positions_may_be_given_but_not_beyond_the_last_angle(device):
     lengths = [7, 12]
     K, V, whole, caches, table = problem(16, 6, 20, 16, lengths, torch.float32, device)
     before = [X.clone() for X in whole]
@@ -151,7 +151,7 @@ def test_positions_may_be_given_and_the_last_angle_is_not_passed(device):
 
 @pytest.mark.parametrize("dtype", module.DTYPES)
 @pytest.mark.parametrize("cached", [None, FP8])
-def test_token_by_token_is_all_at_once_and_pages_are_a_contiguous_cache(dtype, cached, device):
+def test_token_by_token_equals_all_at_once_and_pages_equal_a_contiguous_cache(dtype, cached, device):
     lengths, N_new, page = [11, 4], 4, 8
     K, V, _, caches, table = problem(page, N_new, 18, 16, lengths, dtype, device, cached, most=2)
     first = len(caches[0])
@@ -307,7 +307,7 @@ def test_bad_input_is_refused(changed, error, words, monkeypatch):
 
 
 @pytest.mark.parametrize("of", [{}, IN_FP8, {"rotary": None}, {"positions": X[:, 0, :, 0].long()}])
-def test_what_the_errors_ask_for_is_accepted(of):
+def test_the_fixes_that_errors_recommend_are_accepted(of):
     given = FULL | dict(k_scale=None, v_scale=None, positions=None) | of
     names = "K", "V", "K_cache", "V_cache", "k_scale", "v_scale", "lengths", "table", "positions"
     module._check(*(given[name] for name in names), *module._pair(given["rotary"]))
@@ -330,7 +330,7 @@ def test_bad_queries_are_refused(changed, error, words, monkeypatch):
         rotate(**dict(Q=X, lengths=LENGTHS, rotary=(HALF, HALF)) | changed)
 
 
-def test_fp8_takes_a_gpu_that_has_it(monkeypatch):
+def test_fp8_requires_a_gpu_that_has_it(monkeypatch):
     monkeypatch.setattr(module, "check_device", lambda **_: None)
     monkeypatch.setattr(cache_layout, "_has_fp8", lambda device: False)
     with pytest.raises(
@@ -349,19 +349,19 @@ def test_nothing_new_writes_nothing(device):
     assert rotate(K[:, :, :0], length, pair).shape == (2, H, 0, 16)
 
 
-# What the interpreter accepts the compiler may refuse; and few kernels are compiled for many sizes.
+# The compiler may refuse what the interpreter accepts; and few kernels are compiled for many sizes.
 COMPILE = """
 import contextlib, json, re, sys
 import torch
 from triton import JITFunction
 from flashlib.private_apis import of_compiler
 from flashlib.lm import rotary
-from flashlib.kernels.compiler.launches import Launches
+from flashlib.kernels.compiler.compiling_launcher import CompilingLauncher
 from flashlib.kernels.launch import inputs
 capability = int(sys.argv[1])
 inputs.check_device = lambda **_: None
 of_compiler.show_ptxas()
-launches = Launches()
+launches = CompilingLauncher()
 of_compiler.pretend_gpu(capability)
 from flashlib.kernels.append import FP8, append, rotate
 

@@ -1,4 +1,4 @@
-"""Attention as an operation of PyTorch: gradients, and what PyTorch does with operations."""
+"""Attention as an operation of PyTorch: gradients, transforms, graphs, autocast."""
 
 import warnings
 
@@ -33,7 +33,7 @@ def leaves(device):
 
 @pytest.fixture
 def launches(monkeypatch):
-    """The names of what is launched."""
+    """The names of the launched kernels."""
     names = []
     for name in ("_launch", "_launch_backward"):
         launch = getattr(autograd, name)
@@ -48,7 +48,7 @@ def standard(Q, K, V, **problem):
 
 
 def loss_by(attention, causal=True):
-    """Return a function of Q, K and V whose value depends on O and on lse, with operations before and after."""
+    """Return a function of Q, K and V whose value depends on O and lse, with operations before and after."""
 
     def loss(Q, K, V, **options):
         O, lse = attention(Q * 2, K, V.sin(), causal=causal, **options)
@@ -61,7 +61,7 @@ loss = loss_by(autograd.attention)
 
 
 def hold(transform, *inputs):
-    """Hold what a transform makes of our attention against what it makes of the standard one in fp64."""
+    """Compare a transform of our attention with the same transform of standard attention in fp64."""
     given = tree_leaves(transform(autograd.attention)(*inputs))
     expected = tree_leaves(transform(standard)(*(Y.double() for Y in inputs)))
     for Y, Y_exact in zip(given, expected, strict=True):
@@ -97,7 +97,7 @@ def test_the_gradient_of_lse_alone(leaves):
     assert dV is None or not dV.any()
 
 
-def test_nothing_but_Q_K_V_O_and_lse_is_kept(leaves):
+def test_only_Q_K_V_O_and_lse_are_saved(leaves):
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(lambda Y: kept.append(Y) or Y, lambda Y: Y):
         O, lse = autograd.attention(*leaves)
@@ -114,7 +114,7 @@ def test_values_are_those_of_the_kernel(leaves):
     assert not any(Y.requires_grad for Y in plain)
 
 
-def test_eager_mode_calls_no_operator(leaves, monkeypatch):
+def test_eager_mode_does_not_call_an_operator(leaves, monkeypatch):
     monkeypatch.delattr(autograd, "_attention")
     monkeypatch.delattr(autograd, "_attention_backward")
     torch.autograd.grad(loss(*leaves), leaves)
@@ -186,7 +186,7 @@ def test_vmap_in_vmap(device, launches):
     assert launches == ["_launch", "_launch_backward"]
 
 
-def test_transforms_of_what_does_not_depend_on_attention(leaves):
+def test_transforms_of_functions_that_do_not_depend_on_attention(leaves):
     x = torch.arange(3.0, device=leaves[0].device)
     O = autograd.attention(*leaves).O
     assert torch.equal(func.vmap(lambda y: autograd.attention(*leaves).O * y)(x)[2], O * 2)
@@ -299,7 +299,7 @@ def test_a_second_derivative_is_refused_in_words(leaves):
 # Graphs
 
 
-def test_a_compiled_graph_holds_the_operation_whole_for_any_size(device):
+def test_a_compiled_graph_contains_the_whole_operation_for_any_size(device):
     compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
     for N, d in ((5, 16), (9, 24), (13, 20)):
         leaves = [torch.randn(1, 1, N, d, device=device, requires_grad=True) for _ in range(3)]
@@ -317,7 +317,7 @@ def test_a_compiled_graph_of_O_or_lse_alone_and_without_gradients(amount, leaves
 
 
 def test_the_operation_is_traced_with_its_gradients(leaves):
-    """As torch before 2.13 does it in a compiled graph."""
+    """As torch before 2.13 traces it in a compiled graph."""
 
     def gradients(*Y):
         O, lse = torch.ops.flashlib.attention(*Y, True, 0.25, True)
@@ -350,7 +350,7 @@ def test_a_compiled_backward_pass(amount, leaves):
     ],
     ids=["forward", "backward", "sinks", "decode", "varlen"],
 )
-def test_what_is_no_operation_is_run_between_compiled_graphs(amount, call, device):
+def test_a_call_that_is_not_traced_runs_between_compiled_graphs(amount, call, device):
     def around(Q, K, V):
         first, second, *_ = call(Q + 1, K, V)
         return first * 2, second
@@ -402,7 +402,7 @@ def test_the_operators_keep_torchs_rules(leaves):
     "amount, wrap",
     [("few", lambda f: f), ("all", lambda f: torch.compile(f, backend="aot_eager", fullgraph=True))],
 )
-def test_autocast_casts_what_comes_in(amount, wrap, leaves):
+def test_autocast_casts_the_inputs(amount, wrap, leaves):
     def of(attention):
         with torch.autocast(leaves[0].device.type, dtype=torch.bfloat16):
             return attention(*leaves, causal=True)
@@ -418,7 +418,7 @@ def test_autocast_casts_what_comes_in(amount, wrap, leaves):
         assert_equal((O, lse), of(autograd.attention))
 
 
-def test_autocast_of_what_is_in_its_dtype_already(leaves):
+def test_autocast_of_inputs_that_have_its_dtype_already(leaves):
     mixed = leaves[0].half(), leaves[1], leaves[2].bfloat16()
     with torch.autocast(leaves[0].device.type, dtype=torch.float16):
         O = autograd.attention(*mixed).O

@@ -81,7 +81,7 @@ def test_large_scores(way, largest_score, device, poisoned):
 @pytest.mark.parametrize("amount, scale", amounts([1e-30, 1e3, 1e5, 1e6, 1e8, 2e27], few=[1e3, 1e6, 2e27]))
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_gradients_are_finite_whatever_the_scores(amount, scale, deterministic, device, poisoned):
-    """An fp32 lse of a huge score is off by more than P can take; and what dQ is multiplied by is huge, too."""
+    """An fp32 lse of a huge score has an error too large for P; and the factor of dQ is huge, too."""
     Q, K = (torch.randint(-2, 3, (1, 2, n, 16), device=device).bfloat16() for n in (37, 53))
     V, dO = (torch.randn(1, 2, n, 16, device=device).bfloat16() for n in (53, 37))
     O, lse = forward.attention(Q, K, V, causal=True, scale=scale)
@@ -127,7 +127,7 @@ def test_the_result_does_not_depend_on_the_tiles(amount, B_r, B_c, causal, devic
     amounts([-17, -16, -15, -1, 0, 1, 2, 14, 15, 16, 17, 31, 33], few=[-17, -16, -1, 0, 1, 14, 15, 16]),
 )
 def test_the_diagonal_may_cross_tiles_anywhere(amount, way, past, device, poisoned):
-    """past = N_k - N_q moves the diagonal through the tiles: none that it only touches is left out."""
+    """past = N_k - N_q moves the diagonal through the tiles: those that it only touches are not left out."""
     check(*tensors(device, 48, 48 + past, 16, torch.float32, heads=(1, 1, 1)), causal=True, **way, **SMALL)
 
 
@@ -202,7 +202,7 @@ def test_long_sequences_on_a_gpu(way, dtype, d, N_q, N_k, poisoned):
 
 
 @pytest.mark.gpu
-def test_the_fused_way_adds_to_dQ_what_the_passes_sum():
+def test_the_fused_pass_adds_to_dQ_as_the_two_passes_sum():
     torch.manual_seed(0)
     Q, K, V, dO = tensors("cuda", 2000, 1500, 64, torch.bfloat16)
     saved = forward.attention(Q, K, V)

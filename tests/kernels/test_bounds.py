@@ -15,7 +15,7 @@ CU = torch.zeros(1, dtype=torch.int32)
 
 
 def nothing(d, H=1):
-    """Return a tensor without rows: whatever is accepted is done at once."""
+    """Return a tensor without rows: a call that is accepted ends at once."""
     return torch.empty(1, H, 0, d)
 
 

@@ -1,4 +1,4 @@
-"""Caches of other shapes: left padding, slopes of each sequence, chosen sequences, pairs that are neighbours."""
+"""Other kinds of caches: left padding, slopes for each sequence, chosen sequences, pairs of neighbours."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ PADDING = [40, 0, 65]
 
 
 def of_each(Q, K, V, lengths, padding, **options):
-    """Return O and lse, (B, H, N_q, ...), of standard attention of each sequence, without what is not there."""
+    """Return O and lse, (B, H, N_q, ...), of standard attention of each sequence, without its padding."""
     found = []
     for b, (n, first) in enumerate(zip(lengths, padding, strict=True)):
         q, k, v = (X.transpose(0, 1) for X in (Q[b], K[b, :, first:n], V[b, :, first:n]))
@@ -27,7 +27,7 @@ def of_each(Q, K, V, lengths, padding, **options):
 
 
 def check(problem, lengths, padding=None, mask=None, causal=False, slopes=None, **options):
-    """Hold O and lse: at most twice the error of standard attention in the dtype of Q."""
+    """Check O and lse: at most twice the error of standard attention in the dtype of Q."""
     Q, cache, K, V = problem
     of_padding = None if padding is None else torch.tensor(padding, dtype=torch.int32, device=Q.device)
     given = decode.attention(Q, **cache, padding=of_padding, slopes=slopes, mask=mask, causal=causal)
@@ -46,7 +46,7 @@ def check(problem, lengths, padding=None, mask=None, causal=False, slopes=None, 
 @pytest.mark.parametrize("page", [0, 16])
 @pytest.mark.parametrize("N_q, causal", [(1, False), (3, True), (5, False)])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
-def test_left_padding_is_not_there(page, N_q, causal, dtype, device, poisoned):
+def test_left_padding_has_no_effect(page, N_q, causal, dtype, device, poisoned):
     problem = cached.problem(device, LENGTHS, N_q=N_q, page=page, dtype=dtype)
     for b, n in enumerate(PADDING):  # nothing of it is read
         if not page:
@@ -88,7 +88,7 @@ def test_slopes_of_each_sequence(page, cap, own, N_q, device, poisoned):
     check(problem, LENGTHS, slopes=slopes, cap=cap, mask=window, window=(20, 4))
 
 
-def test_other_paddings_and_slopes_of_the_same_plan(device):
+def test_one_plan_serves_different_paddings_and_slopes(device):
     problem = cached.problem(device, LENGTHS)
     for k in range(2):
         check(problem, LENGTHS, [n // (k + 1) for n in PADDING], slopes=torch.rand(3, 4, device=device))

@@ -18,12 +18,12 @@ from tests.kernels import cached, drawn
 from tests.kernels.test_forward import dot_product_rounding, largest
 from tests.tiers import amounts
 
-LENGTHS = [0, 1, 200, 37, 397]  # ragged; of one, of none
+LENGTHS = [0, 1, 200, 37, 397]  # ragged, one, none
 HALF = [torch.float16, torch.bfloat16]
 
 
 def check(problem, lengths, **options):
-    """Decode, and hold O and lse against fp64: at most twice the error of the loop in the same dtype."""
+    """Decode, and compare O and lse with fp64: at most twice the error of the loop in the same dtype."""
     Q, cache, K, V = problem
     given = decode.attention(Q, **cache, **options)
     assert given.O.dtype == Q.dtype and given.lse.dtype == torch.float32
@@ -77,7 +77,7 @@ def test_the_result_does_not_depend_on_how_keys_are_split(amount, lengths, devic
         check(problem, lengths, causal=True, parts=parts)
 
 
-def test_pages_change_nothing_to_the_bit(device, poisoned):
+def test_pages_do_not_change_a_bit(device, poisoned):
     lengths = [150, 5, 0, 128]
     Q, cache, *_ = cached.problem(device, lengths, N_q=3, N=256)
     expected = decode.attention(Q, **cache, causal=True, parts=3)
@@ -105,7 +105,7 @@ def test_a_group_of_many_heads(amount, heads, device, poisoned):
 
 
 @pytest.mark.parametrize("amount, page", [("all", 0), ("few", 16)])
-def test_the_last_program_merges_to_the_same(amount, page, device, poisoned):
+def test_merging_in_the_last_program_gives_the_same(amount, page, device, poisoned):
     lengths = [0, 33, 150]
     problem = cached.problem(device, lengths, heads=(2, 1), N_q=3, page=page)
     for parts in (1, 4):
@@ -147,7 +147,7 @@ MASKS = {
     ),
 )
 def test_masks(amount, name, device, poisoned):
-    """The masks of chapter 14, whose rows stand at different positions in each sequence."""
+    """The masks of chapter 14; rows have different positions in each sequence."""
     lengths, heads, N_q = [5, 300], (4, 2), 5  # in a window of 40 key 255 is seen, the last of its tile
     mask, problem = MASKS[name](heads[0]), cached.problem(device, lengths, heads=heads, N_q=N_q, page=16)
     given = decode.attention(problem.Q, **problem.cache, mask=mask, parts=3)
@@ -189,7 +189,7 @@ def test_a_sink_is_one_more_state(one_for_each_head, device, poisoned):
 
 @pytest.mark.parametrize("page", [0, 16])
 @pytest.mark.parametrize("amount, shared, N_q", [("few", 16, 1), ("all", 48, 3), ("few", 100, 2)])
-def test_keys_that_all_sequences_share_are_the_same_read_once(amount, page, shared, N_q, device, poisoned):
+def test_keys_that_all_sequences_share_give_the_same_if_read_once(amount, page, shared, N_q, device, poisoned):
     lengths = [shared + N_q, shared + 77, 300]
     shared = shared // page * page if page else shared
     Q, cache, K, V = cached.problem(device, lengths, N_q=N_q, N=304)
@@ -234,7 +234,7 @@ def test_shared_keys_are_read_from_the_first_sequence_alone(device, poisoned):
 
 @pytest.mark.parametrize("page", [0, 16])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_cache_in_fp8_is_attended_to_as_what_it_holds(page, dtype, device, poisoned):
+def test_a_cache_in_fp8_gives_the_attention_of_its_numbers(page, dtype, device, poisoned):
     lengths = [200, 0, 37]
     problem = cached.problem(device, lengths, N_q=2, dtype=dtype, page=page, fp8=True)
     given = decode.attention(problem.Q, **problem.cache, causal=True)
@@ -255,8 +255,8 @@ def test_lengths_beyond_the_cache_count_as_its_size_and_below_0_as_0(device, poi
 
 @pytest.mark.parametrize("page", [0, 16, 64])
 @pytest.mark.parametrize("which", ["window", "shared"])
-def test_what_no_row_sees_is_not_read(which, page, device, poisoned):
-    """Pages behind a window may be given away, and of shared keys only those of the first sequence are read."""
+def test_keys_that_no_row_sees_are_not_read(which, page, device, poisoned):
+    """Pages before a window may be given away, and shared keys are read from the first sequence only."""
     lengths, N_q = [150, 111], 2
     Q, cache, *_ = cached.problem(device, lengths, N_q=N_q, N=192)
     options = {"mask": masks.window(40, 0)} if which == "window" else {"shared": 48}
@@ -308,7 +308,7 @@ def test_views_options_and_trees_of_any_kind(device, poisoned):
 
 @pytest.mark.parametrize("size", [1e3, 1e9])
 def test_huge_scores_are_those_of_the_largest_key(size, device, poisoned):
-    """In base 2 the maximum of such scores is not exact: parts must be merged in the units of their products."""
+    """In base 2 the maximum of such scores is not exact: parts must be merged in units of their products."""
     lengths = [700]
     problem = cached.problem(device, lengths, N_q=2)
     problem.Q.mul_(size)
@@ -321,14 +321,14 @@ def test_huge_scores_are_those_of_the_largest_key(size, device, poisoned):
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 1), (2, 0, 1), (2, 4, 0)])
-def test_nothing_to_ask(shape, device):
+def test_no_queries(shape, device):
     B, H_q, N_q = shape
     K = torch.randn(B, max(H_q // 2, 1), 32, 16, device=device)
     given = decode.attention(torch.randn(*shape, 16, device=device), K, K)
     assert given.O.shape == (*shape, 16) and given.lse.shape == shape
 
 
-def test_an_empty_cache_is_one_that_nobody_sees(device, poisoned):
+def test_rows_of_an_empty_cache_see_nothing(device, poisoned):
     K = torch.randn(2, 2, 0, 16, device=device)
     given = decode.attention(torch.randn(2, 4, 3, 16, device=device), K, K)
     assert not given.O.any() and torch.equal(given.lse, torch.full_like(given.lse, -torch.inf))
@@ -420,7 +420,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_it_does_not_take_it_refuses_in_words(name, device):
+def test_it_refuses_what_it_does_not_take_in_words(name, device):
     Q, cache, *_ = cached.problem(device, [80, 33], page=16)
     change, error, said = ERRORS[name]
     with pytest.raises(error, match=re.escape(said)):
@@ -428,8 +428,8 @@ def test_what_it_does_not_take_it_refuses_in_words(name, device):
 
 
 @pytest.mark.parametrize("amount, dtype", [("few", torch.float32), ("all", torch.bfloat16), ("few", cached.FP8)])
-def test_what_is_appended_to_a_cache_is_attended_to(amount, dtype, device):
-    """Three tokens a step through the allocator, the kernel that appends and this one; in fp64 without a cache."""
+def test_tokens_appended_to_a_cache_are_attended_to(amount, dtype, device):
+    """Three tokens per step through the allocator, `append` and `decode`, against fp64 without a cache."""
     H_q, H_k, d, page, N = 4, 2, 32, 16, 40
     of_q = torch.bfloat16 if dtype == cached.FP8 else dtype
     store = Cache(12, page, H_k, d, dtype=dtype, device=device)

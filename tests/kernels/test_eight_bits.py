@@ -1,4 +1,4 @@
-"""The portable kernel in eight bits: wrong only by what rounds P; its own rounding is e4m3's; what it refuses."""
+"""The portable kernel in eight bits: its only error is the rounding of P, its rounding is e4m3's; refusals."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ PROBLEMS = [
 @pytest.mark.parametrize("pv", ["e4m3", None])
 @pytest.mark.parametrize("qk", sorted(quantise.FORMATS))
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_what_is_wrong_is_what_rounds_P(problem, qk, pv):
+def test_the_only_error_is_the_rounding_of_P(problem, qk, pv):
     *size, causal = problem
     Q, K, V = inputs(*size)
     small = quantise.quantised(Q, K, V, qk=qk)
@@ -37,8 +37,8 @@ def test_what_is_wrong_is_what_rounds_P(problem, qk, pv):
     eight.check(given, small, q, k, v, causal, 0.1, weight=2.0**-4 if pv else eps, out=eps)
 
 
-def test_rotation_and_means_change_nothing_but_roundings():
-    """The same scores and values by other numbers: errors stay those of eight bits."""
+def test_rotation_and_means_change_only_roundings():
+    """The same scores and values from different numbers: errors stay those of eight bits."""
     Q, K, V = inputs(*PROBLEMS[3][:7])
     exact = torch.softmax(Q.double() @ K.double().mT * 0.1, -1) @ V.double()
     for rotated in (False, True):
@@ -47,7 +47,7 @@ def test_rotation_and_means_change_nothing_but_roundings():
             assert (O.double() - exact).pow(2).mean().sqrt() < 0.12 * V.double().std()
 
 
-def test_lse_is_of_the_scores_as_they_were_given():
+def test_lse_is_that_of_the_original_scores():
     Q, K, V = inputs(*PROBLEMS[1][:7])
     exact = (Q.double() @ K.double().mT * 0.1).logsumexp(-1)
     assert (eight_bits.attention(Q, K, V, scale=0.1, qk="int8").lse - exact).abs().max() < 0.2
@@ -60,8 +60,8 @@ def _round_all(X_ptr, Y_ptr, N: tl.constexpr):
     tl.store(Y_ptr + i, eight_bits._rounded(tl.load(X_ptr + i)))
 
 
-def test_its_own_rounding_is_that_of_e4m3():
-    """All numbers of the format from 0 on, the ties between neighbours, and what lies next to these."""
+def test_the_interpreted_rounding_is_that_of_e4m3():
+    """All numbers of the format from 0 on, the ties between neighbours, and the numbers next to these."""
     codes = torch.arange(0, 127, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
     ties = (codes[1:] + codes[:-1]) / 2
     near = [torch.nextafter(ties, torch.full_like(ties, to)) for to in (0.0, 1e9)]
@@ -99,7 +99,7 @@ def test_bad_input_is_refused(Q, options, error, words):
     [
         ((8, 6), {}, r"capability \(8, 6\), and e4m3 takes one of 8.9 or later: pass qk='int8' and pv=None"),
         ((7, 5), {"qk": "int8", "pv": None}, r"\(7, 5\), .*: call flashlib.kernels.forward.attention"),
-        ((0, 0), {}, "another maker than NVIDIA"),
+        ((0, 0), {}, "a maker other than NVIDIA"),
     ],
 )
 def test_a_gpu_without_the_format_is_refused(capability, options, words, monkeypatch):
@@ -110,7 +110,7 @@ def test_a_gpu_without_the_format_is_refused(capability, options, words, monkeyp
 
 
 @pytest.mark.parametrize("shapes", [((1, 2, 0, 64), (1, 2, 5, 64)), ((1, 2, 5, 64), (1, 2, 0, 64))])
-def test_nothing_is_answered_without_a_launch(shapes):
+def test_an_empty_problem_needs_no_launch(shapes):
     Q, K = (torch.zeros(shape, dtype=torch.float16, device=DEVICE) for shape in shapes)
     O, lse = eight_bits.attention(Q, K, K)
     assert O.shape == Q.shape and not O.any() and (lse == -torch.inf).all()

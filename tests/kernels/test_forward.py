@@ -33,7 +33,7 @@ KERNELS = {
     **RUNGS,
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-each_module = pytest.mark.parametrize(  # with its own checks: those without one idea are one
+each_module = pytest.mark.parametrize(  # each with its own checks; the ablations are one module
     "amount, kernel",
     [("all" if name in list(KERNELS)[-3:] else "few", kernel) for name, kernel in KERNELS.items()],
     ids=KERNELS,
@@ -51,7 +51,7 @@ def largest(X):
 
 
 def check(kernel, Q, K, V, **options):
-    """Run the kernel and hold O and lse against fp64; options choose the tiles, causal, mask and scale."""
+    """Run the kernel and compare O and lse with fp64; options choose the tiles, causal, mask and scale."""
     problem = {name: options[name] for name in ("causal", "mask", "scale") if name in options}
     exact = torch_ref.attention(*(X.double() for X in (Q, K, V)), **problem)
     plain = torch_ref.attention(Q, K, V, **problem)
@@ -71,10 +71,10 @@ def check(kernel, Q, K, V, **options):
 
 
 def dot_product_rounding(Q, K, scale, mask=None):
-    """Return what a score can lose as its d products are added one after the other in fp32.
+    """Return how much a score can lose as its d products are added one after the other in fp32.
 
-    That is about sqrt(d) half-ulps of a partial sum; the sums go as far as the root of their squared products. A
-    mask that changes scores makes it as much larger as it is steep, and rounds some times itself.
+    That is about sqrt(d) half-ulps of a partial sum; the size of partial sums is the root of the squared products.
+    A mask that changes scores multiplies the error by its slope, and rounds several times itself.
     """
     if not Q.numel() or not K.numel():
         return 0.0
@@ -107,13 +107,13 @@ def test_every_head_dimension_with_the_default_tiles(amount, d, dtype, causal, d
 @pytest.mark.parametrize("name", ["pointers", "descriptors"])
 @pytest.mark.parametrize("d", [24, 40, 72])
 @pytest.mark.parametrize("causal", [False, True])
-def test_head_dimensions_that_are_no_power_of_two_inside_nan(name, d, causal, device, poisoned):
+def test_head_dimensions_that_are_not_powers_of_two_inside_nan(name, d, causal, device, poisoned):
     borders = [torch.full((2, 3, n, 2 * d), torch.nan, device=device, dtype=torch.float16) for n in (37, 53, 53)]
     Q, K, V = (X[..., :d].copy_(torch.randn(X[..., :d].shape)) for X in borders)
     check(KERNELS[name], Q, K, V, causal=causal, **SMALL)
 
 
-def test_with_all_ideas_it_is_rung_5_to_the_bit(device, poisoned):
+def test_with_all_ideas_it_equals_rung_5_to_the_bit(device, poisoned):
     Q, K, V = tensors(device, 83, 53, 16, torch.float16)
     given, expected = (module.attention(Q, K, V, causal=True, **SMALL) for module in (ablated, r5_causal))
     assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
@@ -145,7 +145,7 @@ def test_heads_that_cannot_be_grouped_are_refused(H_q, H_k):
     "amount, past", amounts([-17, -16, -15, -1, 0, 1, 2, 15, 16, 17, 31, 33], few=[-17, -16, -1, 0, 1, 15, 16, 17])
 )
 def test_the_diagonal_may_cross_tiles_anywhere(amount, kernel, past, device, poisoned):
-    """past = N_k - N_q moves the diagonal through the tiles: none that it only touches is left out."""
+    """past = N_k - N_q moves the diagonal through the tiles: those that it only touches are not left out."""
     check(kernel, *tensors(device, 48, 48 + past, 16, torch.float32, heads=(1, 1)), causal=True, **SMALL)
 
 
@@ -170,7 +170,7 @@ def test_large_scores(kernel, largest_score, dtype, device, poisoned):
 @at_any_score
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e5, 1e8, 1e11, 2e27])
 def test_scores_of_any_size(name, scale, device, poisoned):
-    """Products of small whole numbers are exact, so keys tie: whatever the scale, they share a row."""
+    """Products of small whole numbers are exact, so keys tie: they share a row's weight at any scale."""
     Q, K = (torch.randint(-2, 3, (1, 2, n, 16), device=device).half() for n in (37, 53))
     V = torch.randn(1, 2, 53, 16, device=device).half()
     O, lse = KERNELS[name](Q, K, V, causal=True, scale=scale, **SMALL)
@@ -187,7 +187,7 @@ def test_scores_of_any_size(name, scale, device, poisoned):
 @pytest.mark.parametrize("size", [3.8e5, 3.8e9, 1e30])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_huge_scores_select_their_rows_of_V(name, size, sign, device, poisoned):
-    """The largest score of a row, positive or negative, takes its row of V; two, the mean of two."""
+    """The largest score of a row, positive or negative, selects its row of V; two of them, the mean of two."""
     Q, K = torch.ones(1, 1, 37, 16, device=device).half(), torch.zeros(1, 1, 53, 16, device=device).half()
     V = torch.randn(1, 1, 53, 16, device=device).half()
     K[..., 0] = sign * (1.1875 if sign < 0 else 0.8125)  # every other score
@@ -202,7 +202,7 @@ def test_huge_scores_select_their_rows_of_V(name, size, sign, device, poisoned):
 
 @pytest.mark.parametrize("name", ["pointers", "descriptors"])
 def test_a_huge_score_that_is_replaced_leaves_nothing_behind(name, device, poisoned):
-    """The first tile has huge negative scores only, whose weights may overflow before a later tile is met."""
+    """The first tile has only huge negative scores, whose weights may overflow before a later tile comes."""
     Q, K = torch.ones(1, 1, 37, 16, device=device).half(), torch.ones(1, 1, 53, 16, device=device).half()
     V = torch.randn(1, 1, 53, 16, device=device).half() * 1000
     K[:, :, :16] *= -30000.0
@@ -289,7 +289,7 @@ def test_long_sequences_on_a_gpu(d, dtype, causal, N_q, N_k, descriptors, poison
 
 
 @pytest.mark.gpu
-def test_tiles_that_do_not_fit_are_told():
+def test_tiles_that_do_not_fit_are_reported():
     Q, K, V = tensors("cuda", 300, 300, 128, torch.float16)
     with pytest.raises(ValueError, match="B_R=256, B_C=256, .* take .* of shared memory, and this GPU has"):
         forward.attention(Q, K, V, B_r=256, B_c=256, num_warps=8, num_stages=3)

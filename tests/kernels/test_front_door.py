@@ -1,4 +1,4 @@
-"""`flashlib.kernels` offers what a user wants, and imports it when it is asked for."""
+"""`flashlib.kernels` offers its public functions, and imports them on first use."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from flashlib import kernels
 
 
 def python(code):
-    """Return what `code` prints in a Python of its own."""
+    """Return what `code` prints in a new Python process."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -26,7 +26,7 @@ def test_importing_the_package_imports_no_kernel():
 
 
 @pytest.mark.process
-def test_each_name_is_there_after_one_import():
+def test_each_name_is_available_after_one_import():
     names = "append", "decode", "varlen", "attention"
     told = python(
         f"from flashlib import kernels\nfor name in {names}: print(name in dir(kernels), getattr(kernels, name))"
@@ -44,7 +44,7 @@ def test_the_names_are_the_functions_of_their_modules():
     assert callable(append.append) and callable(decode.attention) and callable(varlen.attention)
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_a_missing_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'flashlib.kernels' has no attribute 'flash'"):
         print(kernels.flash)
     with pytest.raises(ImportError, match="cannot import name 'flash'"):

@@ -1,4 +1,4 @@
-"""The fuzzer draws what the kernel must take, and finds a kernel that is wrong."""
+"""The fuzzer draws problems that the kernel must take, and finds a kernel that is wrong."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from flashlib.types import Grads
 from tests.kernels import fuzz
 
 SEEDS = range(25)
-# tanh is made of 2^x, which is infinite where tanh is 1
+# tanh is computed from 2^x, which is infinite where tanh is 1
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in exp2")
 
 
@@ -33,7 +33,7 @@ def test_random_problems_of_the_hopper_kernel_are_right(device, poisoned):
             fuzz.run(seed, device, hopper=True)
 
 
-def test_what_is_drawn_for_the_hopper_kernel_is_what_it_takes():
+def test_the_hopper_kernel_takes_what_is_drawn_for_it():
     for seed in range(100):
         Q, K, V, options = fuzz.draw(seed, "cpu", hopper=True)
         assert (
@@ -42,7 +42,7 @@ def test_what_is_drawn_for_the_hopper_kernel_is_what_it_takes():
         assert all(launch.describable(X) for X in (Q, K, V) if X.numel())
 
 
-def test_what_is_drawn_is_varied():
+def test_the_drawn_problems_are_varied():
     drawn = [fuzz.draw(seed, "cpu") for seed in range(100)]
     assert {Q.dtype for Q, *_ in drawn} == set(fuzz.DTYPES)
     assert {options["causal"] for *_, options in drawn} == {False, True}
@@ -72,7 +72,7 @@ def test_a_wrong_kernel_is_found_with_its_seed(monkeypatch, device):
             fuzz.run(seed, torch.device(device).type)
 
 
-def test_a_kernel_that_does_not_mind_the_mask_is_found(monkeypatch, device):
+def test_a_kernel_that_ignores_the_mask_is_found(monkeypatch, device):
     right = forward.attention
     monkeypatch.setattr(forward, "attention", lambda *QKV, mask=None, **options: right(*QKV, **options))
     with pytest.raises(AssertionError, match=r"seed \d+: .*'mask': ") as found:

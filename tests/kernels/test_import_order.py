@@ -1,4 +1,4 @@
-"""Whatever imports Triton before us, kernels are interpreted where there is no GPU, with the same results."""
+"""Whatever imports Triton before us, kernels are interpreted on machines without a GPU, with the same results."""
 
 import json
 import os
@@ -36,7 +36,7 @@ print(sorted(left), kernels.INTERPRETED, kernels.DEVICE, type(vars(tl.tensor)["s
 
 
 def said_by(before, text):
-    """Return what a program prints that does something before it imports us, where there is no GPU."""
+    """Return the output of a program that runs `before` and then imports us, without a GPU."""
     env = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     env |= {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
@@ -78,7 +78,7 @@ def test_a_kernel_decorated_before_stays_and_one_decorated_after_is_interpreted(
 
 
 @pytest.mark.process
-def test_who_asks_for_the_compiler_gets_it():
+def test_the_compiler_is_used_if_requested():
     before = "os.environ['TRITON_INTERPRET'] = '0'; import triton"
     text = "from flashlib import kernels; print(kernels.INTERPRETED, type(triton.language.sum).__name__)"
     assert said_by(before, text) == "False JITFunction\n"

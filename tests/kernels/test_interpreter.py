@@ -1,4 +1,4 @@
-"""The interpreter, made faster, computes what it did, and leaves the language as it was."""
+"""The patched interpreter computes the same as before, and leaves the language as it was."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import math
@@ -72,7 +72,7 @@ def test_integers_wrap_around_as_they_do_on_a_gpu(dtype):
     assert X.item() == torch.iinfo(dtype).min
 
 
-def test_types_are_made_once_and_are_told_apart():
+def test_types_are_made_once_and_distinguished():
     make, of_floats = tl.block_type, tl.pointer_type(tl.float32)
     assert make(tl.float32, [16, 8]) is make(tl.float32, tl.tuple([tl.constexpr(16), 8]))
     assert make(of_floats, [16]) is make(tl.pointer_type(tl.float32), [16])
@@ -91,7 +91,7 @@ def test_a_shape_that_is_refused_is_refused_each_time(shape, error):
             tl.block_type(tl.float32, shape)
 
 
-def test_a_kind_of_block_type_is_made_as_it_says():
+def test_a_subclass_of_block_type_keeps_its_own_fields():
     class OfALayout(tl.block_type):
         def __init__(self, element_ty, shape, layout):
             super().__init__(element_ty, shape)
@@ -107,7 +107,7 @@ SHAPES = [(), (1,), (4,), (8,), (1, 4), (8, 1), (8, 4), (2, 1, 4)]
 
 
 def _tensor(type, shape):
-    """Return a tensor of the interpreter, of numbers that every type has; a scalar's array has one number."""
+    """Return a tensor of the interpreter with numbers that every type can hold; a scalar's array has just one."""
     from triton.runtime import interpreter
 
     data = np.arange(math.prod(shape)).reshape(shape or 1) % 2
@@ -116,7 +116,7 @@ def _tensor(type, shape):
 
 
 def _outcome(f, *arguments):
-    """Return the types and the bytes of the tensors that a function returns, or what it raises."""
+    """Return the types and the bytes of the tensors that a function returns, or its error."""
     try:
         made = f(*arguments)
     except Exception as error:
@@ -127,7 +127,7 @@ def _outcome(f, *arguments):
 
 
 @pytest.mark.parametrize("amount, shape", amounts(SHAPES, few=[(), (4,), (8, 1), (2, 1, 4)]), ids=str)
-def test_operands_come_out_as_they_do_of_the_interpreter_as_it_comes(amount, shape):
+def test_operands_equal_those_of_the_unpatched_interpreter(amount, shape):
     from triton.runtime import interpreter
 
     ours = interpreter.interpreter_semantic
@@ -170,7 +170,7 @@ sys.modules["flashlib.kernels.interpreter"] = types.SimpleNamespace(patch_interp
 
 
 @pytest.mark.process
-def test_results_are_those_of_the_interpreter_as_it_comes_to_the_bit():
+def test_results_equal_those_of_the_unpatched_interpreter_to_the_bit():
     ours, as_it_comes = (
         subprocess.run(
             [sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, check=True, timeout=300

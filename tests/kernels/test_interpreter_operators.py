@@ -1,4 +1,4 @@
-"""Operators computed at once in the interpreter give what Triton's own give, in the same order in memory."""
+"""Operators computed directly in the interpreter return the same as Triton's own, in the same order in memory."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import functools
@@ -57,7 +57,7 @@ def as_it_comes():
 
 
 def _tensor(type, shape, order="C", held_as=None):
-    """Return a tensor of the interpreter; held_as: the type that its handle says, as after a comparison."""
+    """Return a tensor of the interpreter; held_as: the type of its handle, which may differ after a comparison."""
     from triton.runtime import interpreter
 
     data = (np.arange(math.prod(shape)).reshape(shape or 1, order=order) - 2) % 7
@@ -66,7 +66,7 @@ def _tensor(type, shape, order="C", held_as=None):
 
 
 def _outcome(f, *arguments):
-    """Return the type of what an operator returns, its bytes and their order; or what it raises."""
+    """Return the type, the bytes and their order of an operator's result, or its error."""
     try:
         with np.errstate(all="ignore"):
             x = f(*arguments)
@@ -77,7 +77,7 @@ def _outcome(f, *arguments):
 
 
 def _others(type, shape):
-    """Return what a tensor of a type and a shape meets."""
+    """Return the other operands for a tensor of this type and shape."""
     met = [_tensor(type, *laid) for laid in LAID]
     met += [_tensor(other, shape) for other in TYPES] + [_tensor(tl.int32, other) for other in SHAPES]
     met += [_tensor(tl.int1, other, held_as=tl.float32) for other in ((), (4,), (8, 4))]
@@ -85,7 +85,7 @@ def _others(type, shape):
 
 
 def _theirs(semantic, name, x, y):
-    """Return what Triton makes of an operator: see `tensor` in triton/language/core.py."""
+    """Return Triton's result of an operator: see `tensor` in triton/language/core.py."""
     y = y.value if isinstance(y, tl.constexpr) else y
     if BINARY[name] in ("add", "sub", "mul"):
         return getattr(semantic, BINARY[name])(*((y, x) if name.startswith("__r") else (x, y)), True)
@@ -95,7 +95,7 @@ def _theirs(semantic, name, x, y):
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("name", BINARY)
-def test_an_operator_gives_what_tritons_own_gives(name, amount, as_it_comes):
+def test_an_operator_equals_tritons_own(name, amount, as_it_comes):
     differ, cases = [], list(product(TYPES, LAID))
     if amount == "few":  # each type, and each shape and order
         cases = [case for n, case in enumerate(cases) if n % 7 == list(BINARY).index(name) % 7]
@@ -111,12 +111,12 @@ def test_an_operator_gives_what_tritons_own_gives(name, amount, as_it_comes):
 
 
 @pytest.mark.parametrize("type", TYPES, ids=str)
-def test_a_cast_gives_what_tritons_own_gives(type, as_it_comes):
+def test_a_cast_equals_tritons_own(type, as_it_comes):
     for (shape, order), dtype in product(LAID, TYPES):
         for held_as in (type, tl.bfloat16) if type is tl.int1 else (type,):
             x = _tensor(type, shape, order, held_as)
             if x.handle.data.dtype.kind == "f":
-                x.handle.data.flat[-2:] = np.inf, -3.7  # what is no whole number depends on the way to it
+                x.handle.data.flat[-2:] = np.inf, -3.7  # casts of other than whole numbers depend on the way
             assert _outcome(x.to, dtype) == _outcome(as_it_comes.cast, x, dtype), (shape, order, dtype, held_as)
 
 

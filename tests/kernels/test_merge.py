@@ -1,4 +1,4 @@
-"""Merging by the kernel equals fp64, in place, for any strides, and for rows that see nothing."""
+"""Merging in the kernel equals fp64, in place, for any strides, and for rows that see nothing."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ SHAPES = [
 
 
 def state(shape, device):
-    """Return O and lse of some keys: every third row saw none."""
+    """Return O and lse for some keys: every third row saw none."""
     O, lse = torch.randn(shape, device=device), torch.randn(shape[:3], device=device) * 30
     O[:, :, ::3], lse[:, :, ::3] = 0, -torch.inf
     return O, lse
@@ -45,7 +45,7 @@ def test_equals_fp64(shape, dtype, device, poisoned):
     oracle.assert_close(lse.cpu(), right_lse, rounding=1e-5)
 
 
-def test_merges_where_rows_stand_and_writes_nothing_else(device, poisoned):
+def test_merges_in_place_and_writes_nothing_else(device, poisoned):
     O, lse = state((2, 3, 40, 32), device)
     part, lse_j = state((2, 3, 64, 32), device)
     out = torch.full((2, 3, 40, 32), torch.nan, device=device, dtype=torch.bfloat16)

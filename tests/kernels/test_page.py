@@ -1,4 +1,4 @@
-"""docs/kernels.md: its examples run, without a GPU too, and what it names is there."""
+"""docs/kernels.md: its examples run, without a GPU too, and all that it names exists."""
 
 import importlib
 import pkgutil
@@ -16,7 +16,7 @@ NAMES = sorted(set(re.findall(r"`(?:python -m )?(flashlib\.[\w.]+)", TEXT)))
 
 @pytest.fixture(scope="module")
 def ran():
-    """The names that the blocks define, run one after the other."""
+    """The names that the code blocks define, run one after the other."""
     torch.manual_seed(0)
     names = {}
     for block in BLOCKS:
@@ -24,7 +24,7 @@ def ran():
     return names
 
 
-def test_all_examples_run_and_names_are_there(ran):
+def test_all_examples_run_and_names_exist(ran):
     assert len(BLOCKS) == 6 and len([line for line in BLOCKS[0].splitlines() if line]) == 5
     assert all(ran[X].grad.isfinite().all() for X in "QKV")
     assert ran["O"].shape == (2, 4, 1, 64) and ran["O"].isfinite().all() and ran["K_cache"].any()
@@ -35,7 +35,7 @@ def test_all_examples_run_and_names_are_there(ran):
             found = getattr(found, part)
 
 
-def test_modules_and_functions_on_the_page_are_there():
+def test_modules_and_functions_on_the_page_exist():
     missing = []
     for name in NAMES:
         try:
@@ -46,7 +46,7 @@ def test_modules_and_functions_on_the_page_are_there():
 
 
 def refusals(kernels, masks):
-    """Return {what the page quotes of an error: a call that raises it}."""
+    """Return {part of an error that the page quotes: a call that raises it}."""
     Q = torch.randn(1, 2, 20, 16, device=kernels.DEVICE)
     Qg, q, cache = Q.clone().requires_grad_(), Q[:, :, :1], Q.mT.contiguous().mT
     return {
@@ -69,7 +69,7 @@ def refusals(kernels, masks):
     }
 
 
-def test_what_the_page_quotes_of_errors_is_what_they_say(ran):
+def test_errors_quoted_on_the_page_are_raised(ran):
     calls = refusals(ran["kernels"], ran["masks"])
     rows = TEXT.partition("## What is refused")[2].partition("\n## ")[0]
     assert set(calls) == set(re.findall(r'Error, "(.*?)"', rows))

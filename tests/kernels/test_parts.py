@@ -1,4 +1,4 @@
-"""Parts of rows and keys: what the kernels make of each, in fp32, joins to what they make of the whole."""
+"""Parts of rows and keys: the kernels' results for the parts, in fp32, merge into those for the whole."""
 
 import itertools
 from functools import partial
@@ -52,7 +52,7 @@ def test_gradients_in_fp32_are_those_before_they_are_rounded(way, dtype, device,
 
 @pytest.mark.parametrize("amount, dtype", [("all", torch.float16), ("few", torch.bfloat16), ("few", FP32)])
 @pytest.mark.parametrize("with_dlse", [False, True])
-def test_delta_found_once_gives_the_same_bits(amount, dtype, with_dlse, device, poisoned):
+def test_delta_computed_once_gives_the_same_bits(amount, dtype, with_dlse, device, poisoned):
     Q, K, V, dO = tensors(device, 83, 53, 40, dtype)
     O, lse = forward.attention(Q, K, V, causal=True)
     dlse = torch.randn(lse.shape, device=device).mT.contiguous().mT if with_dlse else None
@@ -77,7 +77,7 @@ def test_delta_of_any_strides(device, poisoned):
     torch.testing.assert_close(backward.delta_of(O, dO), (O.float() * dO.float()).sum(-1))
 
 
-def test_a_dtype_that_is_not_kept_is_refused():
+def test_a_dtype_that_the_kernels_do_not_write_is_refused():
     call = {"Q": X, "K": X, "V": X}
     for dtype in (torch.float16, torch.float64, "float32"):
         with pytest.raises(TypeError, match="out_dtype is .*; pass torch.float32, .* or None for torch.float32"):
@@ -117,13 +117,13 @@ def test_delta_of_bad_input_is_refused(O, dO, error, message):
         backward.delta_of(O, dO)
 
 
-def test_delta_of_what_requires_a_gradient_is_refused():
+def test_delta_of_tensors_that_require_gradients_is_refused():
     with pytest.raises(ValueError, match="O requires a gradient, and this kernel has no backward"):
         backward.delta_of(torch.ones(1, 1, 2, 16, device=DEVICE, requires_grad=True), torch.ones(1, 1, 2, 16))
 
 
 def zigzag(N, P):
-    """Return the runs of each of P ranks: N in 2 P pieces, of which rank p has pieces p and 2 P - 1 - p."""
+    """Return the runs of each of P ranks: of 2 P pieces of N, rank p has pieces p and 2 P - 1 - p."""
     cuts = [N * k // (2 * P) for k in range(2 * P + 1)]
     pieces = [range(*ends) for ends in itertools.pairwise(cuts)]
     return [(pieces[p], pieces[-1 - p]) for p in range(P)]
@@ -151,9 +151,9 @@ class Cut(NamedTuple):
 
 
 def joined(cut, Q, K, V, dO, rounded=lambda X: X, **options):
-    """Return O, lse and the gradients as a ring has them: of all parts of rows with all parts of keys, in fp32.
+    """Return O, lse and the gradients as in a ring: all parts of rows with all parts of keys, in fp32.
 
-    rounded: what a ring would keep of the O and the gradients of a part. O is rounded once, at the end.
+    rounded: how a ring would round the O and the gradients of a part. O is rounded once, at the end.
     """
     (B, H, N_q, _), N_k = Q.shape, K.shape[2]
     O, lse = torch.zeros_like(Q, dtype=FP32), torch.full((B, H, N_q), -torch.inf, device=Q.device)
@@ -197,7 +197,7 @@ LAYOUTS = {"zigzag": zigzag, "contiguous": contiguous, "striped": striped}
 )
 @pytest.mark.parametrize("layout", [*LAYOUTS, "random"])
 @pytest.mark.parametrize("P", [2, 3, 1])
-def test_parts_join_to_the_whole(amount, mask, layout, P, device, rng, poisoned):
+def test_merged_parts_equal_the_whole(amount, mask, layout, P, device, rng, poisoned):
     for N_q, N_k in [(41, 53), (53, 41)][P % 2 :][:1]:
         Q, K, V, dO = tensors(device, N_q, N_k, 16, FP32, heads=(1, 2, 1))
         cut = LAYOUTS.get(layout, partial(random_cuts, rng))
@@ -210,7 +210,7 @@ def test_parts_join_to_the_whole(amount, mask, layout, P, device, rng, poisoned)
 
 
 def rms(given, exact):
-    """Return the error of each by the size of what is exact, both by their squares."""
+    """Return the root mean square of the error of each, relative to that of the exact result."""
     pairs = zip(given, exact, strict=True)
     return [((X.double() - Y).square().mean() / Y.square().mean()).sqrt().item() for X, Y in pairs]
 
@@ -240,6 +240,6 @@ def test_the_error_does_not_grow_with_the_number_of_parts(amount, device):
 
 @pytest.mark.parametrize("amount", ["all"])
 def test_it_would_grow_if_each_part_were_rounded(amount, device):
-    """To 16 bits at each hop, as rings over other kernels do. So the test above sees what it should."""
+    """To 16 bits at each hop, as rings over other kernels do. So the test above can notice such errors."""
     found = errors(device, *SIZE[device], (1, 4), rounded=lambda X: X.bfloat16().float())
     assert (found[1] / found[0] > 1.05).all(), found

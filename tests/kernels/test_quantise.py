@@ -1,4 +1,4 @@
-"""Q, K and V in eight bits: rounded to the nearest numbers, with what was taken from them beside."""
+"""Q, K and V in eight bits: rounded to the nearest numbers, together with the scales and means taken out."""
 
 import functools
 
@@ -34,7 +34,7 @@ def turned(X, rotated=True):
 
 
 def off(x, q, scale, qk):
-    """Return how far q is off x, of what is allowed: half of a spacing, and what fp32 makes of x."""
+    """Return the error of q relative to the allowed one: half a spacing, and the rounding of x in fp32."""
     y = x / scale
     spacing = torch.exp2(y.abs().clamp(2.0**-6, 448).log2().floor() - 3) if qk == "e4m3" else torch.ones_like(y)
     return ((q.double() - y).abs() / (spacing / 2 + y.abs() * 2.0**-20 + 5e-4)).max().item()
@@ -53,7 +53,7 @@ def test_numbers_are_the_nearest(size, qk, rotated, centred):
     assert off(k - k_mean, small.K, small.k_scale.double()[..., None, None], qk) <= 1
     columns = small.V.double()[..., : size[4]].mT
     assert off(V.double() - v_mean, columns, small.v_scale.double()[..., None, None], "e4m3") <= 1
-    assert not small.V.double()[..., size[4] :].any()  # what is past the last key
+    assert not small.V.double()[..., size[4] :].any()  # past the last key
     taken = (q * k_mean.repeat_interleave(size[1] // size[2], 1)).sum(-1)
     assert (small.v_mean.double() - v_mean[:, :, 0]).abs().max() < 1e-5
     assert (small.q_taken.double() - taken).abs().max() < 1e-3
@@ -81,7 +81,7 @@ def test_permuted_columns_are_the_same_columns(amount, size):
 
 
 def test_strides_inside_nan():
-    """Tensors lie in larger ones, (B, N, H, d), whose other elements are NaN: nothing there is read."""
+    """Tensors are slices of larger ones, (B, N, H, d), whose other elements are NaN: nothing there is read."""
     given = []
     for X in inputs(*SIZES[0]):
         B, H, N, d = X.shape

@@ -25,7 +25,7 @@ def learned(device):
 
 @pytest.mark.parametrize("mask", [None, masks.documents([0] * 9 + [1] * 20)], ids=["no mask", "documents"])
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_values_and_gradients_are_those_of_one_key_more(mask, deterministic, device, poisoned):
+def test_values_and_gradients_are_those_of_one_more_key(mask, deterministic, device, poisoned):
     *inputs, dO = tensors(device, 21, 29)
     leaves = [X.requires_grad_() for X in (*inputs, learned(device))]
     exact = [X.detach().double().requires_grad_() for X in leaves]

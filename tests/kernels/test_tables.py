@@ -23,7 +23,7 @@ def int32(*numbers):
 
 
 def cache(pages=PAGES, page=PAGE):
-    """Return K and V in the middle of numbers that are NaN."""
+    """Return K and V in the middle of NaN."""
     return torch.full((2, pages + 4, H_k, page, d), torch.nan)[:, 2:-2].copy_(torch.randn(2, pages, H_k, page, d))
 
 
@@ -100,7 +100,7 @@ def test_keys_are_written_only_to_sequences_that_exist(amount, number):
             append.append(K, V, K_cache, V_cache, after, table)
         assert torch.equal(K_cache, before), "it is refused before any work"
     append.append(K, V, K_cache, V_cache, int32(8, 0), table)
-    append.append(K, V, K_cache, V_cache, int32(8, 19), table)  # of no sequence there would be a key to write
+    append.append(K, V, K_cache, V_cache, int32(8, 19), table)  # no sequence would have a key to write
     assert torch.equal(K_cache[5, :, 5:8], K[0]) and torch.equal(K_cache[:5], before[:5])
 
 

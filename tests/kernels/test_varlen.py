@@ -54,7 +54,7 @@ def one_by_one(Q, K, V, cu_q, cu_k, **options):
 
 
 def check(Q, K, V, cu_q, cu_k, **options):
-    """Hold O, lse and the gradients of both: at most twice the error of the loop in the same dtype."""
+    """Check O, lse and the gradients of both: at most twice the error of the loop in the same dtype."""
     ours = [X.detach().requires_grad_() for X in (Q, K, V)]
     given = varlen.attention(*ours, cu_q, cu_k, **options)
     assert given.O.shape == Q.shape and given.O.dtype == Q.dtype and given.lse.shape == Q.shape[:2]
@@ -102,7 +102,7 @@ def test_lengths_drawn_at_random(amount, seed, device, poisoned):
     check(*given, causal=seed < 2, scale=0.3)
 
 
-def test_nothing_is_read_beside_a_sequence(device):
+def test_nothing_is_read_outside_a_sequence(device):
     Q, K, V, cu_q, cu_k = packed(device, [20, 30], [20, 30], heads=(1, 1))
     before = varlen.attention(Q, K, V, cu_q, cu_k)
     louder = torch.where(torch.arange(50, device=device) < 20, 1.0, 3.0)[:, None, None]
@@ -111,12 +111,12 @@ def test_nothing_is_read_beside_a_sequence(device):
 
 
 @pytest.mark.parametrize("lengths", [[5, 0, 12], [0]])
-def test_tokens_lie_one_after_the_other_as_those_of_q(lengths, device):
+def test_tokens_of_O_are_stored_like_those_of_Q(lengths, device):
     O = varlen.attention(*packed(device, lengths, lengths, heads=(3, 1))).O
     assert O.shape == (sum(lengths), 3, 16) and O.is_contiguous() and O.view(sum(lengths), 48).shape[1] == 48
 
 
-def test_gradients_lie_as_the_tensors_do(device, poisoned):
+def test_gradients_have_the_layout_of_the_tensors(device, poisoned):
     Q, K, V, *offsets = packed(device, [20, 3], [13, 30], heads=(2, 1))
     O = varlen.attention(Q, K, V, *offsets).O
     assert all(dX.is_contiguous() for dX in torch.autograd.grad(O, (Q, K, V), torch.ones_like(O)))
@@ -144,8 +144,8 @@ def launched(monkeypatch):
     return names
 
 
-def test_the_first_launch_of_a_call_finds_what_all_passes_see(device, launched):
-    """A launch takes more of the CPU's time than this one takes of the GPU's."""
+def test_the_first_launch_of_a_call_finds_the_bounds_of_all_passes(device, launched):
+    """A second launch would cost the CPU more time than this one takes on the GPU."""
     Q, K, V, *offsets = packed(device, [20, 3], [13, 30])
     O = varlen.attention(Q, K, V, *offsets).O
     assert launched == ["_find", "_forward"]
@@ -153,8 +153,8 @@ def test_the_first_launch_of_a_call_finds_what_all_passes_see(device, launched):
     assert launched[2:] == ["_prepare", "_dkv", "_dq"]
 
 
-def test_a_gradient_of_O_that_lies_otherwise(device, launched, monkeypatch):
-    """Tiles of this one cannot come through descriptors, and the first launch was for the tiles of that way."""
+def test_a_gradient_of_O_with_other_strides(device, launched, monkeypatch):
+    """Its tiles cannot be loaded through descriptors, but the first launch was for tiles of descriptors."""
     gpu = tile_sizes.room(torch.device(device))._replace(multiprocessors=1, tma=True)
     monkeypatch.setattr(tile_sizes, "room", lambda device: gpu)
     monkeypatch.setattr(tile_sizes, "SMALL", 0)
@@ -167,7 +167,7 @@ def test_a_gradient_of_O_that_lies_otherwise(device, launched, monkeypatch):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_first_launch_finds_what_masks_would_be_prepared_to(causal, device, monkeypatch):
+def test_the_first_launch_finds_the_numbers_of_prepared_masks(causal, device, monkeypatch):
     if device == "cpu":  # a kernel that is compiled takes no other constant
         monkeypatch.setattr(packing, "STRETCH", tl.constexpr(2))
     stretch = packing.STRETCH.value
@@ -199,8 +199,8 @@ def test_one_sequence_is_the_kernel_without_packing(device, poisoned):
     assert oracle.worst(given.lse.detach().cpu(), lse[0].mT.cpu()) < 2e-6
 
 
-def test_offsets_may_lie_anywhere_in_memory(device):
-    """A kernel that was compiled for offsets at a multiple of 16 bytes may not be launched with others."""
+def test_offsets_may_have_any_alignment(device):
+    """A kernel that was compiled for offsets at a multiple of 16 bytes must not be launched with others."""
     Q, K, V, cu, _ = packed(device, [20, 30], [20, 30])
     apart = torch.cat([cu[:1], cu])[1:]
     assert cu.data_ptr() % 16 != apart.data_ptr() % 16
@@ -266,5 +266,5 @@ def test_nothing_waits_for_the_gpu(causal):
     assert all(torch.equal(given, before) for given, before in zip(grads, expected, strict=True))
 
 
-def test_of_two_windows_each_row_sees_what_both_show():
+def test_under_two_windows_each_row_sees_what_both_show():
     assert varlen._window_and_caps(masks.window(9, 2) & masks.window(3, 4))[0] == (3, 2)

@@ -24,7 +24,7 @@ def results(attention, Q, K, V, offsets, dO, dlse, **options):
 
 
 def check(Q, K, V, *offsets, causal=False, window=(None, None), cap=None, slopes=None, p=0.0, scale=None, seed=7):
-    """Hold O, lse and their gradients: at most twice the error of standard attention in the same dtype."""
+    """Check O, lse and their gradients: at most twice the error of standard attention in the same dtype."""
     mask = None
     for part in (window != (None, None) and masks.window(*window), cap and masks.softcap(cap)):
         mask = mask if not part else part if mask is None else mask & part
@@ -112,7 +112,7 @@ def philox(seed, *counter, rounds=10):
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**40 + 3, 2**63 - 1])
-def test_which_weights_are_dropped_is_philox_of_their_places(seed, device):
+def test_the_weights_dropped_are_those_of_philox_at_their_places(seed, device):
     rows, keys = (torch.arange(n, dtype=torch.int32, device=device) for n in (67, 83))
     given = varlen.dropped(0.17, seed, 3, 67, 20, rows, keys)
     r, c = np.arange(67)[:, None] + 20 - 67, np.arange(83)[None, :]
@@ -122,7 +122,7 @@ def test_which_weights_are_dropped_is_philox_of_their_places(seed, device):
         )
 
 
-def test_so_many_weights_are_dropped_as_was_asked(device):
+def test_the_requested_share_of_weights_is_dropped(device):
     tokens = torch.arange(150, dtype=torch.int32, device=device)
     for p in (0.01, 0.17, 0.9):
         share = varlen.dropped(p, 3, 2, 150, 150, tokens, tokens).float().mean()
@@ -142,7 +142,7 @@ def test_a_seed_is_drawn_by_the_generator_of_torch(device):
 
 
 def test_tokens_after_the_last_sequence_see_nothing(device, poisoned, monkeypatch):
-    """Offsets on a GPU may end before T, since they are not looked at; those on the CPU may not."""
+    """Offsets on a GPU may end before T, since they are not checked; those on the CPU may not."""
     monkeypatch.setattr(varlen, "_check_values", lambda *_: None)
     Q, K, V, *offsets = packed(device, [20, 13], [25, 21])
     more = [torch.cat([X.detach(), torch.randn_like(X[:9])]).requires_grad_() for X in (Q, K, V)]

@@ -1,4 +1,4 @@
-"""What a mask is, is asked of the mask: only its own package knows of which kind it is."""
+"""Only the package of masks tests of which kind a mask is; all other code calls its methods."""
 
 import ast
 from pathlib import Path
@@ -25,7 +25,7 @@ def names(node):
 
 
 def asked_kinds(text):
-    """Return the lines on which code asks of which kind a mask is, or whether it is exactly a plain one."""
+    """Return the lines on which code tests of which kind a mask is, or whether it is exactly a plain one."""
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and names(node.func) & {"isinstance", "issubclass"}:
@@ -60,5 +60,5 @@ def test_only_masks_know_their_kinds():
         "issubclass(x, OfPlace)",
     ],
 )  # fmt: skip
-def test_each_way_to_ask_for_a_kind_is_found(code):
+def test_each_way_to_test_for_a_kind_is_found(code):
     assert asked_kinds(code) and not asked_kinds("isinstance(x, masks.Mask) and x == masks.causal()")

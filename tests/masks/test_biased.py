@@ -1,4 +1,4 @@
-"""Scores that read a tensor, in NumPy and torch: by definition, with gradients, and what is refused."""
+"""Scores that read a tensor, in NumPy and torch: compared with the definition, with gradients, and refusals."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ SIZES = [(7, 13), (13, 7), (1, 19)]
 
 
 def factors(T):
-    """Return a change whose derivative by an entry depends on what the change before it made."""
+    """Return a change whose derivative with respect to an entry depends on the result of the previous change."""
     change = masks.score(
         lambda S, h, r, c, t: S * (1 + t), lambda S, h, r, c, t: 1 + t, bias=T, at=biased.of_head,
         by_bias=lambda S, h, r, c, t: S,
@@ -27,7 +27,7 @@ KINDS = biased.KINDS | {
 
 
 def by_definition(kind, T, Q, K, V, dO, causal):
-    """Return O, lse, gradients and that of T of one head, in fp64, from a Kind's definition alone."""
+    """Return O, lse, the gradients and that of T for one head, in fp64, from a Kind's definition alone."""
     N_q, N_k = len(Q), len(K)
     past, windowed = N_k - N_q, kind.mask is biased.between_caps
 
@@ -87,7 +87,7 @@ def test_torch_and_its_autograd_agree_with_tiles(name, size, rng):
 
 
 @pytest.mark.parametrize("which", ["torch", "NumPy"])
-def test_a_part_reads_what_the_whole_reads_there_and_shares_of_gradients_add_up(which, rng):
+def test_a_part_reads_the_entries_of_the_whole_and_shares_of_gradients_add_up(which, rng):
     N, rows, keys = 24, (range(3, 9), range(15, 21)), range(1, 24, 2)
     T = rng.standard_normal(2 * N - 1)
     mask = masks.distance_bias(T) & masks.causal()
@@ -113,7 +113,7 @@ def test_a_part_reads_what_the_whole_reads_there_and_shares_of_gradients_add_up(
     np.testing.assert_allclose(sum(halves), whole, atol=1e-12)
 
 
-def test_what_is_written_to_an_array_counts_and_dtypes_stay(rng):
+def test_changes_of_an_array_take_effect_and_dtypes_stay(rng):
     Q, K, V, dO = (rng.standard_normal((9, 4)).astype(np.float32) for _ in range(4))
     T = np.zeros((9, 9), np.float16)
     mask = masks.bias(T)
@@ -135,7 +135,7 @@ def test_what_is_written_to_an_array_counts_and_dtypes_stay(rng):
 
 
 def test_the_buckets_of_t5(rng):
-    """A weight for each bucket and head, spread over distances: autograd adds up what a bucket has."""
+    """A weight for each bucket and head, spread over distances: autograd adds up the gradients of a bucket."""
     torch, torch_ref = pytest.importorskip("torch"), pytest.importorskip("flashlib.torch_ref")
     assert biased.bucket(np.array([-9, 0, 1, 2, 3, 4, 9, 19, 20, 500])).tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5, 5]
     N_q, N_k, H = 11, 17, 2
@@ -191,7 +191,7 @@ def _attention(at):
 
 
 @pytest.mark.parametrize("call, error, words", REFUSED)
-def test_what_does_not_fit_is_refused_in_words(call, error, words):
+def test_a_bias_that_does_not_fit_is_refused_in_words(call, error, words):
     with pytest.raises(error, match=words):
         call()
 

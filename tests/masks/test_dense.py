@@ -53,7 +53,7 @@ def test_a_table_is_copied(rng):
         ),
     ],
 )
-def test_what_is_no_table_is_refused_in_words(seen, error, words):
+def test_anything_but_a_table_is_refused_in_words(seen, error, words):
     with pytest.raises(error, match=words):
         masks.dense(seen)
 

@@ -104,7 +104,7 @@ def test_error_is_at_most_twice_that_of_storing_S_and_P(kind, dtype, rng):
     assert given.O.dtype == dtype and given.lse.dtype == np.float32
     oracle.assert_close(given.O, O, plain=plain.O, rounding=float(np.finfo(dtype).eps), what="O")
     oracle.assert_close(given.lse, lse, plain=plain.lse, rounding=1e-5, what="lse")
-    rounding = 4e-6 if dtype == np.float32 else 4e-3  # a score that grows like S^2 makes more of it than S
+    rounding = 4e-6 if dtype == np.float32 else 4e-3  # a score that grows like S^2 amplifies it more than S
     stored, backward = (f.backward(Q, K, V, *plain, dO, mask=case.mask) for f in (naive, tiled))
     for name, X, exact, by_storing in zip(backward._fields, backward, grads, stored, strict=True):
         assert X.dtype == dtype
@@ -285,7 +285,7 @@ def test_bad_masks_are_refused_with_a_sentence():
     assert not others, "these were not refused, or in other words"
 
 
-def test_what_has_a_default_is_the_functions_own():
+def test_parameters_with_defaults_belong_to_the_function():
     expected = masks.window(3, 0).on(6, 6).seen(*ALL)
     for f in (
         lambda r, c, w=3: (r - c >= 0) & (r - c <= w),
@@ -298,7 +298,7 @@ def test_what_has_a_default_is_the_functions_own():
 
 
 @pytest.mark.parametrize("N_q, N_k", [(6, 6), (4, 2), (2, 5)])
-def test_a_bound_beyond_all_positions_is_no_bound(N_q, N_k):
+def test_a_bound_beyond_all_positions_has_no_effect(N_q, N_k):
     for far in (sys.maxsize, 2**30, 2**70):
         assert masks.window(far, 0) == masks.causal() and masks.window(far, far) == masks.window(None, None)
         rows, cols = slice(0, N_q), slice(0, N_k)
@@ -328,7 +328,7 @@ def test_a_function_that_returns_numbers_is_refused():
         tiled.attention(*np.ones((3, 4, 2)), mask=masks.from_function(lambda r, c: r - c))
 
 
-ODD = {  # what a function of a mask may return, of r (6, 1) and c (1, 6)
+ODD = {  # wrong results of a mask's function, for r (6, 1) and c (1, 6)
     "nothing": (lambda r, c: None, TypeError, "returned NoneType; it must return bool: a comparison"),
     "a number": (lambda r, c: 1, TypeError, "returned int; it must return bool"),
     "a list": (lambda r, c: [True], TypeError, "returned list; it must return bool"),
@@ -342,7 +342,7 @@ ODD = {  # what a function of a mask may return, of r (6, 1) and c (1, 6)
 
 
 @pytest.mark.parametrize("f, error, words", ODD.values(), ids=ODD)
-def test_what_a_function_may_not_return_is_refused_in_words(f, error, words):
+def test_a_wrong_result_of_a_function_is_refused_in_words(f, error, words):
     tiles = masks.from_function(f).on(6, 6)
     with pytest.raises(error, match="the function of the mask " + words):
         tiles.seen(*ALL)
@@ -360,7 +360,7 @@ def test_a_function_of_tensors_returns_tensors():
     assert mask.sees(place, r, c).shape == (3, 1, 6, 6)
 
 
-def test_what_a_score_may_not_return_is_refused_in_words(rng):
+def test_a_wrong_result_of_a_score_is_refused_in_words(rng):
     S = rng.standard_normal((6, 6))
     for f, error, words in (
         (lambda S, h, r, c: None, TypeError, "returned None for a NumPy array; it must return the same kind as S"),
@@ -430,12 +430,12 @@ def test_a_mask_reads_as_python_where_it_can():
     assert written and [repr(eval(text, names)) for text in written] == written
 
 
-def test_a_function_may_ignore_what_it_is_given():
+def test_a_function_may_ignore_its_arguments():
     tiles = masks.from_function(lambda r, c: True).on(3, 4)
     assert tiles.seen(*tiles.all).all() and tiles.seen(*tiles.all).shape == (3, 4)
 
 
-def test_masks_of_heads_and_batches_are_asked_at_their_place():
+def test_masks_of_heads_and_batches_are_evaluated_at_their_place():
     seen = masks.from_function(lambda b, h, r, c: c <= r + h - b)
     r, c = np.ogrid[0:5, 0:5]
     for b, h in [(0, 0), (1, 0), (0, 2)]:
@@ -448,7 +448,7 @@ def test_masks_of_heads_and_batches_are_asked_at_their_place():
 
 
 @pytest.mark.parametrize("one, each", [(0.5, [0.1, 0.2]), ([0.1, 0.2], 0.5), (0.5, [0.25])])
-def test_one_slope_is_for_all_heads(one, each):
+def test_one_slope_applies_to_all_heads(one, each):
     mask = masks.alibi(one) & masks.alibi(each)
     H = max(np.size(one), np.size(each))
     assert mask.heads == H and (masks.causal() & masks.alibi(one)).heads == np.size(one)
@@ -459,7 +459,7 @@ def test_one_slope_is_for_all_heads(one, each):
 
 
 @pytest.mark.parametrize("mask", [masks.documents([[4, 4, 7]]), masks.tree([[-1, 0, 0]])], ids=["ids", "parents"])
-def test_a_row_for_one_sequence_is_for_all_sequences(mask):
+def test_a_row_for_one_sequence_applies_to_all_sequences(mask):
     assert mask.batches is None and masks.fitted(mask, False, 2, 1, 3, 3) is mask
     r, c = np.ogrid[0:3, 0:3]
     assert np.array_equal(mask.sees(masks.Place(3, 3, 1), r, c), mask.sees(masks.Place(3, 3, 0), r, c))

@@ -1,4 +1,4 @@
-"""Masks of new kinds, which derive from Mask outside the package: each is right everywhere, or is refused."""
+"""Masks of new kinds, derived from Mask outside the package: each is right everywhere, or is refused."""
 
 import dataclasses
 import types
@@ -36,7 +36,7 @@ def two(self, S, place, r, c):
 REFUSED = {
     "a kind that kernels know": (
         lambda: derived(masks.Window, sees=every_third),
-        "Mine derives from Window and overrides sees, and algorithms use what else Window says of itself: derive",
+        "Mine derives from Window and overrides sees, but algorithms also use other methods of Window: derive",
     ),
     "what a kind does to scores": (
         lambda: derived(masks.Softcap, score=twice, slope=two),
@@ -83,7 +83,7 @@ def test_a_mask_without_a_hash_is_refused():
         tiled.attention(*np.ones((3, 4, 2)), mask=mask)
 
 
-def test_bounds_of_another_sees_are_not_inherited(rng):
+def test_bounds_of_a_different_sees_are_not_inherited(rng):
     of_near = derived(sees=lambda self, place, r, c: (r <= c) & (c < r + 2), bounds=near)
     other, again = derived(of_near, sees=every_third), derived(of_near, bounds=lambda self, place, r: None)
     seen = np.subtract.outer(np.arange(9) + 4, np.arange(13))
@@ -94,7 +94,7 @@ def test_bounds_of_another_sees_are_not_inherited(rng):
     assert of_near().on(9, 13).keys is not None and other().on(9, 13).keys is again().on(9, 13).keys is None
 
 
-def test_what_kernels_ask_of_another_sees_or_score_is_not_inherited():
+def test_device_functions_of_a_different_sees_or_score_are_not_inherited():
     test, change = masks.DeviceTest("in_prefix", (3,)), masks.DeviceChange("capped", "capped_slope", (2, 0.5))
     place = masks.Place(9, 13)
     first = derived(

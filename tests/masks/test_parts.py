@@ -1,4 +1,4 @@
-"""The mask of a part: at its rows and keys it is the mask of the whole, for every tile."""
+"""The mask of a part equals the mask of the whole at its rows and keys, for every tile."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def _tree(rng, N_q, N_k):
 
 
 def draw_runs(rng, how, N):
-    """Return ranges of the items of N."""
+    """Return ranges of some of N items."""
     cuts = sorted(int(n) for n in rng.integers(0, N + 1, 6))
     P = int(rng.integers(2, 6))
     return {
@@ -163,7 +163,7 @@ def test_a_part_is_as_plain_as_it_can_be():
     assert both == masks.softcap(2.0)
 
 
-def test_blocks_that_are_not_cut_are_a_table_of_their_own(rng):
+def test_blocks_that_are_not_cut_become_a_smaller_table(rng):
     table = rng.random((6, 5)) < 0.5
     whole = masks.blocks(table, 8, 16)
     zigzag = (range(8, 16), range(40, 47)), (range(0, 16), range(64, 75))
@@ -177,7 +177,7 @@ def test_blocks_that_are_not_cut_are_a_table_of_their_own(rng):
     assert isinstance(masks.placed(whole, 47, 75, range(9, 30), range(16)), masks.Placed)
 
 
-def test_a_window_of_a_long_sequence_is_asked_at_once():
+def test_a_window_of_a_long_sequence_is_evaluated_at_once():
     N = 2**40
     for rows, keys in ((range(5, N, 2**36), range(3, N, 2**36)), (range(N - 8, N), range(N - 40, N))):
         for mask in (masks.causal(), masks.window(2**37, 0), masks.prefix(7), masks.alibi(0.5) & masks.causal()):
@@ -210,7 +210,7 @@ def test_other_rows_are_refused_in_words(rows, error, words):
         masks.placed(masks.prefix(2), 23, 29, rows, range(29))
 
 
-def test_what_does_not_fit_is_refused_in_words():
+def test_sizes_that_do_not_fit_are_refused_in_words():
     with pytest.raises(ValueError, match="ids has shape .2,., and there are 29 keys"):
         masks.placed(masks.documents([0, 1]), 23, 29, range(3), range(4))
     part = masks.placed(masks.prefix(2), 23, 29, range(0, 6), range(1, 9))
@@ -225,7 +225,7 @@ def test_items_before_a_number_are_counted(rng):
         assert np.array_equal(runs.before(some, x), (listed(some)[:, None] < x).sum(axis=0))
         assert np.array_equal(runs.positions(some), listed(some))
         x = np.arange(len(listed(some)))
-        assert np.array_equal(runs.stands(some, x), listed(some))
+        assert np.array_equal(runs.item_at(some, x), listed(some))
         if (line := runs.line(some)) is not None:
             start, step, split, jump = line
             assert np.array_equal(start + step * x + jump * (x >= split), listed(some))

@@ -1,4 +1,4 @@
-"""A tree of candidates sees what each of its paths would see as a text of its own."""
+"""A tree of candidates sees what each of its paths would see as a separate text."""
 
 import re
 
@@ -38,7 +38,7 @@ def test_a_chain_is_causal(rng):
     assert np.array_equal(chain.O, naive.attention(Q, K, V, causal=True).O)
 
 
-def test_trees_of_sequences_are_told_apart(rng):
+def test_each_sequence_has_its_own_tree(rng):
     parents = [drawn(rng), drawn(rng)]
     both, place = masks.tree(parents), masks.Place(N, 20)
     r, c = np.ogrid[place.past : 20, :20]
@@ -58,7 +58,7 @@ def test_trees_of_sequences_are_told_apart(rng):
         ([[[-1]]], "parents has shape (1, 1, 1)"),
     ],
 )
-def test_what_is_no_tree_is_refused(parents, said):
+def test_anything_but_a_tree_is_refused(parents, said):
     with pytest.raises((TypeError, ValueError), match=re.escape(said)):
         masks.tree(parents)
 

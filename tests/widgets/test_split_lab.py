@@ -179,7 +179,7 @@ class TestTheKernel:
         B, H_k, group, d = 3, 2, 4, 16
         Q, K = torch.zeros(B, H_k * group, 1, d), torch.zeros(B, H_k, 700, d)
         plan = decode.plan_of(Q, decode.CacheTensors(K, K, None, None, None, None), True, None, None, 0, 5 * B)
-        programs = model.DecodeCall(700, B, H_k, group, d, "H200").programs(model.made(11, 5))
+        programs = model.DecodeCall(700, B, H_k, group, d, "H200").programs(model.actual_parts(11, 5))
         assert plan.partial.grid[0] >= programs and plan.states >= programs * group * (d + 2)
 
 
@@ -238,13 +238,13 @@ def test_more_states_cost_more():
     assert costs == sorted(costs) and costs[-1] > 2 * costs[0]
     few_bytes = model.DecodeCall(65_536, 1, 1, 1, 16, "H200").curve()
     assert [time.states for _, time in few_bytes] == [
-        math.ceil(n / splits.joined(16)) * model.LATENCY for n, _ in few_bytes
+        math.ceil(n / splits.states_at_once(16)) * model.LATENCY for n, _ in few_bytes
     ]
 
 
 def test_a_record_is_drawn_with_the_call_that_it_is_of():
     lab = SplitLab(1000, 2, record=[(1, 30.5), (3, 20), (64, 19.0)])
-    made = [1, 3, model.made(16, 64)]
+    made = [1, 3, model.actual_parts(16, 64)]
     assert lab.result["record"] == [[n, time] for n, time in zip(made, (30.5, 20.0, 19.0), strict=True)]
     assert not lab.result["other_record"]
     lab.parts, lab.order = 3, "tree"
@@ -385,6 +385,6 @@ def test_the_model_has_the_times_of_the_record():
     run = json.loads((Path(__file__).parents[2] / "notebooks/data/h200_decode.json").read_text(encoding="utf-8"))
     for row in run["parts"]:
         call = model.DecodeCall(row["N"], row["B"], row["H_k"], row["H"] // row["H_k"], 128, "H200")
-        time = call.time(model.made(model.tiles_of(row["N"]), row["parts"])).total
+        time = call.time(model.actual_parts(model.tiles_of(row["N"]), row["parts"])).total
         if row["parts"] <= 33:
             assert time == pytest.approx(row["us"] / 1e6, rel=0.1), row["parts"]

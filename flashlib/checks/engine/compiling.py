@@ -17,9 +17,9 @@ from flashlib.checks.engine.verdict import Verdict
 from flashlib.learner.error_text import cut, error_text
 
 if TYPE_CHECKING:
-    from flashlib.kernels.compiler.seen import Launches
+    from flashlib.kernels.compiler.launch_log import LaunchLog
 
-_noted: Optional["Launches"] = None
+_noted: Optional["LaunchLog"] = None
 _said = False  # why nothing is compiled: it is said once
 
 
@@ -30,11 +30,12 @@ def noting() -> Iterator[None]:
     if "flashlib.kernels" not in sys.modules:
         yield
         return
-    from flashlib.kernels.compiler import seen  # here: Triton may be missing
+    from flashlib.kernels.compiler import launch_log  # here: Triton may be missing
 
     interpreted = sys.modules["flashlib.kernels"].INTERPRETED
     try:
-        with seen.launches() if interpreted else contextlib.nullcontext(seen.Launches()) as _noted:
+        noted = launch_log.logged_launches() if interpreted else contextlib.nullcontext(launch_log.LaunchLog())
+        with noted as _noted:
             yield
     finally:
         _noted = None

@@ -1,1 +1,1 @@
-"""Kernels with a switch for each idea that takes it back: what an idea gains is measured by its absence."""
+"""Kernels with a switch that takes back each idea, to measure what the idea gains."""

@@ -1,18 +1,18 @@
-"""The two passes of `backward`, with each of their ideas as a switch that takes it back.
+"""The two passes of `backward`, with a switch that takes back each of their ideas, to measure its gain.
 
-So the gain of each can be measured. The pass for dK and dV has three:
+The pass for dK and dV has three:
 
     prepared      lse in base 2 and delta are padded, and inf where a row sees no key: no tile masks or scales them
-    transposed    tiles are keys by queries: P^T and dS^T stand on the left of their products, in registers;
-                  else P and dS are transposed, through shared memory
-    early_dP      dP is made before the product for dV; else the loop waits once for both
+    transposed    tiles are keys by queries: P^T and dS^T are the left factors of their products, in registers;
+                  otherwise P and dS are transposed through shared memory
+    early_dP      dP is computed before the product for dV; otherwise the loop waits once for both
 
 and the pass for dQ has one:
 
-    in_registers  Q_i and dO_i are held in registers; else every product reads them from shared memory
+    in_registers  Q_i and dO_i are kept in registers; otherwise every product reads them from shared memory
 
-The pass for dQ is the one of `backward`; the other, with all switches on, gives the same bits. K and V have the
-heads of Q, and d is one of `HEAD_DIMS`. `python -m flashlib.bench.backward_ladder` times them.
+The pass for dQ is that of `backward`; the other gives the same bits if all switches are on. K and V have the heads
+of Q, and d is one of `HEAD_DIMS`. `python -m flashlib.bench.backward_ladder` times them.
 """
 
 import torch
@@ -31,8 +31,8 @@ def prepare(
     Q: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return lse, lse2 and delta, the `rows` of both passes; shapes and errors as in `backward.backward`."""
-    check_saved(Q, Q, O, dO, lse, None)  # only d of V counts
-    problem = BackwardInputs.of(Q, Q, causal=False, descriptors=False)  # only what concerns Q is used
+    check_saved(Q, Q, O, dO, lse, None)  # of V only d matters
+    problem = BackwardInputs.of(Q, Q, causal=False, descriptors=False)  # only the parts about Q are used
     o, do, shape = kernel_input(O), kernel_input(dO), (*Q.shape[:2], problem.N_padded)
     with on_device_of(O):
         return lse.contiguous(), *prepared(prepare_launch(o, do, problem), o, do, lse, None, shape)
@@ -146,7 +146,7 @@ def _stream_rows(
     D: tl.constexpr, B_R: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr,
     PREPARED: tl.constexpr, TRANSPOSED: tl.constexpr, EARLY_dP: tl.constexpr, LATE: tl.constexpr,
 ):  # fmt: skip
-    """Add to dk and dv what rows start_q to end_q of head (b, h) of Q and dO contribute."""
+    """Add the contribution of rows start_q to end_q of head (b, h) of Q and dO to dk and dv."""
     EACH_ROW: tl.constexpr = 0 if TRANSPOSED else 1  # the axis that a number of each row of Q is spread over
     for start in range(start_q, end_q, B_R):
         offs_m = start + tl.arange(0, B_R)
@@ -189,6 +189,6 @@ def _rows(lse_ptr, delta_ptr, offs_m, N_q, PREPARED: tl.constexpr):
 
 @triton.jit
 def _product(rows, keys, TRANSPOSED: tl.constexpr):
-    """Return each row of a tile times each key, keys by rows if transposed."""
+    """Return the product of each row of a tile with each key, keys by rows if transposed."""
     left, right = (keys, rows) if TRANSPOSED else (rows, keys)
     return tl.dot(left, right.T, input_precision="ieee")

@@ -1,8 +1,8 @@
-"""Decoding in one kernel: the program that leaves the last State of some rows merges them all.
+"""Decoding in one kernel: the program that writes the last State of some rows merges them all.
 
 `decode` merges in a second kernel. Here programs count how many are done, with an atomic addition, and the last
-one goes on. That saves a launch; but one program then does for all rows of its head, one after the other, what the
-second kernel does with a program for each row. `bench.decode` times both.
+one goes on. That saves a launch; but one program then merges all rows of its head, one after the other, while the
+second kernel has a program for each row. `bench.decode` times both.
 """
 
 import functools
@@ -62,7 +62,7 @@ def _in_one(plan, device) -> AblatedDecodePlan:
     partial, merge = plan.partial, plan.merge
     counts = torch.zeros(merge.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
     D_V = merge.constants["D_V"]
-    own = {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32, "EARLY": False}  # nothing comes after it
+    own = {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32, "EARLY": False}  # no kernel follows
     config = {name: value for name, value in partial.config.items() if name != "launch_pdl"}
     launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, partial.constants | own, config)
     return AblatedDecodePlan(plan.states, launch, counts)

@@ -1,19 +1,17 @@
-"""Rung 5 of the ladder with each of FlashAttention-2's three ideas as a switch that takes it back.
+"""Rung 5 of the ladder with a switch that takes back each of FlashAttention-2's three ideas, to measure its gain.
 
-So the gain of each can be measured:
+    late_division  O is divided by l once, at the end; otherwise in every step, as in the first FlashAttention:
+                   B_R x D more operations outside the matrix products, on slower units
+    parallel_rows  one program for each row block; otherwise one for each head, which walks over all row blocks, as
+                   in the first FlashAttention: too few to fill a GPU when B * H is below its multiprocessors
+    split_rows     the warps of a program split a tile by rows; otherwise by keys, as in the first FlashAttention
 
-    late_division  O is divided by l once, at the end; else in every step, as in the first FlashAttention: B_R x D
-                   operations more outside the matrix products, on slower units
-    parallel_rows  one program for each row block; else one for each head, which walks over all row blocks, as in
-                   the first FlashAttention: too few to fill a GPU when B * H is below its multiprocessors
-    split_rows     the warps of a program share a tile by its rows; else by its keys, as in the first one
-
-The compiler gives each warp some rows of a product's result. So without split rows S is made transposed,
-K_j Q_i^T: a warp then has some keys of every row. Maximum and sum go across warps, and P goes to all of them, as
-each needs all keys for its part of O^T: both through shared memory and behind a barrier. With split rows a warp
-needs nothing from another. On Hopper, with 4 warps, this holds for every tile. For older GPUs the compiler splits
-the longer axis of the second product's result: keys here if B_r <= d, rows in rung 5 if B_r >= d. So compare
-there with B_r = d.
+The compiler gives each warp some rows of a product's result. So without split_rows S is computed transposed,
+K_j Q_i^T: a warp then has some keys of every row. Maximum and sum cross warps, and P goes to all of them, as each
+needs all keys for its part of O^T: both through shared memory and behind a barrier. With split_rows a warp needs
+nothing from another. On Hopper, with 4 warps, this holds for every tile. For older GPUs the compiler splits the
+longer axis of the second product's result: keys here if B_r <= d, rows in rung 5 if B_r >= d. So compare there
+with B_r = d.
 
 With all switches on it is rung 5. `python -m flashlib.bench.ladder` times it without each.
 """
@@ -116,7 +114,7 @@ def _stream(
     D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,
     LATE_DIVISION: tl.constexpr, SPLIT_ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
+    """Update m, l and O_acc of a row block with keys start_k to end_k; row r sees keys up to last_visible[r]."""
     EACH_ROW: tl.constexpr = 1 if SPLIT_ROWS else 0
     offs_d = tl.arange(0, D)
     for start in range(start_k, end_k, B_C):

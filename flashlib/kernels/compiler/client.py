@@ -1,4 +1,4 @@
-"""Asks the process that compiles, and keeps its answers, in this run and for later ones."""
+"""Sends requests to the process that compiles, and keeps its answers for this run and later ones."""
 
 import atexit
 import contextlib
@@ -31,22 +31,22 @@ class CompileError(RuntimeError):
 
 
 class Cancelled(CompileError):
-    """Nobody waits for the answer any more."""
+    """Nobody is waiting for the answer any more."""
 
 
 class Crashed(CompileError):
-    """The compiler ended without an answer, as it does where it meets what nobody thought of."""
+    """The compiler ended without an answer, as it does on a failed assertion."""
 
 
 class Wanted:
-    """Whether an answer is still waited for. To be able to stop waiting, set WANTED to one, then ask."""
+    """Whether an answer is still wanted. To be able to cancel a request, set WANTED to one of these first."""
 
     def __init__(self) -> None:
         self.cancelled, self._lock = False, threading.Lock()
         self._end: Callable[[], object] | None = None
 
     def cancel(self) -> None:
-        """End the process that works on the answer, from any thread; one that has not begun will not begin."""
+        """End the process that works on the answer, from any thread; if it has not started, it will not start."""
         with self._lock:
             self.cancelled = True
             if self._end:
@@ -54,7 +54,7 @@ class Wanted:
 
     @contextlib.contextmanager
     def ended_by(self, end: Callable[[], object]) -> Iterator[None]:
-        """Within, `cancel` calls `end`, which is called at once if it has been cancelled."""
+        """Inside this context `cancel` calls `end`; if it was cancelled before, `end` is called at once."""
         with self._lock:
             self._end = end
             if self.cancelled:
@@ -70,19 +70,19 @@ WANTED = contextvars.ContextVar("wanted", default=None)  # None: nobody will can
 
 
 class Compiler:
-    """The process `kernels.compiler.worker`, started when first asked and kept: starting takes longest."""
+    """The process `kernels.compiler.worker`, started on the first request and kept: starting takes longest."""
 
     def __init__(self) -> None:
         self.process: Any = None  # a Popen
         self.lock = threading.Lock()
-        self.sources = None  # that the process has read
+        self.sources = None  # hash of the sources that the process has read
         atexit.register(self.stop)
 
     def ask(self, request: dict) -> dict:
         """Return the answer to one request; raise CompileError if none comes, Cancelled if WANTED was cancelled.
 
-        Answers are kept where Triton keeps what it compiles, until a source or Triton changes: a minute's work of
-        one process is not done again by the next. TRITON_ALWAYS_COMPILE=1 asks anew.
+        Answers are kept in Triton's cache until a source or Triton changes: a minute's work of one process is not
+        repeated by the next. TRITON_ALWAYS_COMPILE=1 ignores kept answers.
         """
         try:
             return self._ask(request)
@@ -109,7 +109,7 @@ class Compiler:
             answer = self._answer(request)
             missing = "error" in answer or until == "sass" and _ends_early(answer)
             if not anew and not missing:
-                with contextlib.suppress(OSError):  # a full disk: it is made again
+                with contextlib.suppress(OSError):  # the disk is full: the answer is computed again next time
                     manager.put(json.dumps(answer), f"{until}.json", binary=False)
             return answer
 
@@ -126,7 +126,7 @@ class Compiler:
                 line = self.process.stdout.readline()
         except BrokenPipeError:
             line = ""
-        except BaseException:  # an answer that nobody waits for would be taken for the next one
+        except BaseException:  # an answer that nobody reads would be taken for the next one
             self.kill()
             raise
         finally:
@@ -143,7 +143,7 @@ class Compiler:
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "flashlib.kernels.compiler.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env,
-            start_new_session=True,  # an interrupt of the notebook is not for it, and ptxas ends with it
+            start_new_session=True,  # an interrupt of the notebook must not reach it, and ptxas ends with it
         )  # fmt: skip
 
     def kill(self) -> None:
@@ -162,7 +162,7 @@ class Compiler:
             self.process = None
 
     def _ended(self, late, cancelled, limit):
-        self.kill()  # it may have been cancelled after its last word
+        self.kill()  # it may have been cancelled after its last output
         self.process.wait()
         self.log.seek(0)
         lines = self.log.read().split("\n")
@@ -179,29 +179,29 @@ class Compiler:
 
 
 def _ends_early(answer):
-    """Return whether the listing of what the GPU runs is missing, as there is no disassembler."""
+    """Return whether the listing of the GPU's code is missing because there is no disassembler."""
     return not (answer.get("sass") or answer.get("amdgcn"))
 
 
 def _kept(manager, until):
-    """Return an answer that was kept, or None; an answer with SASS has all the rest."""
+    """Return an answer that was kept, or None; an answer with SASS contains all the others."""
     if path := manager.get_file(f"{until}.json"):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     return _kept(manager, "sass") | {"sass": ""} if until != "sass" and manager.get_file("sass.json") else None
 
 
 def _manager(request, sources):
-    """Return the folder of Triton's cache for a request, however far it is compiled.
+    """Return the folder of Triton's cache for a request, which does not depend on how far it is compiled.
 
-    A request with what is pickled has a key in its place: what is pickled is not the same in each session.
+    A request with pickled functions is identified by its key, since pickles differ between sessions.
     """
     left_out = {"until", "parcel", "launches"} if "key" in request else {"until"}
-    asked = {name: value for name, value in request.items() if name not in left_out}
-    return of_compiler.cache_of(hashlib.sha256(f"{json.dumps(asked)}{sources}".encode()).hexdigest())
+    key = {name: value for name, value in request.items() if name not in left_out}
+    return of_compiler.cache_of(hashlib.sha256(f"{json.dumps(key)}{sources}".encode()).hexdigest())
 
 
 def _sources():
-    """Return a hash of what answers depend on beside the request."""
+    """Return a hash of everything but the request that answers depend on."""
     flashlib, others = ROOT / "flashlib", ("types.py", "inputs.py", "gpus.py", "learner/pickling.py")
     sources = sorted([*flashlib.glob("kernels/**/*.py"), *(flashlib / name for name in others)])
     variables = sorted(item for item in os.environ.items() if item[0].startswith("TRITON_"))
@@ -209,14 +209,14 @@ def _sources():
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def answered(request: dict) -> dict:
-    """Return the answer of `flashlib.kernels.compiler.worker` to a request; raise the error that it names."""
+def compile_for_gpu(request: dict) -> dict:
+    """Add the GPU's resources to a request, and return the answer as `compile_request` does."""
     gpu = MULTIPROCESSORS[request["capability"]].gpu
-    return asked(request | {"room": gpu.block_sram, "sms": gpu.sms})
+    return compile_request(request | {"room": gpu.block_sram, "sms": gpu.sms})
 
 
-def asked(request: dict) -> dict:
-    """Return the answer of `worker` to a request that has all; raise the error that it names."""
+def compile_request(request: dict) -> dict:
+    """Return the answer of `worker` to a complete request; raise the error that it names."""
     became = _compiler.ask(request)
     if "error" in became:
         name, sentence = became["error"]

@@ -1,6 +1,6 @@
-"""What the compiler says of a size or a layout that it does not know, in words and with the names of the line.
+"""Explain the compiler's errors about sizes and layouts that it does not know, with the names in the line.
 
-A name that a kernel gives to a size is a number that only the GPU knows, unless it is annotated as constexpr.
+A size that a kernel assigns to a name is known only to the GPU, unless the name is annotated as constexpr.
 """
 
 import ast
@@ -14,7 +14,7 @@ UNKNOWN = re.compile(r"(?:shape|constexpr\[|Layout\().*core\.tensor|cannot conve
 
 
 def in_words(because: str, at: list[tuple[str, int]]) -> str:
-    """Return what the compiler said, in words if a name in the line lacks its annotation.
+    """Return the compiler's message, or an explanation if a name in the line lacks its annotation.
 
     at: the lines that led there, the innermost last, (text of a function, line).
     """
@@ -29,7 +29,7 @@ def in_words(because: str, at: list[tuple[str, int]]) -> str:
 
 
 def _without(function, number):
-    """Return names of the statement at a line that are sizes or layouts, and that nobody annotates."""
+    """Return the names in the statement at a line that are sizes or layouts without an annotation."""
     there = [
         one for one in ast.walk(function)
         if isinstance(one, ast.Assign | ast.Expr | ast.Return) and one.lineno <= number <= (one.end_lineno or 0)
@@ -42,7 +42,7 @@ def _without(function, number):
     named = [] if not isinstance(there[-1], ast.Assign) else _of_layout(there[-1])
     parameters = {one.arg for one in function.args.args if one.annotation is None}
     loose = (_assigned(function) | parameters) - _objects(function)
-    for parts in (shapes, given):  # what is passed to a function may be a size in a shape there
+    for parts in (shapes, given):  # an argument of a function may be a size in a shape there
         used = dict.fromkeys([*named, *(x for part in parts for x in _in_arithmetic(part))])
         if found := [name for name in used if name in loose]:
             return found
@@ -57,7 +57,7 @@ def _in_arithmetic(part):
 
 
 def _objects(function):
-    """Return the names that are no sizes: they have attributes, or are called descriptors or pointers."""
+    """Return the names that are not sizes: they have attributes, or are called desc or ptr."""
     names = {x.id for x in ast.walk(function) if isinstance(x, ast.Name)}
     of_attributes = {
         x.value.id for x in ast.walk(function) if isinstance(x, ast.Attribute) and isinstance(x.value, ast.Name)
@@ -66,14 +66,14 @@ def _objects(function):
 
 
 def _of_layout(statement):
-    """Return the names that a statement gives to a layout."""
+    """Return the names to which a statement assigns a layout."""
     said = ast.unparse(statement.value)
     is_layout = re.match(r"[\w.]*Layout\(", said) or said.endswith(".layout")
     return [one.id for one in statement.targets if isinstance(one, ast.Name)] if is_layout else []
 
 
 def _assigned(function):
-    """Return the names that get a value without an annotation."""
+    """Return the names that are assigned without an annotation."""
     return {
         name.id
         for one in ast.walk(function)

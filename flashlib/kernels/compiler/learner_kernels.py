@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from flashlib.inputs import check_counts
-from flashlib.kernels.compiler import client, compiled, seen, sources
+from flashlib.kernels.compiler import client, compiled, launch_log, sources
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.learner import pickling
 
@@ -16,11 +16,11 @@ def reports(
     """Compile the kernels that a function launches, for any GPU, present or not, and report on each.
 
     call: takes Q, K, V of shape (B, H, N, d) and causal, if kind is "attention"; rows of d scores, if kind is
-    "softmax"; Q, K, V, lengths, table and parts of a step of decoding over pages, if kind is "decode". It runs in
-    another process, as it is; only the launches are left out. Kernels are Triton's or Gluon's. dtype, capability:
-    as `compiled.report` takes them. The reports have no SASS.
-    Raises CompileError where the compiler cannot do it, where the function launches no kernel, and for what it
-    raises; pickling.CannotBeSent where it uses something that cannot be sent to another process.
+    "softmax"; Q, K, V, lengths, table and parts of a step of decoding over pages, if kind is "decode". It runs
+    unchanged in another process, except that nothing is launched. Kernels are in Triton or Gluon. dtype,
+    capability: as `compiled.report` takes them. The reports have no SASS.
+    Raises CompileError if the compiler cannot do it, if the function launches no kernel, and if the function
+    raises; pickling.CannotBeSent if it uses something that cannot be sent to another process.
     """
     check_counts(at_least=1, d=d)
     with pickling.by_value(call, client.ROOT.resolve()):
@@ -30,26 +30,26 @@ def reports(
     sent = {"parcel": parcel, "key": sources.digest(call), "call": kind, "shape": None, "until": "cubin"}
 
     def became(launched):
-        return client.answered(asked | sent | {"capability": capability, "launched": launched})
+        return client.compile_for_gpu(asked | sent | {"capability": capability, "launched": launched})
 
     last = became(None)
     found = {last["names"][-1]: last}
     for name in last["names"]:
         found[name] = found.get(name) or became(name)
     return [
-        compiled.made(found[name], **asked | {"kernel": name, "capability": capability})
+        compiled.from_answer(found[name], **asked | {"kernel": name, "capability": capability})
         for name in dict.fromkeys(last["names"])
     ]
 
 
-MANY = 5  # launches at once, each for two GPUs: so many times the time of one
+MANY = 5  # times the time limit of one launch: for several launches, each for two GPUs
 
 
 class Refusal(NamedTuple):
-    """What the compiler refuses.
+    """A launch that the compiler refuses.
 
-    because: why. launch: of which kernel, with which constants, "" if not known. capability: of the GPU. line,
-    number: the text of the line and its place in the cell or file, "" and 0 if not known.
+    because: why. launch: its kernel and constants, "" if not known. capability: of the GPU. line, number: the text
+    of the line and its place in the cell or file, "" and 0 if not known.
     """
 
     because: str
@@ -59,17 +59,17 @@ class Refusal(NamedTuple):
     number: int = 0
 
 
-def refusal(sent: seen.Sent, capabilities: tuple[int, ...] = (80, 90)) -> Refusal | None:
-    """Compile launches for some GPUs; return what the compiler refuses, or None.
+def refusal(sent: launch_log.LaunchParcel, capabilities: tuple[int, ...] = (80, 90)) -> Refusal | None:
+    """Compile launches for some GPUs; return the first that the compiler refuses, or None.
 
-    Raises CompileError where it cannot say, OSError where nothing can be written.
+    Raises CompileError if it cannot tell, OSError if nothing can be written.
     """
     pickled, files, _ = sent.parcel
     room = {capability: MULTIPROCESSORS[capability].gpu.block_sram for capability in capabilities}
     parcel = base64.b64encode(pickled).decode(), files
     try:
         request = {"launches": parcel, "key": sent.key, "room": room, "until": "cubin", "times": MANY}
-        found = client.asked(request)["refused"]
+        found = client.compile_request(request)["refused"]
     except client.Crashed as error:
         return Refusal(str(error), "", capabilities[0])
     if not found:

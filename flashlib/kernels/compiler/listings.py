@@ -1,7 +1,7 @@
-"""What the compiler wrote, made readable: the listings of a kernel, the loop inside, and what is counted in them.
+"""The compiler's listings of a kernel in a readable form, the loop inside, and counts of instructions.
 
-A kernel becomes TTGIR (tiles, and where they lie). For a GPU of NVIDIA's that becomes PTX (one thread, unlimited
-registers), then SASS (what the GPU runs); for one of AMD's it becomes AMDGCN (what the GPU runs). Below, `kind` is
+A kernel becomes TTGIR (tiles and their layouts). For an NVIDIA GPU that becomes PTX (one thread, unlimited
+registers), then SASS (what the GPU runs); for an AMD GPU it becomes AMDGCN (what the GPU runs). Below, `kind` is
 "ttgir", "ptx", "sass" or "amdgcn".
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Instruction(NamedTuple):
-    """How an instruction is written (regular expressions), by kind of listing, and what it does."""
+    """The forms of an instruction (regular expressions) by kind of listing, and what it does."""
 
     forms: dict[str, str]
     meaning: str
@@ -70,11 +70,11 @@ INSTRUCTIONS = {"ptx": OF_NVIDIA, "sass": OF_NVIDIA, "amdgcn": OF_AMD}  # by kin
 
 
 def form(kind: str, name: str) -> str:
-    """Return how an instruction is written in a kind of listing, as a regular expression."""
+    """Return the regular expression of an instruction in a kind of listing."""
     return INSTRUCTIONS[kind][name].forms[kind]
 
 
-# What makes a loop the one over tiles: products of tiles or, where there are none, a * b + c or exp.
+# The loop over tiles is known by its products of tiles or, if there are none, by a * b + c or exp.
 PRODUCTS = {
     "ttgir": (r"\b(tt\.dot|ttng\.warp_group_dot|ttng\.tc_gen5_mma) ", r"\bmath\.exp"),
     "ptx": (rf"{form('ptx', 'wgmma')}|{form('ptx', 'mma.sync')}", form("ptx", "fma")),
@@ -101,7 +101,7 @@ DEBUG = re.compile(r"\s*(\.loc|\.file|\.b\d+ |\$L__(tmp|func)|// (begin|end) inl
 
 
 def readable(kind: str, text: str) -> str:
-    """Return a listing, as Triton or for SASS `nvdisasm -c` gives it, without what only debuggers read."""
+    """Return a listing from Triton, or for SASS from `nvdisasm -c`, without what only debuggers read."""
     return "\n".join(READERS[kind](text))
 
 
@@ -130,9 +130,9 @@ READERS = {"ttgir": _read_ttgir, "ptx": _read_ptx, "sass": _read_sass, "amdgcn":
 
 
 def without_names(text: str) -> str:
-    """Return a listing of TTGIR or SASS without the names that only TTGIR has: the kernel's and the values'.
+    """Return a listing of TTGIR or SASS without names, which only TTGIR has: the kernel's and those of values.
 
-    Values are numbered in the order in which they are made: two loops may each have one of the same name.
+    Values are numbered in the order of their definitions: two loops may each define one of the same name.
     """
     numbers, count = {}, itertools.count()
 
@@ -146,9 +146,9 @@ def without_names(text: str) -> str:
 
 
 def inner_loop(kind: str, text: str) -> str:
-    """Return the loop over tiles, "" if there is none; of two, with and without a mask, the shorter: without.
+    """Return the loop over tiles, "" if there is none; if there are two, with and without a mask, the one without.
 
-    If there are more, they are the same two again, for a path that is rarely taken.
+    That is the shorter one. Further loops are the same two again, for a path that is rarely taken.
     """
     lines = text.splitlines()
     first, second = PRODUCTS[kind]
@@ -178,8 +178,8 @@ def _loops_by_indent(lines):
 def _loops_by_label(kind, lines):
     """Yield the start and the end of each loop that a branch closes.
 
-    A wait that takes long goes on behind the program, in a loop of its own, and the branch after it goes back to
-    where the wait was: what is between is not a loop.
+    A long wait continues after the end of the program, in a separate loop, and the branch after it goes back to
+    the place of the wait: the code between is not a loop.
     """
     seen, waited = {}, None
     for n, line in enumerate(lines):
@@ -190,24 +190,24 @@ def _loops_by_label(kind, lines):
             if waited != n:
                 yield start, n + 1
             found = any(re.search(form("sass", "mbarrier wait"), line) for line in lines[start + 1 : n])
-            waited = n + 1 if found and n - start <= 4 else None  # beside the wait at most a register is set
+            waited = n + 1 if found and n - start <= 4 else None  # apart from the wait at most a register is set
 
 
 def counts(kind: str, text: str) -> dict[str, int]:
-    """Return how often each of INSTRUCTIONS[kind] stands in a listing of PTX, SASS or AMDGCN."""
+    """Return how often each of INSTRUCTIONS[kind] occurs in a listing of PTX, SASS or AMDGCN."""
     return {name: _count(form(kind, name), text) for name in INSTRUCTIONS[kind]}
 
 
 def lines(kind: str, text: str, *names: str) -> str:
-    """Return the lines of a listing that are one of these of INSTRUCTIONS[kind], or of all, in order."""
+    """Return the lines of a listing with one of the named INSTRUCTIONS[kind], or with any, in order."""
     wanted = re.compile("|".join(f"(?:{form(kind, name)})" for name in names or INSTRUCTIONS[kind]))
     return "\n".join(line.strip() for line in text.splitlines() if wanted.search(line))
 
 
-class Role(NamedTuple):
-    """The part that some warps of a program play: "producer" copies, "consumer" multiplies.
+class WarpRole(NamedTuple):
+    """The role of some warps of a program: "producer" copies, "consumer" multiplies.
 
-    given: registers of a thread that its warps ask for; used: how many its instructions use.
+    given: registers of a thread that its warps request. used: how many its instructions use.
     """
 
     name: str
@@ -215,7 +215,7 @@ class Role(NamedTuple):
     used: int
 
 
-def roles(sass: str) -> list[Role]:
+def roles(sass: str) -> list[WarpRole]:
     """Return the roles of a kernel in Gluon, in the order of its SASS; [] if all warps do the same."""
     _, *parts = re.split(r"\bUSETMAXREG\.\S+\s+(?:UP\d+, )?(0x[0-9a-f]+)", sass)
     found = []
@@ -223,7 +223,7 @@ def roles(sass: str) -> list[Role]:
         multiplies, copies = (re.search(form("sass", name), code) for name in ("wgmma", "TMA"))
         if multiplies or copies:
             used = 1 + max(map(int, re.findall(r"\bR(\d+)\b", code)))
-            found.append(Role("consumer" if multiplies else "producer", int(given, 16), used))
+            found.append(WarpRole("consumer" if multiplies else "producer", int(given, 16), used))
     return found
 
 

@@ -1,7 +1,7 @@
-"""What differs between makers of GPUs: their words, the size of a warp, and the listings of a kernel.
+"""The differences between makers of GPUs: their terms, the size of a warp, and the listings of a kernel.
 
-What the compiler knows a GPU by says whose it is: NVIDIA's compute capability, ten times the number, or the name
-of AMD's architecture.
+The compiler's name of a GPU tells its maker: ten times the compute capability for NVIDIA's, the name of the
+architecture for AMD's.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 class Maker:
     """The GPUs of one maker.
 
-    kinds: the listings, from tiles to what the GPU runs. lanes: threads of a warp. max_registers: of a thread, 32
-    bits each. granule: the registers of a warp are a multiple of it. together: the warps of a program that get
-    registers are a multiple of it.
-    registers, warp, shared, unit: the maker's names for registers, a warp, shared memory, a multiprocessor.
+    kinds: the listings, from tiles to the GPU's code. lanes: threads of a warp. max_registers: of a thread, 32
+    bits each. granule: the registers of a warp are a multiple of it. together: registers are allocated to a
+    multiple of this many warps of a program.
+    registers, warp, shared, unit: the maker's terms for registers, a warp, shared memory, a multiprocessor.
     """
 
     name: str
@@ -44,10 +44,10 @@ AMD = Maker(
 
 
 def target(capability: int | str) -> str:
-    """Return what the maker's compiler calls a GPU's architecture: "sm_90", "gfx942"."""
+    """Return the name that the maker's compiler uses for a GPU's architecture: "sm_90", "gfx942"."""
     return capability if isinstance(capability, str) else f"sm_{capability}"
 
 
 def maker_of(capability: int | str) -> Maker:
-    """Return whose a GPU is, by what the compiler knows it by."""
+    """Return the Maker of a GPU from the compiler's name of it."""
     return AMD if isinstance(capability, str) else NVIDIA

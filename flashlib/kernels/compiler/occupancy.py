@@ -1,4 +1,4 @@
-"""How many programs a multiprocessor can hold at a time, by what they share."""
+"""How many programs a multiprocessor can hold at a time, given the resources that they share."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ PARTS = 4  # of a multiprocessor: each has a quarter of the registers, and its o
 
 
 class Multiprocessor(NamedTuple):
-    """What the programs on one multiprocessor share, beside registers, by what the compiler knows a GPU by.
+    """What the programs on one multiprocessor share besides registers.
 
     Source of NVIDIA's: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (gpus,
     warps, programs: the most there can be at a time); cuda_occupancy.h of the CUDA toolkit (unit: bytes, shared
@@ -39,7 +39,7 @@ MULTIPROCESSORS: dict[int | str, Multiprocessor] = {
 
 
 class Programs(NamedTuple):
-    """How many programs a multiprocessor can hold at a time, by each of what they share."""
+    """How many programs a multiprocessor can hold at a time as far as each shared resource goes."""
 
     registers: int
     shared: int
@@ -49,8 +49,8 @@ class Programs(NamedTuple):
 def programs(registers: int, shared: int, num_warps: int, capability: int | str) -> Programs:
     """Return how many programs fit on one multiprocessor.
 
-    registers: of a thread; shared: bytes of a program. A warp gets registers in multiples of the maker's granule,
-    from one of the parts of the multiprocessor. Each program also takes the shared memory that the system keeps.
+    registers: of a thread. shared: bytes of a program. A warp gets registers in multiples of the maker's granule,
+    from one part of the multiprocessor. Each program also takes the shared memory that the system reserves.
     AMD's scalar registers are left out: they allow 7 warps in each part, of 8, or more.
     Source: see `makers`.
     """

@@ -1,4 +1,4 @@
-"""Which kernels there are for the compiler, and what each takes."""
+"""The kernels that can be compiled, and the options that each takes."""
 
 import functools
 import importlib
@@ -26,10 +26,10 @@ MAX_STAGES = 8
 
 
 class Kernel(NamedTuple):
-    """How a kernel comes to be launched.
+    """How to get a kernel launched.
 
-    call: the function of its module that launches it. launched: its name there, where the call launches others
-    too. options: the call launches it when given these.
+    call: the function of its module that launches it. launched: its name there, if the call launches others too.
+    options: with these the call launches it.
     """
 
     call: Callable
@@ -39,7 +39,7 @@ class Kernel(NamedTuple):
 
 @functools.cache
 def kernels() -> dict[str, Kernel]:
-    """Return what can be compiled: passes, softmax, merge, rungs, rungs without one idea, and Hopper's kernels."""
+    """Return the kernels that lists offer: passes, softmax, merge, rungs, rungs without one idea, Hopper's."""
     found = {
         "forward": Kernel(forward.attention),
         "backward_dkv": Kernel(backward.backward, "_dkv"),
@@ -62,7 +62,7 @@ def kernels() -> dict[str, Kernel]:
 
 @functools.cache
 def all_kernels() -> dict[str, Kernel]:
-    """Return `kernels` and those that no list offers: only some GPUs, dtypes or head dimensions have them."""
+    """Return `kernels` and those that no list offers, as only some GPUs, dtypes or head dimensions have them."""
     return kernels() | {
         "hopper_dkv_256": Kernel(hopper_backward.backward, "_dkv"),
         "hopper_dq_256": Kernel(hopper_backward.backward, "_dq"),
@@ -84,7 +84,7 @@ def _rungs(package):
 
 
 def _backward_rungs(package):
-    """Return the rungs of a ladder of backward passes: a call launches others too, which have no _ in front."""
+    """Return the rungs of a ladder of backward passes, without helper kernels, whose names have no underscore."""
     found = {}
     for rung in pkgutil.iter_modules(package.__path__):
         module = vars(importlib.import_module(f"{package.__name__}.{rung.name}"))
@@ -112,7 +112,7 @@ def check(
     check_choice(capability=(capability, MULTIPROCESSORS))
     if kernel.startswith("hopper_") and maker_of(capability) is not NVIDIA:
         raise ValueError(
-            f"capability is {capability!r}, and {kernel} is for Hopper, a GPU of NVIDIA's: pass 90, or 'forward'"
+            f"capability is {capability!r}, and {kernel} is for Hopper, an NVIDIA GPU: pass 90, or 'forward'"
         )
     check_counts(at_least=1, d=d)
     if kernel == "hopper_backward" and d == 256 or kernel.endswith("_256") and d != 256:

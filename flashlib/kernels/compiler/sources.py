@@ -1,6 +1,6 @@
-"""What a function says, and all that it uses: the same text in each session, so that work on it can be kept.
+"""The source of a function and of all that it uses, as a text that is the same in each session: a key for caches.
 
-A pickled function names the file that a notebook gave its cell, and the order of its globals changes.
+A pickle would not do: it has the name of the file that a notebook gave the cell, and the order of globals changes.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ INSTALLED = {"triton", "torch", "numpy"} | sys.stdlib_module_names
 
 
 def digest(x: object, seen: dict[FunctionType, int] | None = None) -> str:
-    """Return a hash of what `described` says of x."""
+    """Return a hash of `described(x)`."""
     return hashlib.sha256(described(x, {} if seen is None else seen).encode()).hexdigest()
 
 
 def described(x: object, seen: dict[FunctionType, int]) -> str:
-    """Return a text that tells x from other things. seen: the functions so far, numbered; new ones are added."""
+    """Return a text that identifies x. seen: the functions so far, numbered; new ones are added."""
     if function := of_kernels.function_of(x):
         return f"{type(x).__name__} {_function(function, seen)}"
     if isinstance(x, FunctionType):
@@ -72,7 +72,7 @@ def source(f: FunctionType) -> tuple[str, int]:
         return f.__code__.co_code.hex() + repr(f.__code__.co_consts), 1
     text = textwrap.dedent("".join(lines))
     start = re.search(r"^def\s+\w+\s*\(", text, re.MULTILINE)
-    if not start:  # a lambda, of which a line may have several
+    if not start:  # a lambda; a line may have several
         return text + repr(f.__code__.co_consts) + f.__code__.co_code.hex(), first
     return text[start.start() :], first + text[: start.start()].count("\n")
 
@@ -86,7 +86,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _is_installed(module):
-    """Return whether a module's text need not be looked at; `client` keeps that of flashlib.kernels apart."""
+    """Return whether a module's text can be ignored; `client` takes care of flashlib.kernels."""
     return module.partition(".")[0] in INSTALLED or f"{module}.".startswith("flashlib.kernels.")
 
 

@@ -1,8 +1,8 @@
-"""What is left of a kernel's source where some of its constants are known, as the compiler sees it.
+"""A kernel's source as the compiler sees it once some of its constants are known.
 
 One kernel serves masks, scores and sizes of many kinds: constants of the launch decide which of its lines a
-program has. To read it for one case, `source` leaves out the lines that this case does not reach, and what only
-they need.
+program has. To show it for one case, `source` leaves out the lines that this case does not reach, and everything
+that only they need.
 """
 
 import ast
@@ -20,9 +20,9 @@ class _Unknown(Exception):
 def source(function: Callable, known: dict[str, object]) -> str:
     """Return the source of a function or kernel for the case in which these expressions have these values.
 
-    known: such as {"MASK.variant": None, "MASKED": True}. Branches that are not taken are left out, comments in
-    the others stay. A parameter that is known, or that nothing reads any more, is left out, and so is what calls
-    pass for a known one. There is no docstring: it is of all cases.
+    known: such as {"MASK.variant": None, "MASKED": True}. Branches that are not taken are left out; comments in
+    the others stay. Parameters that are known, or no longer read, are left out, and so are the arguments for known
+    ones. The docstring is left out, since it describes all cases.
     """
     text = textwrap.dedent(inspect.getsource(getattr(function, "fn", function)))
     while (edited := _edited(text, known)) != text:
@@ -31,7 +31,7 @@ def source(function: Callable, known: dict[str, object]) -> str:
 
 
 def _edited(text, known):
-    """Return the text after the first edit that there is to make, or as it was."""
+    """Return the text after the first edit that applies, or as it was."""
     (tree,) = ast.parse(text).body
     for edit in (_docstring, _branch, _operand, _choice, _call, _loop, _header):
         for node in ast.walk(tree):
@@ -47,7 +47,7 @@ def _docstring(text, node, tree, known):
 
 
 def _branch(text, node, tree, known):
-    """Put the taken branch in place of an `if` whose test is known."""
+    """Replace an `if` whose test is known by the branch that is taken."""
     if not isinstance(node, ast.If) or (taken := _value(node.test, known)) is None:
         return None
     lines = text.splitlines()
@@ -68,7 +68,7 @@ def _branch(text, node, tree, known):
 
 
 def _operand(text, node, tree, known):
-    """Leave out what does not decide in `a and b` or `a or b`."""
+    """Leave out the operand of `a and b` or `a or b` that does not matter."""
     if not isinstance(node, ast.BoolOp) or _value(node, known) is not None:
         return None
     kept = [one for one in node.values if _value(one, known) is None]
@@ -78,14 +78,14 @@ def _operand(text, node, tree, known):
 
 
 def _choice(text, node, tree, known):
-    """Put the taken side in place of `a if test else b` whose test is known."""
+    """Replace `a if test else b` whose test is known by the side that is taken."""
     if not isinstance(node, ast.IfExp) or (taken := _value(node.test, known)) is None:
         return None
     return _replaced(text, node, ast.get_source_segment(text, node.body if taken else node.orelse))
 
 
 def _call(text, node, tree, known):
-    """Leave out what a call passes for a known parameter."""
+    """Leave out the argument for a known parameter in a call."""
     if not isinstance(node, ast.Call) or not any(_names(x, known) for x in node.args):
         return None
     node.args = [x for x in node.args if not _names(x, known)]
@@ -93,7 +93,7 @@ def _call(text, node, tree, known):
 
 
 def _loop(text, node, tree, known):
-    """Name the variable of a loop by what its body calls it: in place of `for at in ...: start = at`."""
+    """Give the variable of a loop the name that its body assigns it to, as in `for at in ...: start = at`."""
     if not isinstance(node, ast.For) or not isinstance(node.body[0], ast.Assign):
         return None
     first, old = node.body[0], node.target
@@ -143,7 +143,7 @@ def _value(node, known):
 
 
 def _known(node, known):
-    """Return the value of an expression of known ones; raises _Unknown."""
+    """Return the value of an expression of known ones; raise _Unknown if it is not known."""
     if (written := ast.unparse(node)) in known:
         return known[written]
     match node:
@@ -171,7 +171,7 @@ def _lines(text, first, last, new):
 
 
 def _replaced(text, node, new):
-    """Return the text with what a node stands for replaced."""
+    """Return the text with the source of a node replaced."""
     lines = text.splitlines()
     before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
     after = lines[node.end_lineno - 1].encode()[node.end_col_offset :].decode()

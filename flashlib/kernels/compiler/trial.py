@@ -1,4 +1,4 @@
-"""For `worker`: launches that the interpreter ran are compiled, and the line is found that is refused."""
+"""For `worker`: compile launches that the interpreter ran, and find the line that the compiler refuses."""
 
 import base64
 import contextlib
@@ -6,8 +6,8 @@ import os
 import re
 from types import FunctionType
 
-from flashlib.kernels.compiler import constants, seen, sources
-from flashlib.kernels.compiler.launches import Enough, Launches
+from flashlib.kernels.compiler import constants, launch_log, sources
+from flashlib.kernels.compiler.compiling_launcher import CompilingLauncher, Enough
 from flashlib.learner import pickling
 from flashlib.private_apis import of_compiler, of_kernels
 
@@ -17,12 +17,12 @@ HOPPER = 90  # the GPU that the course's Gluon is for
 LOG = 2  # the file that the compiler writes to from C++
 
 
-def answer(launches: Launches, request: dict) -> dict:
-    """Return {"refused": what the compiler refuses, {} for nothing}.
+def answer(launches: CompilingLauncher, request: dict) -> dict:
+    """Return {"refused": what the compiler refuses, or {} if it refuses nothing}.
 
-    request: launches, the parcel of a list of `seen.NotedLaunch`; room: {capability: bytes of shared memory}. What
-    is refused has because, a sentence; at, the lines that led there, the innermost last, (text of a function,
-    line); launch, its kernel and constants; capability.
+    request: launches, the parcel of a list of `launch_log.NotedLaunch`; room: {capability: bytes of shared
+    memory}. A refusal has because, a sentence; at, the lines that led there as (text of a function, line), the
+    innermost last; launch, its kernel and constants; capability.
     """
     of_compiler.ptxas()
     pickled, files = request["launches"]
@@ -33,12 +33,13 @@ def answer(launches: Launches, request: dict) -> dict:
             if of_kernels.is_gluon(launch.kernel) and int(capability) != HOPPER:
                 continue
             if refused := _refused(launches, launch, room):
-                return {"refused": refused | {"launch": seen.told(launch), "capability": int(capability)}}
+                about = {"launch": launch_log.launch_text(launch), "capability": int(capability)}
+                return {"refused": refused | about}
     return {"refused": {}}
 
 
-def _refused(launches: Launches, launch: seen.NotedLaunch, room: int) -> dict:
-    """Return what the compiler refuses of a launch, {} for nothing. room: bytes of shared memory."""
+def _refused(launches: CompilingLauncher, launch: launch_log.NotedLaunch, room: int) -> dict:
+    """Return why the compiler refuses a launch, {} if it does not. room: bytes of shared memory."""
     launches.prepare(None, "cubin")
     taken = 0
 
@@ -57,13 +58,13 @@ def _refused(launches: Launches, launch: seen.NotedLaunch, room: int) -> dict:
         raise
     except Exception as error:
         log = os.pread(LOG, os.fstat(LOG).st_size - before, before).decode(errors="replace")
-        return _told(error, log, launch)
+        return _message(error, log, launch)
     said = f"a program takes {taken} bytes of shared memory, and the GPU has {room}: choose smaller tiles"
     return {"because": f"{said}, or fewer", "at": []} if taken > room else {}
 
 
-def _told(error: BaseException, log: str, launch: seen.NotedLaunch) -> dict:
-    """Return what an error says, or the log: after its errors there may be a dump of the whole program."""
+def _message(error: BaseException, log: str, launch: launch_log.NotedLaunch) -> dict:
+    """Return the message of an error or of the log, without the dump of the program that may follow it."""
     chain = [error]
     while chain[-1].__cause__:
         chain.append(chain[-1].__cause__)
@@ -77,12 +78,12 @@ def _told(error: BaseException, log: str, launch: seen.NotedLaunch) -> dict:
 
 
 def errors_in(log: str) -> str:
-    """Return what the lines of a log say that begin with "error:", "" if there are none."""
+    """Return the messages of a log's lines with "error:", "" if there are none."""
     return "; ".join(dict.fromkeys(first or second for first, second in ERROR.findall(log)))
 
 
-def _line_of(file: str, line: int, launch: seen.NotedLaunch) -> list:
-    """Return a line of a file as lines of the functions of a launch."""
+def _line_of(file: str, line: int, launch: launch_log.NotedLaunch) -> list:
+    """Return the functions of a launch that contain this line of a file, as [(text, line in the text)]."""
     functions: dict[FunctionType, int] = {}
     sources.described(launch, functions)
     found = []

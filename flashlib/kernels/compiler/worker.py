@@ -1,9 +1,9 @@
 """The process that compiles kernels for any GPU, present or not: `python -m flashlib.kernels.compiler.worker`.
 
-Started by `client`, since in a notebook without a GPU Triton interprets, and decides that once. It reads a
+`client` starts it, because in a notebook without a GPU Triton decides once and for all to interpret. It reads each
 request as a line of JSON from stdin and writes the answer as a line of JSON to stdout, until stdin ends. The
-launch code of the kernels runs as it is, on tensors in the computer's memory, under a driver that knows a GPU's
-capability and has no GPU; only the launch is left out.
+launch code of the kernels runs unchanged, on tensors in the computer's memory, under a driver that knows a GPU's
+capability but has no GPU; only the launch itself is left out.
 """
 
 import base64
@@ -17,19 +17,19 @@ import sys
 import torch
 import triton
 
-from flashlib.kernels.compiler import listings, said, trial
-from flashlib.kernels.compiler.launches import Enough, Launches
+from flashlib.kernels.compiler import kernel_report, listings, trial
+from flashlib.kernels.compiler.compiling_launcher import CompilingLauncher, Enough
 from flashlib.kernels.compiler.makers import maker_of
 from flashlib.kernels.launch import inputs, tile_sizes, which_gpu
 from flashlib.learner import pickling
 from flashlib.private_apis import of_compiler
 
-SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton makes use of
+SHAPE = 2, 2, 2, 4096  # B, H_q, H_k, N of the tensors: long, and a multiple of 16, which Triton exploits
 INTERNAL = "Triton's compiler gave up"
 
 
 def pretend(capability: int | str, room: int, sms: int) -> None:
-    """Let kernels choose and be compiled for a GPU that need not be there, with so much shared memory."""
+    """Make kernels choose and compile for a GPU that need not be present. room: bytes of its shared memory."""
     of_compiler.pretend_gpu(capability)
     of_nvidia = divmod(capability, 10) if isinstance(capability, int) else (0, 0)
     which_gpu.capability = lambda device: of_nvidia
@@ -37,9 +37,9 @@ def pretend(capability: int | str, room: int, sms: int) -> None:
     tile_sizes.room = lambda device: gpu  # type: ignore[assignment]
 
 
-def answer(launches: Launches, request: dict) -> dict:
+def answer(launches: CompilingLauncher, request: dict) -> dict:
     """Return the answer to a request, which `registry` checked; raise what the kernel's own checks raise."""
-    sms = request["sms"] if request["shape"] else 0  # without a shape, enough programs
+    sms = request["sms"] if request["shape"] else 0  # without a shape there are enough programs
     pretend(request["capability"], request["room"], sms)
     launches.prepare(request["launched"], request["until"])
     only_ttgir = request["until"] == "ttgir"
@@ -58,7 +58,7 @@ def answer(launches: Launches, request: dict) -> dict:
         ttgir = listings.readable("ttgir", launches.ttgir)
         return asked | {"ttgir": ttgir, "compile_options": launches.compile_options}
     compiled = launches.compiled
-    of_maker = said.OF[maker_of(request["capability"]).name]
+    of_maker = kernel_report.REPORTS[maker_of(request["capability"]).name]
     became = of_maker(compiled, launches.log.getvalue(), disassembled=request["until"] == "sass")
     chosen = {
         "B_r": config[0],
@@ -74,14 +74,14 @@ def answer(launches: Launches, request: dict) -> dict:
 
 
 def _keys_of_a_tile(options):
-    """Return B_C, which kernels in Gluon read off the descriptor of K; None if there is neither."""
+    """Return B_C, which kernels in Gluon take from the descriptor of K; None if there is neither."""
     described = getattr(options.get("k_desc"), "block_shape", None)
     return described[-2] if described else options.get("B_C")
 
 
 def _launch(request):
     inputs = _inputs(request)
-    if "parcel" in request:  # a learner's function, which takes its arguments in this order
+    if "parcel" in request:  # a learner's function, with its arguments in this order
         pickled, sources = request["parcel"]
         call = pickling.loads(pickling.Parcel(base64.b64decode(pickled), sources, has_kernels=True))
         return call(*inputs, request["causal"]) if request["call"] == "attention" else call(*inputs)
@@ -106,14 +106,14 @@ def _inputs(request):
 
 
 def _of_decoding(d, dtype):
-    """Return Q, K, V, lengths, table and parts of a step of decoding: a sequence, 8 heads of K and V."""
+    """Return Q, K, V, lengths, table and parts of a step of decoding for one sequence and 8 heads of K and V."""
     pool = 512, 8, 64, d
     lengths, table = (torch.zeros(shape, dtype=torch.int32) for shape in ((1,), (1, 512)))
     return torch.empty(1, 32, d, dtype=dtype), *(torch.empty(pool, dtype=dtype) for _ in "KV"), lengths, table, 16
 
 
 def _sentence(error, own):
-    """Return the name of the exception that the caller must raise, and its text; own: if a learner's code ran."""
+    """Return the name and text of the exception that the caller must raise. own: whether a learner's code ran."""
     if own and not isinstance(error, triton.TritonError):
         return "CompileError", f"{type(error).__name__}: {error}"
     if isinstance(error, (TypeError, ValueError)) and not isinstance(error, triton.TritonError):
@@ -127,10 +127,10 @@ def _sentence(error, own):
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what else is printed must not come between the answers
+    os.dup2(2, 1)  # other output must not come between the answers
     of_compiler.show_ptxas()
     inputs.check_device = lambda **_: None  # before the kernels import it
-    launches = Launches()
+    launches = CompilingLauncher()
     for line in sys.stdin:
         request = json.loads(line)
         try:

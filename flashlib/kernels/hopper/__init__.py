@@ -2,13 +2,13 @@
 
 attention     both passes as one operation of PyTorch, with gradients
 forward       the forward pass: the kernel and `attention`
-backward      its gradients: the kernel and `backward`; sums: of dQ, and what makes dQ of them
-dkv_256       the same at d = 256, in two passes: dK and dV; dq_256: dQ; tiles_256: what both do with tiles
-fp8           the forward pass in eight bits; fp8_tiles: what it does in registers; launch_fp8: how it is launched
+backward      its gradients: the kernel and `backward`; sums: sums of dQ, and how they become dQ
+dkv_256       the gradients at d = 256, in two passes: dK and dV; dq_256: dQ; tiles_256: tile functions of both
+fp8           the forward pass in eight bits; fp8_tiles: its work in registers; launch_fp8: its launch
 launch        which tensors the forward takes, and its tiles, grid and descriptors; launch_backward: the backward's
 launch_256    the grids of the passes at d = 256
 ladder        numbered, frozen teaching versions, one idea more in each; backward_ladder: the backward's
-instrumented  the same kernels with marks, which write when what happened
+instrumented  the same kernels with marks, which record the time of each event
 
 `flashlib.gluon` runs them on a CPU.
 """

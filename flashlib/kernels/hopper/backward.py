@@ -1,16 +1,16 @@
-"""FlashAttention-2, backward pass, for Hopper: in Gluon, one pass and five products, by warps that have roles.
+"""FlashAttention-2, backward pass, for Hopper: in Gluon, one pass and five products, with roles for warps.
 
-A program holds 128 keys of a head of K and V: it sums their dK and dV in registers, and streams rows of Q and dO,
-of all query heads that read them, past them. A producer, one warp, asks the copy unit for tiles. Two consumers
-of four warps have 64 keys each. With keys as rows, S^T = K Q^T and dP^T = V dO^T become P^T and dS^T in the very
-registers from which dV += P^T dO and dK += dS^T Q read them.
+A program holds 128 keys of a head of K and V: it sums their dK and dV in registers, and streams rows of Q and dO
+past them, of all query heads that read these keys. A producer, one warp, requests tiles from the copy unit. Two
+consumers of four warps have 64 keys each. With keys as rows, S^T = K Q^T and dP^T = V dO^T become P^T and dS^T in
+the very registers from which dV += P^T dO and dK += dS^T Q read them.
 
-dQ = dS K sums over keys, so it needs what both consumers know. Each puts its dS^T into shared memory, and then
-computes half of dQ over all 128 keys: half the columns at d = 128, half the rows at d = 64. It hands the half, as
-its threads hold it, to the reducer, a warp that has the copy unit add it to sums in HBM. The finisher, two warps,
-makes dQ of the sums of programs before: see `sums`.
+dQ = dS K sums over keys, so it needs the dS of both consumers. Each puts its dS^T into shared memory, and then
+computes half of dQ over all 128 keys: half the columns at d = 128, half the rows at d = 64. It hands its half, in
+the order of its threads, to the reducer, a warp that has the copy unit add it to sums in HBM. The finisher, two
+warps, turns the sums of earlier programs into dQ: see `sums`.
 
-Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Phases as in `forward`.
+Tile g, counted over the program's life, is in slot g % 2, in round g // 2. Phases as in `forward`.
 
     barrier       count   who arrives, and when               who waits, for which parity   until then
     kv_full       1       producer + bytes of K, V            consumers       0             nothing to multiply
@@ -23,10 +23,10 @@ Tile g, counted over the program's life, lies in slot g % 2, in round g // 2. Ph
     k_done        2       each consumer, its last dQ done     both consumers  0             K is read: room for dK
     landed[s]     1       finisher + bytes of half of sums    finisher        as rows_full  no sums to read
 
-WIDE, dK and dV are wanted in fp32: consumers write them from their registers, and nobody waits for k_done.
+WIDE: dK and dV are returned in fp32; consumers write them from their registers, and nobody waits for k_done.
 
-No barrier says that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both stored
-dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
+No barrier has to make sure that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both
+stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
 Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.
 """
 
@@ -47,8 +47,8 @@ from flashlib.private_apis.of_gluon import async_add_shared_to_global
 from flashlib.types import Grads
 
 KEYS = gl.constexpr(64)  # of a consumer: wgmma's m
-HALF = sums.HALF  # elements of half of dQ, what a consumer computes of it
-# Barriers stand in one array, as do tiles of one shape: the fewer addresses a role keeps in registers, the better.
+HALF = sums.HALF  # elements of the half of dQ that a consumer computes
+# Barriers are in one array, as are tiles of one shape: the fewer addresses a role keeps in registers, the better.
 KV_FULL, K_DONE = gl.constexpr(0), gl.constexpr(1)
 ROWS_FULL, DO_FULL, EMPTY, DS_FULL = gl.constexpr(2), gl.constexpr(4), gl.constexpr(6), gl.constexpr(8)
 DQ_FULL, DQ_EMPTY, LANDED, BARRIERS = gl.constexpr(10), gl.constexpr(12), gl.constexpr(14), gl.constexpr(16)
@@ -60,11 +60,11 @@ def backward(
     *, dlse: torch.Tensor | None = None, delta: torch.Tensor | None = None, causal: bool = False,
     mask: None = None, scale: float | None = None, out_dtype: torch.dtype | None = None,
 ) -> Grads:  # fmt: skip
-    """Return what `flashlib.kernels.backward.backward` returns, on a Hopper GPU, for some of its inputs.
+    """Return the same as `flashlib.kernels.backward.backward`, on a Hopper GPU, for some of its inputs.
 
     Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
-    multiples of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. Sums of dQ come in any
-    order; at d = 256, for which there are two passes, `dkv_256` and `dq_256`, always in the same.
+    multiples of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. dQ is summed in any
+    order; at d = 256, which has two passes, `dkv_256` and `dq_256`, always in the same order.
     Parts of rows and keys, delta and out_dtype: as there.
     """
     options = dlse, causal, mask, scale, delta, out_dtype
@@ -93,10 +93,10 @@ def vector(slot):
 
 @gluon.jit
 def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return what a program computes: causal blocks with the most rows come first.
+    """Return the work of a program; causal blocks with the most rows come first.
 
-    That is: the head of K and V, over the batch; the block of keys; the first row block that sees a key of it; the
-    first whose rows see all of them.
+    The work is a head of K and V, over the batch; a block of keys; the first row block that sees a key of it; the
+    first row block whose rows see all of them.
     """
     H_k, group, N_q, N_k, T_r, T_c = sizes
     head, j = gl.program_id(0) // T_c, gl.program_id(0) % T_c
@@ -105,13 +105,13 @@ def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
         first = gl.maximum(j * 2 * KEYS - (N_k - N_q), 0) // B_R
         whole = (gl.maximum((j + 1) * 2 * KEYS - 1 - (N_k - N_q), 0) + B_R - 1) // B_R
     if (j + 1) * 2 * KEYS > N_k:
-        whole = T_r  # no row sees what is past the end of K
+        whole = T_r  # no row sees past the end of K
     return head, j, first, gl.minimum(whole, T_r)
 
 
 @gluon.jit
 def rows_of(g, first, whole, T_r, group):
-    """Return the row block of tile g, and which of the heads that read these keys has it.
+    """Return the row block of tile g, and its head among those that read these keys.
 
     Whole tiles come first, since the compiler finds registers for the first of two loops more easily.
     """
@@ -129,7 +129,7 @@ def fetch(tile_desc, at, slot, row_desc, row_at, row_slot, full):
 
 @gluon.jit
 def producer(memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Bring K and V once, and the rows' tiles whenever a slot is free; by one warp."""
+    """Bring K and V once, and the rows' tiles whenever a slot is free; one warp does this."""
     kv, qo, rows, ds, dq, barriers = memory
     q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc = descs
     H_k, group, N_q, N_k, T_r, T_c = sizes
@@ -153,7 +153,7 @@ def producer(memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def reducer(memory, sums_desc, counts_ptr, sizes, turns, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Have the copy unit add the consumers' halves of dQ to the unit's sums, in the order in which they are."""
+    """Have the copy unit add the consumers' halves of dQ to the unit's sums, which have the same order."""
     kv, qo, rows, ds, dq, barriers = memory
     H_k, group, N_q, N_k, T_r, T_c = sizes
     lag, ring = turns
@@ -175,7 +175,7 @@ def reducer(memory, sums_desc, counts_ptr, sizes, turns, B_R: gl.constexpr, CAUS
 
 @gluon.jit
 def operand(x, ACC: gl.constexpr):
-    """Return x as the left operand of a product summed in layout ACC, in the registers in which it is."""
+    """Return x as the left operand of a product summed in layout ACC, in the registers where it is."""
     LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=ACC, k_width=2)
     return pin(gl.convert_layout(x, LAYOUT, assert_trivial=True), 2)
 
@@ -204,7 +204,7 @@ def begin_dq(kv, ds, s, ME: gl.constexpr, DQ_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def hand_over(dQ, dq, barriers, g, ME: gl.constexpr):
-    """Give my half of dQ(g) to the reducer: each thread its own numbers, four by four, side by side."""
+    """Give my half of dQ(g) to the reducer: each thread stores its own numbers, four at a time, side by side."""
     LAYOUT: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
     x = dQ.reshape([4, 2, 8, 8, 4, 2]).permute([3, 0, 2, 4, 1, 5]).reshape([HALF])
     x = gl.convert_layout(x, LAYOUT, assert_trivial=True)
@@ -217,12 +217,12 @@ def hand_over(dQ, dq, barriers, g, ME: gl.constexpr):
 
 @gluon.jit
 def masked(S, g, row, cut, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return S^T of 64 rows of tile g, from `row` of it on, -inf for keys past the end or, causal, the row's own.
+    """Return S^T of 64 rows of tile g, from row `row` on, -inf for keys past the end or, causal, the row's own.
 
-    cut: whole tiles, heads that read these keys, how far the first key lies past the first row's own, or the end.
+    cut: whole tiles, heads that read these keys, how far the first key is past the first row's own, or the end.
     """
     n_whole, group, past = cut
-    if CAUSAL:  # by eights of rows: every thread has some of each, so that their numbers are constants
+    if CAUSAL:  # in eights of rows: every thread has some of each, so that their numbers are constants
         eights = S.reshape([64, 8, 8])
         LAYOUT: gl.constexpr = eights.type.layout
         past = past - (g - n_whole) // group * B_R - row
@@ -241,7 +241,7 @@ def masked(S, g, row, cut, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 def step(
     dK, dV, g, k, v, memory, cut, scale_log2e, ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """Add what 64 rows contribute to dK and dV, d = 128, and compute half of dQ's columns."""
+    """Add the contribution of 64 rows to dK and dV, d = 128, and compute half of dQ's columns."""
     kv, qo, rows, ds, dq, barriers = memory
     SUM: gl.constexpr = dK.type.layout
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
@@ -281,7 +281,7 @@ def step(
 def step_of_halves(
     dK, dV, g, k, v, memory, cut, scale_log2e, ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """Do what `step` does with 128 rows, at d = 64: products of one half run under the softmax of the other."""
+    """Do the same as `step` with 128 rows, at d = 64: products of one half run under the softmax of the other."""
     kv, qo, rows, ds, dq, barriers = memory
     SUM: gl.constexpr = dK.type.layout
     BY_ROW: gl.constexpr = gl.SliceLayout(0, SUM)  # S's layout too: 64 rows, and d = 64
@@ -365,13 +365,13 @@ def consumer(
     dK = gl.zeros([KEYS, D], gl.float32, SUM)
     dV = gl.zeros([KEYS, D], gl.float32, SUM)
     mbarrier.wait(barriers.index(KV_FULL), 0)
-    if D == 64:  # registers are free, and so the products read half as much of shared memory
+    if D == 64:  # registers are free, and with them the products read half as much from shared memory
         OPERAND: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=S_LAYOUT, k_width=2)
         k, v = k.load(OPERAND), v.load(OPERAND)
     take: gl.constexpr = step_of_halves if D == 64 else step
     n_whole, n = group * (T_r - whole), group * (T_r - first)
     cut = n_whole, group, start - first * B_R - (N_k - N_q) if CAUSAL else start - N_k
-    ONE_LOOP: gl.constexpr = CAUSAL and D == 128  # for the second, the compiler would spill registers
+    ONE_LOOP: gl.constexpr = CAUSAL and D == 128  # for a second loop, the compiler would spill registers
     if not ONE_LOOP:
         for g in range(n_whole):
             dK, dV = take(dK, dV, g, k, v, memory, cut, scale_log2e, ME, CAUSAL, False)
@@ -384,7 +384,7 @@ def consumer(
     else:
         at = [head // H_k, head % H_k, start, 0]
         mbarrier.arrive(barriers.index(K_DONE))
-        copy_out(dV, kv.index(2 + ME), dv_to, at)  # where V lay, which nobody else reads
+        copy_out(dV, kv.index(2 + ME), dv_to, at)  # in the slot of V, which nobody else reads
         mbarrier.wait(barriers.index(K_DONE), 0)
         copy_out(dK * scale, kv.index(ME), dk_to, at)
         tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has

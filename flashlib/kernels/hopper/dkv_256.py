@@ -1,12 +1,12 @@
-"""Gradients of heads of 256 numbers for Hopper, the pass for dK and dV: in Gluon, by warps that have roles.
+"""Gradients of heads of 256 numbers for Hopper, the pass for dK and dV: in Gluon, with roles for warps.
 
-At d = 256, dK and dV of 64 keys take half of a multiprocessor's registers, and with no more keys a program that
-has five products, as in `backward`, would add to dQ in HBM as often as it reads Q. So there are two passes, the
-other is `dq_256`, each computes S and dP, and the same bits come every time.
+At d = 256, dK and dV of 64 keys take half of a multiprocessor's registers, and with only 64 keys a program with
+five products, as in `backward`, would add to dQ in HBM as often as it reads Q. So there are two passes, this and
+`dq_256`; each computes S and dP, and the result has the same bits every time.
 
 A program has 64 keys of a head of K and V, and streams tiles of 64 rows of Q and dO past them, of all query heads
-that read them; tile g lies in slot g % 2, in round g // 2. Each of two consumers has two products, and the sum of
-one: consumer 0 computes S^T = K Q^T, P^T and dV += P^T dO; consumer 1 dP^T = V dO^T, dS^T and dK += dS^T Q. P^T
+that read them; tile g is in slot g % 2, in round g // 2. Each of two consumers has two products, one of which it
+sums: consumer 0 computes S^T = K Q^T, P^T and dV += P^T dO; consumer 1 dP^T = V dO^T, dS^T and dK += dS^T Q. P^T
 goes from one to the other through shared memory. Phases as in `forward`.
 
     barrier       count   who arrives, and when               who waits, for which parity   until then
@@ -18,13 +18,14 @@ goes from one to the other through shared memory. Phases as in `forward`.
     q_empty[s]    2       0: its S(g) done; 1: its dK(g)      producer        round & 1 ^1  Q(g - 2) is read
     do_empty[s]   2       0: its dV(g) done; 1: its dP(g)     producer        round & 1 ^1  dO(g - 2) is read
 
-A sum's product with one tile is begun together with the next tile's first product: the tensor cores have work
-while a consumer learns that a product is done. Consumer 0 computes P under the sum's product. Consumer 1 does not
-compute dS so: it waits for P first, and dK's product would hold Q's slot for as long; that was 6 to 12 % slower.
+A sum's product for one tile begins together with the next tile's first product, so that the tensor cores have work
+while a consumer waits to learn that a product is done. Consumer 0 computes P under the sum's product. Consumer 1
+does not compute dS like that: it waits for P first, and dK's product would occupy Q's slot all the while; that was
+6 to 12 % slower.
 
-No barrier says that P(g - 2) is read before P(g) takes its slot: P(g) needs Q(g), which came when consumer 1 was
-done with Q(g - 2), and it was done with P(g - 2) before. dV goes to where K lay, which only consumer 0 reads, dK
-to V's place. WIDE, both are wanted in fp32: threads write them.
+No barrier has to make sure that P(g - 2) is read before P(g) takes its slot: P(g) needs Q(g), which came
+when consumer 1 was done with Q(g - 2), and it was done with P(g - 2) before. dV goes into the slot of K, which
+only consumer 0 reads, dK into that of V. WIDE: both are returned in fp32; threads write them.
 Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.
 """
 
@@ -40,17 +41,17 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from flashlib.kernels.hopper import tiles_256 as tiles
 
 TILE = tiles.TILE
-# Barriers stand in one array, as do tiles of one shape: the fewer addresses a role keeps in registers, the better.
+# Barriers are in one array, as are tiles of one shape: the fewer addresses a role keeps in registers, the better.
 K_FULL, V_FULL, Q_FULL, DO_FULL = gl.constexpr(0), gl.constexpr(1), gl.constexpr(2), gl.constexpr(4)
 P_FULL, Q_EMPTY, DO_EMPTY = gl.constexpr(6), gl.constexpr(8), gl.constexpr(10)
 
 
 @gluon.jit
 def work(sizes, CAUSAL: gl.constexpr):
-    """Return what a program of the pass for dK and dV computes: causal blocks with the most rows come first.
+    """Return the work of a program of the pass for dK and dV; causal blocks with the most rows come first.
 
-    That is: the head of K and V, over the batch; the block of keys; the first row block that sees a key of it; the
-    first whose rows see all of them.
+    The work is a head of K and V, over the batch; a block of keys; the first row block that sees a key of it; the
+    first row block whose rows see all of them.
     """
     H_k, group, N_q, N_k, T_r, T_c = sizes
     head, j = gl.program_id(0) // T_c, gl.program_id(0) % T_c
@@ -63,14 +64,14 @@ def work(sizes, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def rows_of(g, first, whole, T_r, group):
-    """Return the row block of tile g, and which of the heads has it; tiles that are whole come first."""
+    """Return the row block of tile g, and its head; whole tiles come first."""
     i = whole + g // group
     return i - (T_r - first if i >= T_r else 0), g % group
 
 
 @gluon.jit
 def producer(memory, descs, sizes, CAUSAL: gl.constexpr):
-    """Bring K and V once, and the rows' tiles whenever a slot is free; by one warp."""
+    """Bring K and V once, and the rows' tiles whenever a slot is free; one warp does this."""
     kv, q, do, rows, p, barriers = memory
     q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc = descs
     H_k, group, N_q, N_k, T_r, T_c = sizes
@@ -95,13 +96,13 @@ def producer(memory, descs, sizes, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def numbers(rows, s):
-    """Return the number of each row of a tile, lse or delta: a row is a column of S^T."""
+    """Return a number for each row of a tile, lse or delta: a row is a column of S^T."""
     return rows.index(s).reshape([TILE]).load(gl.SliceLayout(0, tiles.S_LAYOUT))[None, :]
 
 
 @gluon.jit
 def weights(S, lse, g, memory, cut, scale_log2e, CAUSAL: gl.constexpr):
-    """Hand P^T of tile g over to consumer 1; return it as an operand. Q is read; S is from it."""
+    """Hand P^T of tile g over to consumer 1; return it as an operand. Q has been read, to compute S."""
     kv, q, do, rows, p, barriers = memory
     s = g & 1
     mbarrier.arrive(barriers.index(Q_EMPTY + s))
@@ -117,7 +118,7 @@ def weights(S, lse, g, memory, cut, scale_log2e, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def sum_dV(memory, n, cut, scale_log2e, CAUSAL: gl.constexpr):
-    """Return dV of the program's keys, and hand P of each tile to who sums dK."""
+    """Return dV of the program's keys, and hand P of each tile to the consumer that sums dK."""
     kv, q, do, rows, p, barriers = memory
     k = tiles.matrix(kv.index(0))
     dV = gl.zeros([TILE, tiles.D], gl.float32, tiles.SUM)
@@ -142,7 +143,7 @@ def sum_dV(memory, n, cut, scale_log2e, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def slopes(dP, delta, g, memory):
-    """Return dS^T of tile g as an operand, with the P^T that consumer 0 stored. dO is read; dP is from it."""
+    """Return dS^T of tile g as an operand, using the P^T of consumer 0. dO has been read, to compute dP."""
     kv, q, do, rows, p, barriers = memory
     s = g & 1
     mbarrier.arrive(barriers.index(DO_EMPTY + s))
@@ -181,7 +182,7 @@ def consumer(
     memory, dk_to, dv_to, scale_log2e, scale, sizes,
     CAUSAL: gl.constexpr, WIDE: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
-    """Sum dV, the first, or dK, the second, of 64 keys over all rows that see them."""
+    """Sum dV (the first consumer) or dK (the second) of 64 keys over all rows that see them."""
     kv, q, do, rows, p, barriers = memory
     H_k, group, N_q, N_k, T_r, T_c = sizes
     head, j, first, whole = work(sizes, CAUSAL)

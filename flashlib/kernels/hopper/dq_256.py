@@ -1,8 +1,8 @@
-"""Gradients of heads of 256 numbers for Hopper, the pass for dQ: in Gluon, by warps that have roles.
+"""Gradients of heads of 256 numbers for Hopper, the pass for dQ: in Gluon, with roles for warps.
 
-`dkv_256` says why there are two passes. Here a program has 128 rows of a head, each of two consumers 64: their Q
-and dO stay, and tiles of 64 keys stream past, from the last on. Tile t of K lies in slot t % 2, in round t // 2;
-for V there is room once. Scores have rows as rows: dS, in the registers in which it was computed, is the left
+`dkv_256` explains why there are two passes. Here a program has 128 rows of a head, 64 for each of two consumers:
+their Q and dO stay, and tiles of 64 keys stream past, from the last on. Tile t of K is in slot t % 2, in round
+t // 2; V has only one slot. Scores have rows as rows: dS, in the registers where it was computed, is the left
 operand of dQ += dS K. Phases as in `forward`.
 
     barrier       count   who arrives, and when               who waits, for which parity   until then
@@ -12,8 +12,8 @@ operand of dQ += dS K. Phases as in `forward`.
     k_empty[s]    2       each consumer, its dQ(t) done       producer        round & 1 ^1  K(t - 2) is read
     v_empty       2       each consumer, its dP(t) done       producer        t & 1 ^1      V(t - 1) is read
 
-dQ's product with one tile is begun together with S and dP of the next: the tensor cores have work while a consumer
-learns that it is done. dQ goes to where the rows' Q lay; WIDE, it is wanted in fp32, and threads write it.
+dQ's product for one tile begins together with S and dP of the next: the tensor cores have work while a consumer
+waits to learn that it is done. dQ goes into the slot of the rows' Q; WIDE, threads write it in fp32.
 Source: FlashAttention-2, Algorithm 2, with the loops the other way round.
 """
 
@@ -35,9 +35,9 @@ K_EMPTY, V_EMPTY = gl.constexpr(5), gl.constexpr(7)
 
 @gluon.jit
 def block_of(sizes, CAUSAL: gl.constexpr):
-    """Return what a program of the pass for dQ computes: causal blocks with the most keys come first.
+    """Return the work of a program of the pass for dQ; causal blocks with the most keys come first.
 
-    That is: the head, over the batch; the first row; how many tiles of keys its rows see together, at least 1.
+    The work is a head, over the batch; the first row; how many tiles of keys its rows see together, at least 1.
     """
     H, group, N_q, N_k, T_r = sizes
     head, i = gl.program_id(0) // T_r, gl.program_id(0) % T_r
@@ -50,7 +50,7 @@ def block_of(sizes, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def producer(memory, descs, sizes, CAUSAL: gl.constexpr):
-    """Bring the rows' Q and dO once, and tiles of K and V whenever a slot is free; by one warp."""
+    """Bring the rows' Q and dO once, and tiles of K and V whenever a slot is free; one warp does this."""
     rows, keys, barriers = memory
     q_desc, k_desc, v_desc, do_desc = descs
     H, group, N_q, N_k, T_r = sizes
@@ -90,7 +90,7 @@ def step(
     dQ, dS, t, lse, delta, left, memory, scale_log2e,
     CAUSAL: gl.constexpr, MASKED: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
-    """Add what the tile before contributes to dQ; return it and dS of this one."""
+    """Add the contribution of the previous tile to dQ; return dQ and dS of this tile."""
     rows, keys, barriers = memory
     s, before = t & 1, (t - 1) & 1
     zero = t >> 24  # not known to the compiler, which would keep 48 addresses of Q, dO and V, and spill others
@@ -127,7 +127,7 @@ def consumer(
     mbarrier.wait(barriers.index(V_FULL), 0)
     dP_begun = tiles.begin(tiles.matrix(rows.index(2 + ME + zero)), tiles.matrix(keys.index(2 + zero)))
     dS = slopes_of_rows(S_begun, dP_begun, lse, delta, left, barriers, scale_log2e, keys.dtype, CAUSAL, True)
-    cut = 1  # tiles that a row does not see whole
+    cut = 1  # tiles that some row does not see completely
     if CAUSAL:
         cut = gl.minimum(n, gl.maximum(1, n - gl.maximum(first + 1 + N_k - N_q, 0) // TILE))
         for t in range(1, cut):

@@ -1,13 +1,13 @@
 """FlashAttention-2, forward pass, for Hopper: in Gluon, where a program's warps have roles.
 
-A program computes one row block of O after the other. One warp, the producer, asks the copy unit (TMA) for tiles
-of Q, K and V. Two or three groups of four warps, the consumers, have the tensor cores multiply (wgmma) and compute
-the softmax, of 64 rows each. What they tell each other goes through barriers in shared memory.
+A program computes one row block of O after the other. One warp, the producer, requests tiles of Q, K and V from
+the copy unit (TMA). Two or three groups of four warps, the consumers, have the tensor cores multiply (wgmma) and
+compute the softmax, for 64 rows each. They communicate through barriers in shared memory.
 
-A barrier has phases. One ends when `count` arrivals and all expected bytes are there; wait(barrier, p) returns
+A barrier has phases. A phase ends when `count` arrivals and all expected bytes have come; wait(barrier, p) returns
 once the last phase to end had parity p: 0 for the first, 1 for the second, 0 again. For a new barrier, "parity 1
-has ended". Rings have STAGES slots; tile g, counted over the program's whole life, lies in slot g % STAGES, in
-round g // STAGES. t counts row blocks, u turns: each tile of a block takes one, but its first.
+has ended". Rings have STAGES slots; tile g, counted over the program's whole life, is in slot g % STAGES, in round
+g // STAGES. t counts row blocks, u turns: each tile of a block except the first takes one.
 
     barrier      count      who arrives, and when            who waits, for which parity       until then
     q_full[c]    1          producer + bytes of Q, block t   consumer c      t & 1             no Q to multiply
@@ -20,14 +20,15 @@ round g // STAGES. t counts row blocks, u turns: each tile of a block takes one,
     turn[c]      1          the consumer before it, having   consumer c > 0  u & 1             it may not issue
                             issued two products              consumer 0      (u & 1) ^ 1       products
 
-"+ bytes": the producer arrives when it asks for a copy, by `expect`, which also says how many bytes must come. The
-copy unit does not arrive: it counts the bytes off.
+"+ bytes": the producer arrives when it requests a copy, with `expect`, which also says how many bytes must come.
+The copy unit does not arrive: it counts the bytes off.
 
-Two phases suffice, since no phase ends before all who wait for the one before are through: the producer fills a
-slot again when every consumer has released it, which each does after it waited for it.
+Two phases suffice, since no phase ends before everyone who waits for the previous one has passed: the producer
+refills a slot when every consumer has released it, and each consumer does so only after waiting for the slot.
 
-Turns (ping-pong): while one consumer's products run, another computes its softmax. All walk the same tiles, so
-they take equally many. In each a consumer issues S = Q K^T, then P V of the tile before, under which S becomes P.
+Turns (ping-pong): while one consumer's products run, another computes its softmax. All walk over the same tiles,
+so they take equally many turns. In a turn a consumer issues S = Q K^T, then P V of the previous tile, under which
+S becomes P.
 Source: FlashAttention-3 (Shah and others, 2024), sections 3.1 and 3.2.
 """
 
@@ -52,7 +53,7 @@ def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: None = None,
     scale: float | None = None, out_dtype: torch.dtype | None = None,
 ) -> Attention:  # fmt: skip
-    """Return what `flashlib.kernels.forward.attention` returns, on a Hopper GPU, for some of its inputs.
+    """Return the same as `flashlib.kernels.forward.attention`, on a Hopper GPU, for some of its inputs.
 
     Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
     multiples of 16 bytes; scores up to 1e38. mask: None. out_dtype: as there, torch.float32 up to d = 128.
@@ -74,9 +75,9 @@ def pin(x, PACK: gl.constexpr):
 def block_of(tile, T_r, section, CAUSAL: gl.constexpr):
     """Return head, over the batch, and number of a row block.
 
-    Causal blocks differ in length. Per `section` of heads they come longest first, in waves of one for each
-    program. Every other whole wave is turned around, the last one too: who had the longest block of a wave has
-    the shortest of the next, so all end at nearly the same time.
+    Causal blocks differ in length. In each `section` of heads the longest come first, in waves of one block per
+    program. Every other whole wave is reversed, the last of them included: a program with the longest block of a
+    wave gets the shortest of the next, so that all end at nearly the same time.
     """
     if CAUSAL:
         programs = gl.num_programs(0)
@@ -93,30 +94,30 @@ def block_of(tile, T_r, section, CAUSAL: gl.constexpr):
 def first_row(i, T_r, N_q, B_R: gl.constexpr):
     """Return the first row of block i. The last block ends with the last row, as it may have the most keys.
 
-    So it is whole. Where rows do not divide, blocks 0 and 1 have some in common, and store the same for them.
+    So it is whole. If rows do not divide, blocks 0 and 1 share some rows, and store the same for them.
     """
     return gl.maximum(N_q - (T_r - i) * B_R, 0)
 
 
 @gluon.jit
 def tiles_of(first, N_q, N_k, B_R: gl.constexpr, B_C: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return how many tiles of keys the rows of a block see together, at least 1: they walk from the last one."""
+    """Return how many tiles of keys the rows of a block see together, at least 1; they begin with the last one."""
     end = gl.minimum(first + B_R + N_k - N_q, N_k) if CAUSAL else N_k
     return gl.maximum((end + B_C - 1) // B_C, 1)
 
 
 @gluon.jit
 def fetch(desc, at, slot, full):
-    """Have the copy unit bring a tile, rows past the end as zeros; `full` ends its phase when it is there."""
+    """Have the copy unit bring a tile, rows past the end as zeros; `full` ends its phase when it has arrived."""
     mbarrier.expect(full, desc.block_type.nbytes)
     tma.async_copy_global_to_shared(desc, at, full, slot)
 
 
 @gluon.jit
 def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Bring Q, and K and V tile by tile, whenever a slot is free; by one warp, which has little else to do.
+    """Bring Q, and K and V tile by tile, whenever a slot is free; one warp does this, and little else.
 
-    Slots become free in this order: K's, those of Q, V's. So a block's first K is on its way before Q may come.
+    Slots become free in this order: K's, Q's, V's. So a block's first K is on its way before Q may come.
     """
     H, group, N_q, N_k, T_r, section, n_tiles = sizes
     q_ring, k_ring, v_ring = rings
@@ -159,8 +160,9 @@ def matrix(slot):
 def masked(S, seen, CAUSAL: gl.constexpr):
     """Return scores, -inf where a row does not see the key. The first row sees `seen` keys; causal: each one more.
 
-    A thread holds two neighbours of each eight keys. Which ones is subtracted once, so that what is compared for
-    each score is a constant. Pinned, or all that threads differ in is computed, and kept, before the roles part.
+    A thread holds two neighbours of each eight keys. Their offset is subtracted once, so that each score is
+    compared with a constant. Pinned: otherwise everything that differs between threads would be computed, and
+    kept, before the roles part.
     """
     split = S.reshape([S.type.shape[0], S.type.shape[1] // 8, 4, 2])
     LAYOUT: gl.constexpr = split.type.layout
@@ -179,23 +181,23 @@ def masked(S, seen, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def steepness(m, scales):
-    """Return by what scores are multiplied in rows with the maximum m, see `softmax`."""
+    """Return the factor of scores in rows with the maximum m, see `softmax`."""
     size = m * scales[0]
     return gl.where(gl.maximum(size, -size) > HUGE, scales[1], scales[0])
 
 
 @gluon.jit
 def softmax(S, m, shift, scales):
-    """Return P = 2^(S * factor - shift), the new m and shift, and alpha, which brings what was summed to them.
+    """Return P = 2^(S * factor - shift), the new m and shift, and alpha, which rescales earlier sums to them.
 
-    One fused multiply-add makes S * factor - shift, rounded once. shift = m * factor was rounded before, so all
-    P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above, any
-    steeper factor gives the same P, as distinct scores are 2^16 apart; a power of two makes r = 0.
+    One fused multiply-add computes S * factor - shift, rounded once. shift = m * factor was rounded before, so all
+    P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above that,
+    any steeper factor gives the same P, as distinct scores are 2^16 apart; a power of two makes r = 0.
     """
     m = gl.maximum(m, gl.max(S, 1))
     factor = steepness(m, scales)
     new = pin(m * factor, 1)  # rounded, also where it is subtracted below
-    used = gl.maximum(new, -3.0e38)  # rows that saw nothing yet: -inf - (-inf) would be nan
+    used = gl.maximum(new, -3.0e38)  # rows that have seen nothing yet: -inf - (-inf) would be nan
     alpha = gl.exp2(shift - used)
     P = gl.exp2(S * factor[:, None] - used[:, None])
     return P, m, new, alpha
@@ -203,7 +205,7 @@ def softmax(S, m, shift, scales):
 
 @gluon.jit
 def partial_sums(P):
-    """Return sums of P's columns, (rows, 8): those that one thread holds, so that no thread asks another."""
+    """Return partial sums over P's columns, (rows, 8): those of one thread, so that threads exchange nothing."""
     return gl.sum(P.reshape([P.type.shape[0], P.type.shape[1] // 8, 8]), 1)
 
 
@@ -215,7 +217,7 @@ def by_row(x, like):
 
 @gluon.jit
 def operand(P, dtype: gl.constexpr, O_LAYOUT: gl.constexpr):
-    """Return P as the left operand of P V, in the registers in which it is."""
+    """Return P as the left operand of P V, in the registers where it is."""
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
     return pin(gl.convert_layout(P.to(dtype), P_LAYOUT, assert_trivial=True), 2)
 
@@ -233,7 +235,7 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 def step(
     state, g, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
-    """Take a turn: issue S of tile g and P V of the one before, and compute the softmax of S under that P V."""
+    """Take a turn: issue S of tile g and P V of the previous one, and compute the softmax of S under that P V."""
     q, q_free = q_slot
     k_slots, k_full, k_empty = k_ring
     v_slots, v_full, v_empty = v_ring
@@ -242,7 +244,7 @@ def step(
     S_LAYOUT: gl.constexpr = m.type.layout.parent
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     CONSUMERS: gl.constexpr = turn.type.shape[0]
-    TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P, or for an alpha that is kept
+    TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P, or to keep alpha
     B_C: gl.constexpr = k_slots.type.shape[3]
     s = g % STAGES
     before = (g - 1) % STAGES
@@ -257,15 +259,15 @@ def step(
 
     S = warpgroup_mma_wait(1, deps=(S_begun,))  # S is done; P V may still run
     mbarrier.arrive(k_empty.index(s))
-    if q.type.shape[1] < 256:  # else O goes there
+    if q.type.shape[1] < 256:  # otherwise O goes there
         mbarrier.arrive(q_free, pred=g == last)
     gl.barrier()  # between an arrive and a wait the compiler wants one: here, not in the middle of the softmax
     if CAUSAL:
         left = seen - (last - g) * B_C
         if left < B_C:  # the mask cuts the tile
             S = masked(S, left, True)
-    if TIGHT and CAUSAL:  # nor, beside what the mask needs, for a shift
-        shift = pin(m * steepness(m, scales), 1)  # again what it was
+    if TIGHT and CAUSAL:  # nor, with what the mask needs, for a shift
+        shift = pin(m * steepness(m, scales), 1)  # the same as before
     P, m, shift, alpha = softmax(S, m, shift, scales)
     l = l * by_row(alpha, l) + partial_sums(P)
     if not TIGHT:
@@ -308,7 +310,7 @@ def consumer(
         first = first_row(i, T_r, N_q, B_R)
         n = tiles_of(first, N_q, N_k, B_R, B_C, CAUSAL)
         start = first + ME * ROWS
-        seen = start + 1 + N_k - N_q if CAUSAL else N_k  # of the keys, by its first row
+        seen = start + 1 + N_k - N_q if CAUSAL else N_k  # keys that its first row sees
         last = g + n - 1
 
         mbarrier.wait(q_full.index(ME), t & 1)  # Q is there
@@ -340,12 +342,12 @@ def consumer(
         O = O_acc * by_row(1.0 / divisor, O_acc)
 
         tma.store_wait(0)  # the copy unit has read my last O
-        gl.barrier()  # for all of my warps, of which each asked for a part
+        gl.barrier()  # for all of my warps, each of which requested a part
         matrix(o).store(O.to(o_slots.dtype))
         fence_async_shared()  # the copy unit sees what was stored
         tma.async_copy_shared_to_global(o_desc, [head // H, head % H, start, 0], o)  # rows past N_q are left out
         if D == 256:
-            tma.store_wait(0)  # O lies where Q lay: only now
+            tma.store_wait(0)  # O is in the slot of Q: release it only now
         mbarrier.arrive(q_slot[1], pred=(n == 1) | (D == 256))
         g += n
         t += 1
@@ -384,8 +386,8 @@ def _forward(
     rings = q_ring, k_ring, v_ring
     scales = scale_log2e, scale_above
     sizes = H, group, N_q, N_k, T_r, section, n_tiles
-    # Written out, since constexprs in a tuple with a name are not constexprs any more. Last: warps and registers
-    # of all but the first, which gets what is left.
+    # Written out, since constexprs in a tuple with a name are no longer constexprs. Last: warps and registers of
+    # all roles except the first, which gets the rest.
     if CONSUMERS == 2:
         gl.warp_specialize([
             (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),

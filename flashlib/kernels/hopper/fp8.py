@@ -1,7 +1,7 @@
 """Attention in eight bits for Hopper, in Gluon: Q, K, P and V in e4m3, or Q and K in int8; O in bf16.
 
-Roles, rings and barriers are those of `forward`, whose first lines tell how to read the table. What eight bits
-change: products take half the time; they keep 13 bits of a sum; and V must lie as its columns are multiplied.
+Roles, rings and barriers are those of `forward`, whose docstring explains how to read the table. Eight bits change
+three things: products take half the time; they keep 13 bits of a sum; and V must be transposed.
 
     barrier      count      who arrives, and when            who waits, for which parity       until then
     q_full[c]    1          producer + bytes of Q, block t   consumer c      t & 1             no Q to multiply
@@ -13,19 +13,20 @@ change: products take half the time; they keep 13 bits of a sum; and V must lie 
     turn[c]      1          the consumer before it, having   consumer c > 0  u & 1             it may not issue
                             issued two products              consumer 0      (u & 1) ^ 1       products
 
-**A step.** P of the tile before comes from its scores; S of this tile and P V of the one before are issued; under
-that P V the maxima of S are found. So between two steps scores are carried, in fp32, and P is made and used within
-one: a tile in eight bits that is carried over the loop's edge takes a register for each byte.
+**A step.** P of the previous tile is computed from its scores; S of this tile and P V of the previous one are
+issued; under that P V the maxima of S are found. So scores are carried from step to step, in fp32, and P is made
+and used within one step: a tile in eight bits that crosses the loop's edge takes a register for each byte.
 
-**Turns** (ping-pong), where TURNS: u counts them, one for each step. Without, products meet as they come.
+**Turns** (ping-pong), if TURNS: u counts them, one for each step. Otherwise products run in the order in which
+they come.
 
-**Two-level sums.** The tensor cores cut what they add to 13 bits below the largest of 32 products and the sum so
-far: with many keys of like values, the sum ends up too small. So each tile's P V begins at zero, and is added to
-O in fp32, by the multiply-add that rescales O anyway. At d = 256 there are no registers for both: there the sum
-is one, and V without its mean, which is added at the end, keeps it small.
+**Two-level sums.** The tensor cores truncate their terms to 13 bits below the largest of 32 products and the sum
+so far: with many keys of similar values, the sum ends up too small. So each tile's P V begins at zero, and is
+added to O in fp32, with the multiply-add that rescales O anyway. At d = 256 there are no registers for both: there
+is only one sum, and V without its mean, which is added at the end, keeps it small.
 
 **V is transposed**, since wgmma reads both factors in eight bits along the keys, and its keys are permuted, so
-that P goes from where S was computed to where P V reads it without leaving its thread: see `fp8_tiles.operand`.
+that P V can read P in the thread that computed S: see `fp8_tiles.operand`.
 
 **P times 256** uses the numbers of e4m3 down to 2^-17 of the largest weight; l sums P before it is rounded.
 Source: FlashAttention-3 (Shah and others, 2024), section 3.3; two-level sums: DeepSeek-V3 (2024), section 3.3.2.
@@ -49,12 +50,12 @@ def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: None = None,
     scale: float | None = None, qk: str = "e4m3", rotated: bool = True, centred: bool = True,
 ) -> Attention:  # fmt: skip
-    """Return O, in bfloat16, and lse, of Q, K and V in eight bits, on a Hopper GPU.
+    """Return O, in bfloat16, and lse, computed from Q, K and V in eight bits, on a Hopper GPU.
 
     Q (B, H, N_q, d), K and V (B, H_k, N_k, d): float16 or bfloat16, finite, d = d_v 64, 128 or 256; the last axis
     contiguous, start and other strides multiples of 16 bytes. mask: None. qk: "e4m3", or "int8" for Q and K, which
-    is more exact. rotated, centred: see `flashlib.kernels.quantise`; False leaves an idea out, to see its gain.
-    Scores up to about 2^20: above, those next to the largest of a row differ by roundings.
+    is more precise. rotated, centred: see `flashlib.kernels.quantise`; False leaves an idea out, to see its gain.
+    Scores up to about 2^20: above that, those close to the largest of a row suffer from rounding.
     Raises TypeError or ValueError for others, at once.
     """
     return launch_fp8.attention(_attention, Q, K, V, causal, mask, scale, qk, rotated, centred)
@@ -62,10 +63,10 @@ def attention(
 
 @gluon.jit
 def place_of(t):
-    """Return the place in the order of row blocks of this program's block t.
+    """Return the place of this program's block t in the order of row blocks.
 
-    Programs take a row of blocks from left to right, the next from right to left: where blocks become shorter,
-    none gets the longest of each row.
+    Programs take one wave of blocks from left to right, the next from right to left: if blocks become shorter, no
+    program gets the longest of each wave.
     """
     last = gl.num_programs(0) - 1
     return t * gl.num_programs(0) + gl.program_id(0) + t % 2 * (last - 2 * gl.program_id(0))
@@ -80,7 +81,7 @@ def blocks_of(n_tiles):
 
 @gluon.jit
 def block_of(t, T_r, section, CAUSAL: gl.constexpr):
-    """Return head, over the batch, and number of row block t; causal: per `section` of heads, longest first."""
+    """Return head, over the batch, and number of row block t; causal: longest first in each `section` of heads."""
     place = place_of(t)
     if CAUSAL:
         inside = place % (section * T_r)
@@ -91,21 +92,21 @@ def block_of(t, T_r, section, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def tiles_of(i, N_q, N_k, B_R: gl.constexpr, B_C: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return how many tiles of keys the rows of block i see together, at least 1: they walk from the last one."""
+    """Return how many tiles of keys the rows of block i see together, at least 1; they begin with the last one."""
     end = gl.minimum((i + 1) * B_R + N_k - N_q, N_k) if CAUSAL else N_k
     return gl.maximum((end + B_C - 1) // B_C, 1)
 
 
 @gluon.jit
 def fetch(desc, at, slot, full):
-    """Have the copy unit bring a tile, what is past the end as zeros; `full` ends its phase when it is there."""
+    """Have the copy unit bring a tile, zeros past the end; `full` ends its phase when it has arrived."""
     mbarrier.expect(full, desc.block_type.nbytes)
     tma.async_copy_global_to_shared(desc, at, full, slot)
 
 
 @gluon.jit
 def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Bring Q, and K and V tile by tile, whenever a slot is free; by one warp, which has little else to do."""
+    """Bring Q, and K and V tile by tile, whenever a slot is free; one warp does this, and little else."""
     H, group, N_q, N_k, T_r, section, n_tiles = sizes
     q_ring, k_ring, v_ring = rings
     q_slots, q_full, q_empty = q_ring
@@ -138,7 +139,7 @@ def step(
     state, g, t, last, mask, q_slot, k_ring, v_ring, turn, factor,
     ME: gl.constexpr, CAUSAL: gl.constexpr, TWO_LEVEL: gl.constexpr, TURNS: gl.constexpr,
 ):  # fmt: skip
-    """Make P of the tile before; issue S of tile g and that P V; find the shifts of S under that P V.
+    """Compute P of the previous tile; issue S of tile g and that P V; find the shifts of S under that P V.
 
     mask: first key of tile g, whether the mask cuts the tile, and each row's limit, see `masked`.
     """
@@ -150,7 +151,7 @@ def step(
     STAGES: gl.constexpr = k_slots.type.shape[0]
     CONSUMERS: gl.constexpr = turn.type.shape[0]
     S_LAYOUT: gl.constexpr = shift.type.layout.parent
-    UNDER: gl.constexpr = q.type.shape[1] < 256 and CONSUMERS == 2  # else registers do not suffice
+    UNDER: gl.constexpr = q.type.shape[1] < 256 and CONSUMERS == 2  # otherwise registers do not suffice
     s = g % STAGES
     before = (g - 1) % STAGES
     u = g - t - 1  # turns before this one: a block's first tile takes none
@@ -215,7 +216,7 @@ def consumer(
         if CAUSAL:
             limits = gl.minimum(rows + 1 + N_k - N_q, N_k)
             whole = gl.maximum(gl.minimum(start + 1 + N_k - N_q, N_k), 0) // B_C  # tiles without a mask
-        else:  # pinned, or comparisons with it, the same for every block, are made once and kept in registers
+        else:  # pinned: comparisons with it are the same for every block, and would be kept in registers
             limits = fp8_tiles.pin(gl.full([ROWS], N_k, gl.int32, BY_ROW))
             whole = n
         last = g + n - 1
@@ -225,7 +226,7 @@ def consumer(
         S_begun = fp8_tiles.scores(q_slot[0], k_slots.index(g % STAGES), S_LAYOUT)
         S = fp8_tiles.masked(fp8_tiles.as_scores(warpgroup_mma_wait(0, deps=(S_begun,))), (n - 1) * B_C, limits)
         mbarrier.arrive(k_empty.index(g % STAGES))
-        mbarrier.arrive(q_slot[1], pred=n == 1)  # else in a turn
+        mbarrier.arrive(q_slot[1], pred=n == 1)  # otherwise in a turn
         shift, alpha = fp8_tiles.shifts(S, gl.full([ROWS], -float("inf"), gl.float32, BY_ROW), factor)
         l = fp8_tiles.partial_sums(gl.zeros([ROWS, B_C], gl.float32, S_LAYOUT))
         mbarrier.wait(v_full.index(g % STAGES), (g // STAGES) & 1)  # the first V, for the next turn
@@ -246,7 +247,7 @@ def consumer(
         divisor = gl.where(unseen, 1.0, l)
         if k_slots.dtype == gl.int8:
             shift = shift - fp8_tiles.MAGIC_NUMBER * factor
-        rows = start + fp8_tiles.pin(gl.arange(0, ROWS, layout=BY_ROW))  # pinned, or they are kept over the loop
+        rows = start + fp8_tiles.pin(gl.arange(0, ROWS, layout=BY_ROW))  # pinned: otherwise kept over the loop
         fp8_tiles.store_lse(
             lse_ptr, q_taken_ptr, head * N_q + rows, rows < N_q, shift + gl.log2(divisor), scale_log2e
         )
@@ -258,7 +259,7 @@ def consumer(
         O = O + mean * fp8_tiles.by_row(gl.where(unseen, 0.0, 1.0), O)
 
         tma.store_wait(0)  # the copy unit has read my last O
-        gl.barrier()  # for all of my warps, of which each asked for a part
+        gl.barrier()  # for all of my warps, each of which requested a part
         o.reshape([ROWS, D]).store(O.to(o_slots.dtype))
         fence_async_shared()  # the copy unit sees what was stored
         tma.async_copy_shared_to_global(o_desc, [head // H, head % H, start, 0], o)  # rows past N_q are left out
@@ -297,8 +298,8 @@ def _attention(
     rings = q_ring, k_ring, v_ring
     scales = scale_log2e, q_scale_ptr, q_taken_ptr, k_scale_ptr, v_scale_ptr, v_mean_ptr
     sizes = H, group, N_q, N_k, T_r, section, n_tiles
-    # Written out, since constexprs in a tuple with a name are not constexprs any more. Last: warps and registers
-    # of all but the first, which gets what is left.
+    # Written out, since constexprs in a tuple with a name are no longer constexprs. Last: warps and registers of
+    # all roles except the first, which gets the rest.
     if CONSUMERS == 2:
         gl.warp_specialize([
             (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TWO_LEVEL, TURNS, 0)),

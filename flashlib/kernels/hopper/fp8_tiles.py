@@ -1,4 +1,4 @@
-"""What the Hopper kernel in eight bits does with tiles in registers: scores, softmax, P as an operand, sums."""
+"""The work of the Hopper kernel in eight bits on tiles in registers: scores, softmax, P as an operand, sums."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -23,7 +23,7 @@ def transposed(slot):
 
 @gluon.jit
 def scores(q, slot, S_LAYOUT: gl.constexpr):
-    """Have the tensor cores begin S = Q K^T; `as_scores` says what whole numbers begin with."""
+    """Have the tensor cores begin S = Q K^T; `as_scores` explains the initial value of integer sums."""
     ROWS: gl.constexpr = q.type.shape[0]
     B_C: gl.constexpr = slot.type.shape[2]
     if slot.dtype == gl.int8:
@@ -35,17 +35,18 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def as_scores(S):
-    """Return what the tensor cores summed in fp32: whole numbers with 1.5 * 2^23 added, without an instruction.
+    """Return the tensor cores' sum in fp32, without an instruction: whole numbers get 1.5 * 2^23 added.
 
-    That number's bits are where their sum began. Below 2^22 either way, as 256 products of 127 and 127 are, a sum
-    changes only the last of them. Softmax does not see what is added to a row, and lse is rid of it at the end.
+    Integer sums begin at the bits of that number. A sum below 2^22 either way, as of 256 products of 127 and 127,
+    changes only the last bits. Softmax is not affected by a constant added to a row, and lse is corrected at the
+    end.
     """
     return S.to(gl.float32, bitcast=True) if S.dtype == gl.int32 else S
 
 
 @gluon.jit
 def masked(S, start, limits):
-    """Return scores of keys `start` and on, -inf from each row's limit on: the first key that it does not see."""
+    """Return scores of keys from `start` on, -inf from each row's limit on, the first key that it does not see."""
     S_LAYOUT: gl.constexpr = S.type.layout
     cols = start + gl.arange(0, S.type.shape[1], layout=gl.SliceLayout(0, S_LAYOUT))
     return gl.where(cols[None, :] < limits[:, None], S, -float("inf"))
@@ -53,9 +54,9 @@ def masked(S, start, limits):
 
 @gluon.jit
 def shifts(S, shift, factor):
-    """Return the new shift of rows, and alpha, which brings what was summed to it: P = 2^(S factor - shift).
+    """Return the new shift of rows, and alpha, which rescales earlier sums to it: P = 2^(S factor - shift).
 
-    It is rounded once, and kept so: all P of a row carry the same error, which cancels in O and lse.
+    The shift is rounded once and then kept: all P of a row carry the same error, which cancels in O and lse.
     """
     new = gl.maximum(shift, pin(gl.max(S, 1) * factor - P_LOG2))
     return new, gl.exp2(shift - finite(new))
@@ -63,7 +64,7 @@ def shifts(S, shift, factor):
 
 @gluon.jit
 def finite(shift):
-    """Return a shift to subtract: of rows that saw nothing yet it is -inf, and -inf - (-inf) would be nan."""
+    """Return a shift to subtract: it is -inf for rows that have seen nothing, and -inf - (-inf) would be nan."""
     return gl.maximum(shift, -3.0e38)
 
 
@@ -75,7 +76,7 @@ def by_row(x, like):
 
 @gluon.jit
 def partial_sums(P):
-    """Return sums of P's columns, (rows, 4): of those that one thread holds, so that no thread asks another."""
+    """Return partial sums over P's columns, (rows, 4): those of one thread, so that threads exchange nothing."""
     ROWS: gl.constexpr = P.type.shape[0]
     B_C: gl.constexpr = P.type.shape[1]
     return gl.sum(gl.sum(P.reshape([ROWS, B_C // 8, 4, 2]), 1), 2)
@@ -83,18 +84,18 @@ def partial_sums(P):
 
 @gluon.jit
 def weights(S, shift, alpha, l, factor, O_LAYOUT: gl.constexpr):
-    """Return P as the left operand of P V, and l with P."""
+    """Return P as the left operand of P V, and l with P added."""
     P = gl.exp2(S * factor[:, None] - finite(shift)[:, None])
     return operand(P, O_LAYOUT), l * by_row(alpha, l) + partial_sums(P)
 
 
 @gluon.jit
 def operand(P, O_LAYOUT: gl.constexpr):
-    """Return P in e4m3 as the left operand of P V, in the threads in which it is.
+    """Return P in e4m3 as the left operand of P V, in the threads where it is.
 
-    Of 16 keys a thread has scores 2q, 2q + 1, 8 + 2q and 9 + 2q, q = 0 to 3; as an operand in eight bits it must
-    give four neighbours. So these four become neighbours, in P by other names for its columns, and in V where it
-    is quantised: its column 4q + 2h + e is key 8h + 2q + e.
+    Of 16 keys a thread has scores 2q, 2q + 1, 8 + 2q and 9 + 2q, q = 0 to 3; for an operand in eight bits it must
+    supply four neighbours. So these four become neighbours: in P by renaming its columns, and in V when it is
+    quantised: its column 4q + 2h + e is key 8h + 2q + e.
     """
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=4)
     ROWS: gl.constexpr = P.type.shape[0]
@@ -110,24 +111,24 @@ def operand(P, O_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def rescaled(O_acc, alpha, TWO_LEVEL: gl.constexpr):
-    """Return what P V is added to: before both products are issued, since between them it would part them."""
+    """Return the sum to which P V is added: before both products are issued, as it would separate the two."""
     return O_acc if TWO_LEVEL else O_acc * by_row(pin(alpha), O_acc)
 
 
 @gluon.jit
 def output(P, slot, O_acc, TWO_LEVEL: gl.constexpr):
-    """Have the tensor cores begin P V, added to O_acc; with two levels, to nothing."""
+    """Have the tensor cores begin P V, added to O_acc or, with two levels, to zero."""
     return warpgroup_mma(P, transposed(slot), O_acc, use_acc=not TWO_LEVEL, is_async=True)
 
 
 @gluon.jit
 def added(O_acc, product, alpha, TWO_LEVEL: gl.constexpr):
-    """Return O_acc with P V: with two levels it is rescaled and added to here, in one multiply-add."""
+    """Return O_acc with P V added: with two levels O_acc is rescaled and added to here, in one multiply-add."""
     return O_acc * by_row(alpha, O_acc) + product if TWO_LEVEL else product
 
 
 @gluon.jit
 def store_lse(lse_ptr, q_taken_ptr, at, inside, lse2, scale_log2e):
-    """Store lse of rows from its value in base 2, and give it back what the scores lost with K's mean."""
+    """Store lse of rows, computed from its value in base 2, and add back what K's mean took from the scores."""
     taken = gl.load(q_taken_ptr + at, mask=inside, other=0.0)
     gl.store(lse_ptr + at, (lse2 + taken * scale_log2e) * LOG_2, mask=inside)

@@ -1,17 +1,17 @@
-"""The Hopper kernels with marks, each of which writes the multiprocessor's clock: when what happened.
+"""The Hopper kernels with marks, which write the multiprocessor's clock at each event.
 
-The source of a kernel is read, and `mark(events, row, place, pred)` put after each statement that waits, copies,
-multiplies or stores, and where arithmetic ends and a wait begins. All else stays as it is, and a kernel and its
-marks cannot drift apart. What a mark tells is the time since the mark before it, of the same role:
+The source of a kernel is read, and `mark(events, row, place, pred)` is inserted after each statement that waits,
+copies, multiplies or stores, and where arithmetic ends and a wait begins. Everything else stays as it is, so a
+kernel and its marks cannot drift apart. The time between a mark and the previous one of the same role means:
 
     Begin                       the role begins
     Wait, Finish, FinishStores  it waited: for a barrier, its products, its stores
-    Copy, Product, Store        it computed what that takes, if anything, and asked a unit for it
-    Work                        it computed something before a wait, the softmax or what `what` says
+    Copy, Product, Store        it computed the arguments, if necessary, and issued the request to a unit
+    Work                        it computed something before a wait: the softmax, or what `what` names
 
-One thread of a role writes. Each mark has a place of its own for each tile g of a program's life, so nothing is
-counted. No wait and no product moves past a mark. Arithmetic may, where nothing pins it; a test looks where the
-exponentials are. What marks cost in time must be measured.
+One thread of a role writes. Each mark has a separate place for each tile g of a program's life, so no counter is
+needed. No wait and no product moves past a mark. Arithmetic may, if nothing pins it; a test checks where the
+exponentials are. The cost of marks in time must be measured.
 """
 
 import ast
@@ -30,15 +30,15 @@ from triton import JITFunction
 from flashlib.types import Attention
 
 ROOM = 64  # tiles of a program's life that are recorded
-CONSUMERS = 3  # as many as there may be
-# By the last part of a function's name: those that are marked, those that compute, and what they are called.
+CONSUMERS = 3  # the most there may be
+# By the last part of a function's name: calls that are marked, calls that compute, and the names of these.
 MARKED = {
     "wait": "Wait", "fetch": "Copy", "scores": "Product", "warpgroup_mma": "Product",
     "warpgroup_mma_wait": "Finish", "store_wait": "FinishStores", "async_copy_shared_to_global": "Store",
     "store_output": "Store",
 }  # fmt: skip
 WORK = {"operand": "rescale", "by_row": "rescale", "store": "lse", "store_lse": "lse", "softmax": "softmax"}
-ORDER = ["", *dict.fromkeys(WORK.values())]  # what is named where several were computed: the last of them
+ORDER = ["", *dict.fromkeys(WORK.values())]  # if several were computed, the last of them gives the name
 MARK = """
 WIDTH = gl.constexpr({width})
 
@@ -58,7 +58,7 @@ class Point(NamedTuple):
 
 
 class Instrumented(NamedTuple):
-    """module: like the kernel's own, but its `attention` launches by `recording`. taking: who takes events."""
+    """module: like the kernel's, but its `attention` launches `recording`. taking: functions that take events."""
 
     module: types.ModuleType
     recording: "MarkedLauncher"
@@ -69,7 +69,7 @@ class Instrumented(NamedTuple):
 class Recorded(NamedTuple):
     """events: (programs, ROOM, points, CONSUMERS), clocks; 0 where nothing happened. points: one for each mark.
 
-    launched: B_r, B_c, stages and consumers. again: a function that runs the same launch once more, and no more.
+    launched: B_r, B_c, stages and consumers. again: a function that only runs the same launch again.
     """
 
     O: torch.Tensor
@@ -97,7 +97,7 @@ def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, rung: str = "forward", causal: bool = False,
     scale: float | None = None,
 ) -> Recorded:  # fmt: skip
-    """Return what the kernel's own attention returns, and when what happened. rung: as in `instrument`."""
+    """Return the result of the kernel's own attention, and the time of each event. rung: as in `instrument`."""
     made = instrument(rung)
     found: Attention = made.module.attention(Q, K, V, causal=causal, scale=scale)
     launch, made.recording.launch = made.recording.launch, None
@@ -128,7 +128,7 @@ def instrument(rung: str) -> Instrumented:
 
 
 class MarkedLauncher:
-    """Stands in a module where its kernel stood: launches the one with marks, with room for what they write."""
+    """Replaces the kernel of a module: launches the one with marks, with memory for what they write."""
 
     def __init__(self, kernel: JITFunction, points: list[Point]) -> None:
         self.kernel, self.points, self.launch = kernel, points, None
@@ -151,7 +151,7 @@ class MarkedLauncher:
 
 
 def _executed(name, source):
-    """Return a module made from source, which Triton finds by the name of its file."""
+    """Return a module made from source, which Triton finds through the name of its file."""
     module, file = types.ModuleType(name), f"<{name}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     exec(compile(source, file, "exec"), vars(module))  # noqa: S102
@@ -168,7 +168,7 @@ def _name(node) -> str:
 
 
 def _calls(node):
-    """Yield the calls in a node, those of arguments before the one that takes them."""
+    """Yield the calls in a node, those in arguments before the call that takes them."""
     for child in ast.iter_child_nodes(node):
         yield from _calls(child)
     if isinstance(node, ast.Call):
@@ -176,7 +176,7 @@ def _calls(node):
 
 
 def _taking(tree, taking) -> set:
-    """Return the functions that take `events`: they have marks, or name one that does. taking: those elsewhere."""
+    """Return the functions that take `events`: those with marks, or that use one. taking: the same elsewhere."""
     functions = [node for node in tree.body if getattr(node, "decorator_list", ())]
     functions = [node for node in functions if node.name not in MARKED | WORK]
     while True:
@@ -188,7 +188,7 @@ def _taking(tree, taking) -> set:
 
 
 class _Marks(ast.NodeTransformer):
-    """Puts marks into a function, and hands `events` to those it calls that take them."""
+    """Inserts marks into a function, and passes `events` to the functions it calls that take them."""
 
     def __init__(self, function, points, taking):
         self.function, self.points, self.taking = function, points, taking
@@ -196,7 +196,7 @@ class _Marks(ast.NodeTransformer):
         self.me = "ME" if "ME" in parameters else "0"
         self.row = "g" if "g" in parameters else "0"
         self.is_kernel = function.name.startswith("_")
-        self.each = None  # the counter of the loop around, if that is unrolled
+        self.each = None  # the counter of the enclosing loop, if that is unrolled
         self.work, self.only = "", None  # what was computed since the last mark; only if this is true
         others = "consumer" if "producer" in taking else "warps"
         self.role = "producer" if function.name == "producer" else others
@@ -214,7 +214,7 @@ class _Marks(ast.NodeTransformer):
         ast.fix_missing_locations(function)
 
     def mark(self, kind, what="", pred="True"):
-        """Return a mark, and note which it is; in an unrolled loop one for each time around."""
+        """Return a mark, and note which it is; in an unrolled loop there is one for each iteration."""
         number = len(self.points)
         self.points += [Point(self.role, kind, what)] * (1 if self.each is None else CONSUMERS)
         each = "" if self.each is None else f" + {self.each}"
@@ -222,7 +222,7 @@ class _Marks(ast.NodeTransformer):
         return _parsed(f"mark(events, {self.row}, ({number}{each}) * {CONSUMERS} + {self.me}, {pred})")[0]
 
     def worked(self):
-        """Return a mark after what was computed, if there was something."""
+        """Return a mark after arithmetic, if there was any."""
         if not self.work:
             return []
         only, mark = self.only, self.mark("Work", self.work)
@@ -265,7 +265,7 @@ class _Marks(ast.NodeTransformer):
         return statement
 
     def after(self, statement, marked):
-        """Return a statement with marks for the calls in it: all but the last are made before it."""
+        """Return a statement with marks for the calls in it: all but the last call are made before it."""
         found = []
         for number, call in enumerate(marked):
             kind = MARKED[_name(call.func)]
@@ -295,7 +295,7 @@ class _Marks(ast.NodeTransformer):
 
 
 def _what(kind, call):
-    """Return what is waited for, brought or multiplied: the name of a ring, or "S" or "PV"."""
+    """Return the object of a wait, copy or product: the name of a ring, or "S" or "PV"."""
     if kind == "Product":
         return "S" if _name(call.func) == "scores" else "PV"
     if kind in ("Wait", "Copy"):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ROWS = 64  # for each consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 HEAD_DIMS = (64, 128, 256)
-TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of heads that are worked on at a time
-SHORT = 1024  # rows; up to it blocks of 192 leave more idle than a third consumer gains; tried at 1024 and 2048
+TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of the heads in work at a time
+SHORT = 1024  # rows; up to this, blocks of 192 leave more idle than a third consumer gains; tried at 1024 and 2048
 PORTABLE = "flashlib.kernels.forward.attention"
 
 
@@ -55,10 +55,10 @@ LAYOUTS = {
 
 
 class HopperForwardPlan(NamedTuple):
-    """A launch, and for Q, K, V and O what their descriptors have besides them."""
+    """A launch, and for Q, K, V and O the rest of their descriptors."""
 
     launch: planning.Launch
-    lain: tuple
+    fields: tuple
 
 
 PLANS = planning.Plans()
@@ -68,7 +68,7 @@ def attention(
     kernel: "JITFunction | MarkedLauncher", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
     mask: object, scale: float | None, out_dtype: torch.dtype | None = None,
 ) -> Attention:  # fmt: skip
-    """Do what `forward.attention` does, with this kernel."""
+    """Do the same as `forward.attention`, with this kernel."""
     Q, K, V = as_autocast(Q, K, V)
     plan = plan_of(kernel, Q, K, V, causal, mask, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V)
@@ -79,7 +79,7 @@ def attention(
         return Attention(O.zero_(), lse.fill_(-math.inf))
     above = 2.0 ** math.ceil(math.log2(scale_log2e))
     with on_device_of(Q):
-        plan.launch(*map(described, (Q, K, V, O), plan.lain), lse, scale_log2e, above)
+        plan.launch(*map(described, (Q, K, V, O), plan.fields), lse, scale_log2e, above)
     return Attention(O, lse)
 
 
@@ -100,7 +100,7 @@ def check(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object,
     head_dims: tuple[int, ...] = HEAD_DIMS, portable: str = PORTABLE,
 ) -> None:  # fmt: skip
-    """Raise TypeError or ValueError for what the kernels do not take; the sentence names what does: portable."""
+    """Raise TypeError or ValueError for what the kernels do not take. portable: what the error recommends."""
     if not which_gpu.runs_gluon():
         raise ValueError(f"there is no GPU to run this kernel, which takes a Hopper GPU: call {portable}")
     if mask is not None:
@@ -109,7 +109,7 @@ def check(
     check_readable(Q=Q, K=K, V=V)
     capability = which_gpu.capability(Q.device)
     if capability != (9, 0):
-        found = f"compute capability {capability}" if capability > (0, 0) else "another maker than NVIDIA"
+        found = f"compute capability {capability}" if capability > (0, 0) else "a maker other than NVIDIA"
         raise ValueError(f"Q is on a GPU of {found}, not Hopper's (9, 0): call {portable}")
     if Q.dtype not in DTYPES:
         raise ValueError(f"Q is {Q.dtype}; this kernel takes float16 and bfloat16: call {portable}")
@@ -128,7 +128,7 @@ def check(
 
 
 def dtype_of_O(out_dtype: torch.dtype | None, Q: torch.Tensor) -> torch.dtype:
-    """Return the dtype of O; raise TypeError or ValueError for one in which the kernel does not write it."""
+    """Return the dtype of O; raise TypeError or ValueError for one that the kernel does not write."""
     found = resolve_out_dtype(out_dtype, Q.dtype)
     if found == torch.float32 and Q.shape[-1] == 256:
         raise ValueError(
@@ -139,7 +139,7 @@ def dtype_of_O(out_dtype: torch.dtype | None, Q: torch.Tensor) -> torch.dtype:
 
 
 def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dtype | None = None) -> bool:
-    """Return whether the forward takes these tensors, which were checked, without a mask or causal."""
+    """Return whether the forward takes these tensors, which were checked, without a mask other than causal."""
     d = Q.shape[-1]
     if Q.dtype not in DTYPES or d not in HEAD_DIMS or V.shape[-1] != d:
         return False
@@ -149,7 +149,7 @@ def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dt
 
 
 def is_hopper(device: torch.device) -> bool:
-    """Return whether kernels are compiled there for a Hopper GPU."""
+    """Return whether kernels on this device are compiled for a Hopper GPU."""
     there = device.type == "cuda" or of_gluon.stand_in() is not None
     return which_gpu.runs_gluon() and there and which_gpu.capability(device) == (9, 0)
 
@@ -172,12 +172,11 @@ def _plan(kernel, Q, K, V, causal, out_dtype=None):
     n_tiles = T_r * B * H
     sizes = H, H // H_k, N_q, N_k, T_r, section(B * H, N_k * d * Q.element_size() * 2 // (H // H_k)), n_tiles
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
-    grid = min(n_tiles, tile_sizes.room(Q.device).multiprocessors or n_tiles)  # each stays for its share of blocks
+    grid = min(n_tiles, tile_sizes.room(Q.device).multiprocessors or n_tiles)  # a program computes several blocks
     O = torch.empty(Q.shape, dtype=out_dtype or Q.dtype, device="meta")
     rows = (Q, ROWS), (K, tiles.B_C), (V, tiles.B_C), (O, ROWS)
-    return HopperForwardPlan(
-        planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tuple(lies(*X) for X in rows)
-    )
+    launch = planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4})
+    return HopperForwardPlan(launch, tuple(descriptor_fields(*X) for X in rows))
 
 
 def tiles_of(d: int, N_q: int) -> HopperTileSizes:
@@ -191,21 +190,21 @@ def section(heads: int, size: int) -> int:
     return max(n for n in range(1, heads + 1) if heads % n == 0 and n <= most)
 
 
-_Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+_Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has already made Triton's checks
 
 
-def lies(X: torch.Tensor, rows: int) -> tuple:
-    """Return what the descriptor of X, (B, H, N, d), has besides X; axes of size 1 have any stride."""
+def descriptor_fields(X: torch.Tensor, rows: int) -> tuple:
+    """Return the rest of the descriptor of X, (B, H, N, d), besides X; axes of size 1 may have any stride."""
     strides = [stride if size > 1 else X.shape[3] for stride, size in zip(X.stride(), X.shape, strict=True)]
     strides[3] = 1
     return X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]]
 
 
-def described(X: torch.Tensor, lain: tuple | None) -> TensorDescriptor | torch.Tensor:
-    """Return the descriptor of X, which lies as `lain` says; X for None."""
-    return X if lain is None else _Descriptor(X, *lain)
+def described(X: torch.Tensor, fields: tuple | None) -> TensorDescriptor | torch.Tensor:
+    """Return the descriptor of X with these `descriptor_fields`; X itself if they are None."""
+    return X if fields is None else _Descriptor(X, *fields)
 
 
 def describe(X: torch.Tensor, rows: int) -> TensorDescriptor:
     """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows."""
-    return _Descriptor(X, *lies(X, rows))
+    return _Descriptor(X, *descriptor_fields(X, rows))

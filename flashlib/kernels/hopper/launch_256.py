@@ -33,7 +33,7 @@ def backward(
     O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool,
     mask: object, scale: float | None, delta: torch.Tensor | None, out_dtype: torch.dtype | None,
 ) -> Grads:  # fmt: skip
-    """Do what `backward.backward` does, with these kernels."""
+    """Do the same as `backward.backward`, with these kernels."""
     tensors = Q, K, V, O, lse, dO, dlse, delta
     key = PLANS.key(tensors, causal, out_dtype) if mask is None else None
     plan = PLANS.get(key) if key is not None else None
@@ -54,8 +54,8 @@ def backward(
     scales = scale * math.log2(math.e), scale
     with on_device_of(Q):
         lse2, delta = portable.prepared(plan.prepare, O, summed, lse, dlse, plan.rows, delta)
-        lain = launch_backward.numbers(plan.rows, TILE)
-        rows = launch.described(lse2, lain), launch.described(delta, lain)
+        fields = launch_backward.numbers(plan.rows, TILE)
+        rows = launch.described(lse2, fields), launch.described(delta, fields)
         plan.dkv(*described, *rows, *to, *scales)
         plan.dq(*described, lse2, delta, to_dQ, *scales)
     return Grads(dQ, dK, dV)

@@ -24,8 +24,8 @@ PORTABLE = "flashlib.kernels.backward.backward"
 KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
 HEAD_DIMS = *ROWS, 256  # for which `launch_256` has two passes
-LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write it
-SEEN = 1024  # keys, by a row on average: with fewer the portable passes are faster, tried on an H100
+LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write dQ
+SEEN = 1024  # keys that a row sees on average: with fewer the portable passes are faster, tried on an H100
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 
@@ -33,9 +33,9 @@ LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 class HopperBackwardPlan(NamedTuple):
     """A call, except its tensors and its scale.
 
-    rows: the shape of lse2 and delta; sums: how many of dQ's there are at a time; counts: of programs. lain: for
-    Q, K, V, dO, lse2, delta, dK, dV and the sums what their descriptors have besides them; None for a pointer.
-    ready: whether the kernels take O and dO as they are.
+    rows: the shape of lse2 and delta. sums: how many sums of dQ exist at a time. counts: of programs. fields: the
+    rest of the descriptors of Q, K, V, dO, lse2, delta, dK, dV and the sums; None for a pointer. ready: whether
+    the kernels take O and dO as they are.
     """
 
     prepare: planning.Launch
@@ -44,7 +44,7 @@ class HopperBackwardPlan(NamedTuple):
     rows: tuple
     sums: int
     counts: int
-    lain: tuple
+    fields: tuple
     ready: bool
 
 
@@ -56,7 +56,7 @@ def backward(
     O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool,
     mask: object, scale: float | None, delta: torch.Tensor | None, out_dtype: torch.dtype | None,
 ) -> Grads:  # fmt: skip
-    """Do what `backward.backward` does, with these kernels."""
+    """Do the same as `backward.backward`, with these kernels."""
     plan = plan_of(main, finish, Q, K, V, O, lse, dO, dlse, delta, causal, mask, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V)
     scale = resolve_scale(scale, Q.shape[-1])
@@ -71,24 +71,24 @@ def backward(
         sums = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
         counts = sums[plan.sums :].view(torch.int32)
         tensors = Q, K, V, dO, lse2, delta, dK, dV, sums
-        descs = list(map(launch.described, tensors, plan.lain))
+        descs = list(map(launch.described, tensors, plan.fields))
         plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale, stream=stream)
         plan.finish(descs[-1], dQ, scale, stream=stream)
     return Grads(dQ, dK, dV)
 
 
 def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return O, dO, and dO once more, for the kernel in Triton that sums dO * O, which may be interpreted.
+    """Return O, dO, and a second dO for the kernel in Triton that sums dO * O, which may be interpreted.
 
-    O is None where delta is given: it is not read then.
+    O is None if delta is given: it is not read then.
     """
-    dO = dO if launch.describable(dO) else dO.contiguous()  # of a sum, for one, all strides are 0
+    dO = dO if launch.describable(dO) else dO.contiguous()  # the dO of a sum has strides of 0
     summed = kernel_input(dO)
     return summed if O is None else kernel_input(O), dO, summed
 
 
 def numbers(shape: tuple[int, int, int], B_R: int) -> tuple:
-    """Return what the descriptor of lse2 or delta, (B, H, N), has besides it, for tiles of B_R rows."""
+    """Return the rest of the descriptor of lse2 or delta, (B, H, N), for tiles of B_R rows."""
     B, H, N = shape
     return [B * H, N], [N, 1], [1, B_R], NUMBERS
 
@@ -113,14 +113,14 @@ def check(
     dlse: torch.Tensor | None, causal: bool, mask: object, delta: torch.Tensor | None = None,
     head_dims: tuple[int, ...] = tuple(ROWS),
 ) -> None:  # fmt: skip
-    """Raise TypeError or ValueError for what the kernel does not take; the sentence names the module that does."""
+    """Raise TypeError or ValueError for what the kernel does not take; the error names a module that does."""
     launch.check(Q, K, V, causal, mask, head_dims=head_dims, portable=PORTABLE)
     portable.check_saved(Q, V, O, dO, lse, dlse, delta)
     check_readable(O=O, lse=lse, dO=dO, dlse=dlse, delta=delta)
 
 
 def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bool:
-    """Return whether the kernel takes these and is faster than the portable passes."""
+    """Return whether the kernel takes these tensors and is faster than the portable passes."""
     N_q, N_k, d = Q.shape[2], K.shape[2], Q.shape[-1]
     if d not in HEAD_DIMS or (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
         return False
@@ -130,8 +130,9 @@ def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bo
 def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
     """Return lag and ring of `sums`, in units of T_c programs.
 
-    A multiprocessor runs a program at a time: those that began LAG times as many before have mostly ended.
-    With more, sums would outgrow the L2 cache; 1.25 to 2 are alike, tried on an H200.
+    A multiprocessor runs one program at a time: a program that began LAG times as many programs ago has most
+    likely ended. With a larger LAG, sums would outgrow the L2 cache; 1.25 to 2 make no difference, tried on an
+    H200.
     """
     lag = max(1, -(-int(LAG * multiprocessors) // T_c))
     return lag, 2 * lag
@@ -152,9 +153,9 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     o, do, summed = of_rows(O, dO)
     dK, dV = (torch.empty(X.shape, dtype=X.dtype, device="meta") for X in (K, V))
     rows = B, H, problem.N_padded
-    lain = [launch.lies(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
-    lain += *[numbers(rows, B_R)] * 2, *(None if wide else launch.lies(X, KEYS) for X in (dK, dV))
-    lain.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
+    fields = [launch.descriptor_fields(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
+    fields += *[numbers(rows, B_R)] * 2, *(None if wide else launch.descriptor_fields(X, KEYS) for X in (dK, dV))
+    fields.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
     return HopperBackwardPlan(
         portable.prepare_launch(o, summed, problem),
         planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
@@ -162,6 +163,6 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
         rows,
         sums,
         2 * units,
-        tuple(lain),
+        tuple(fields),
         summed is do is dO and (O is None or o is O),
     )

@@ -12,7 +12,7 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels.hopper import launch
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_device_of
-from flashlib.kernels.quantise import FORMATS, Quantised, quantised
+from flashlib.kernels.quantise import FORMATS, QuantisedQKV, quantised
 from flashlib.private_apis import of_driver
 from flashlib.types import Attention
 
@@ -25,7 +25,7 @@ SHORT = 2 * launch.SHORT  # numbers in a head of K: blocks take half of the time
 class Fp8TileSizes(NamedTuple):
     """Keys of a tile, slots of each ring, consumers of 64 rows.
 
-    TWO_LEVEL: whether each tile's P V is summed by itself. TURNS: whether consumers take turns to multiply.
+    TWO_LEVEL: whether each tile's P V is summed separately. TURNS: whether consumers take turns to multiply.
     """
 
     B_C: int
@@ -35,8 +35,8 @@ class Fp8TileSizes(NamedTuple):
     TURNS: bool
 
 
-# By d and causal, chosen by timing. Products take half of the time that they take in 16 bits, and consumers meet
-# at the exponentials: turns gain only where a tile's products take as long as these, and then not always.
+# By d and causal, chosen by timing. Products take half the time that they take in 16 bits, and consumers compete
+# for exponentials: turns gain only if a tile's products take as long as these, and then not always.
 TILES = {
     (64, False): Fp8TileSizes(128, 4, 3, TWO_LEVEL=True, TURNS=False),
     (64, True): Fp8TileSizes(128, 4, 2, TWO_LEVEL=True, TURNS=False),
@@ -57,7 +57,7 @@ def attention(
     kernel: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object,
     scale: float | None, qk: str, rotated: bool, centred: bool,
 ) -> Attention:  # fmt: skip
-    """Do what `fp8.attention` does, with this kernel."""
+    """Do the same as `fp8.attention`, with this kernel."""
     Q, K, V = as_autocast(Q, K, V)
     launch.check(Q, K, V, causal, mask, portable=PORTABLE)
     check_no_gradient(Q=Q, K=K, V=V)
@@ -72,11 +72,11 @@ def attention(
 
 
 def of_quantised(
-    kernel: JITFunction, small: Quantised, causal: bool, scale: float, tiles: Fp8TileSizes | None = None
+    kernel: JITFunction, small: QuantisedQKV, causal: bool, scale: float, tiles: Fp8TileSizes | None = None
 ) -> Attention:
-    """Return O, in bfloat16, and lse of what `quantised` made, permuted; nothing is checked.
+    """Return O, in bfloat16, and lse for the permuted result of `quantised`; nothing is checked.
 
-    tiles: others than those of TILES, to see what they cost; their plan is made in each call.
+    tiles: other tiles than TILES has, to measure them; their plan is made in each call.
     """
     Q, K, V = small[:3]
     key = PLANS.key((Q, K, V), kernel.__name__, causal) if tiles is None else None

@@ -1,26 +1,26 @@
-"""Sums of dQ in a ring of buffers: programs of a unit add to one, programs of a later unit make dQ of it.
+"""Sums of dQ in a ring of buffers: programs of a unit add to one, programs of a later unit turn it into dQ.
 
 A unit is a head of K and V with the heads of Q that read it; its T_c programs, one after the other in the grid,
-each add to all its sums, in the order of the consumers' registers. For each unit there are two counts: of its
-programs that have added all they had, and of those, of a later unit, that have made dQ of their share.
+each add to all its sums, in the order of the consumers' registers. Each unit has two counts: of its programs that
+have finished adding, and of programs of a later unit that have turned their share into dQ.
 
     who                          does what                          waits until
     reducer, in unit u           adds to buffer u % ring            unit u - ring has left it
     finisher, in unit u + lag    writes dQ of u; zeros over sums    all programs of u have added
     `finish`, the last launch    writes dQ of the last units        the programs have ended
 
-So sums are read soon after they were added to, when they still lie in the L2 cache, and few need zeros from HBM. A
-GPU starts programs in the order of their numbers, and nobody waits for a later one: what is waited for comes.
+So sums are read soon after they were added to, when they are still in the L2 cache, and few need zeros from HBM. A
+GPU starts programs in the order of their numbers, and no program waits for a later one, so every wait ends.
 
-The copy unit adds, threads count and write zeros: `fence_async` stands wherever one must see what the other did.
+The copy unit adds, threads count and write zeros: `fence_async` is used wherever one must see the other's writes.
 """
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
 
-HALF = gl.constexpr(64 * 64)  # elements of half of a tile of dQ, what a consumer computes of it
-LINES = gl.constexpr(128)  # of 128 bytes, as the copy unit lays half a tile out: neighbours lie in other banks
+HALF = gl.constexpr(64 * 64)  # elements of the half of a tile of dQ that a consumer computes
+LINES = gl.constexpr(128)  # of 128 bytes, the copy unit's layout of half a tile: neighbours are in different banks
 # Of 32 rows and columns of dQ, by two warps: a thread has eight columns of two rows.
 PART = gl.constexpr(
     gl.DistributedLinearLayout(
@@ -31,7 +31,7 @@ PART = gl.constexpr(
 
 @gluon.jit
 def wait_for(count_ptr, n):
-    """Wait until n programs have counted themselves, and see what they wrote before."""
+    """Wait until n programs have counted themselves; then see everything they wrote before."""
     while (
         gl.inline_asm_elementwise(
             "ld.acquire.gpu.global.b32 $0, [$1];", "=r,l", [gl.cast(count_ptr, gl.int64)], dtype=gl.int32,
@@ -44,14 +44,14 @@ def wait_for(count_ptr, n):
 
 @gluon.jit
 def count(count_ptr):
-    """Count this program, for whoever waits for what this role's warps wrote."""
-    gl.barrier()  # all of them have
+    """Count this program, for those that wait for the writes of this role's warps."""
+    gl.barrier()  # all warps have written
     gl.atomic_add(count_ptr, 1, sem="release")
 
 
 @gluon.jit
 def fence_async():
-    """See what threads wrote in HBM as the copy unit does, and have it see it."""
+    """Order accesses to HBM by threads and by the copy unit, so that each sees the other's writes."""
     gl.inline_asm_elementwise(
         "fence.proxy.async; mov.b32 $0, 0;", "=r", [], dtype=gl.int32, is_pure=False, pack=1
     )  # fmt: skip
@@ -59,7 +59,7 @@ def fence_async():
 
 @gluon.jit
 def all_added():
-    """Wait until all that this warp had the copy unit add has been added."""
+    """Wait until the copy unit has finished all additions that this warp requested."""
     gl.inline_asm_elementwise(
         "cp.async.bulk.wait_group 0; mov.b32 $0, 0;", "=r", [], dtype=gl.int32, is_pure=False, pack=1
     )  # fmt: skip
@@ -68,7 +68,7 @@ def all_added():
 
 @gluon.jit
 def place(unit, half, ring, halves):
-    """Return which half of a tile of the buffers it is; a unit counts halves over the tiles of all its heads."""
+    """Return the index in the buffers of a half tile; a unit counts halves over the tiles of all its heads."""
     return unit % ring * halves + half
 
 
@@ -81,7 +81,7 @@ def bring(sums_desc, half, slot, landed):
 
 @gluon.jit
 def clear(sums_ptr, half):
-    """Write zeros in place of the sums of half a tile, for who adds to the buffer next."""
+    """Replace the sums of half a tile by zeros, for the next unit that adds to the buffer."""
     LAYOUT: gl.constexpr = gl.BlockedLayout([4], [32], [2], [0])
     at = sums_ptr + gl.cast(half, gl.int64) * HALF + gl.arange(0, HALF, layout=LAYOUT)
     gl.store(at, gl.zeros([HALF], gl.float32, LAYOUT))
@@ -103,7 +103,7 @@ def write_part(part, row, column, dq_ptr, rows_left, scale, D: gl.constexpr):
 
 @gluon.jit
 def write_half(slot, dq_ptr, unit, half, scale, sizes, D: gl.constexpr):
-    """Write 64 rows and columns of dQ from their sums; by two warps."""
+    """Write 64 rows and columns of dQ from their sums; two warps do this."""
     H_k, group, N_q, N_k, T_r, T_c = sizes
     tile = half // 2
     row, column = tile % T_r * (2 * HALF // D), half % 2 * 64
@@ -135,8 +135,8 @@ def finisher(
         if n > 0:
             bring(sums_desc, start, landing.index(0), barriers.index(LANDED))
         for at in range(n):
-            if at + 1 < n:  # its sums are on the way while these are written
-                gl.barrier()  # both warps have read what was there
+            if at + 1 < n:  # its sums are on their way while these are written
+                gl.barrier()  # both warps have read the slot
                 s = (at + 1) & 1
                 bring(sums_desc, start + at + 1, landing.index(s), barriers.index(LANDED + s))
             mbarrier.wait(barriers.index(LANDED + (at & 1)), (at >> 1) & 1)
@@ -150,7 +150,7 @@ def finisher(
 def finish(
     sums_desc, dq_ptr, scale, H_k, group, N_q, N_k, T_r, T_c, ring, first, D: gl.constexpr,
 ):  # fmt: skip
-    """Write dQ of the last units, from `first` on, half a tile a program."""
+    """Write dQ of the last units, from `first` on, half a tile per program."""
     landing = gl.allocate_shared_memory(gl.float32, [1] + sums_desc.block_shape, sums_desc.layout)
     landed = gl.allocate_shared_memory(gl.int64, [1, 1], mbarrier.MBarrierLayout())
     mbarrier.init(landed.index(0), count=1)

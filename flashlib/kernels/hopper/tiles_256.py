@@ -1,4 +1,4 @@
-"""What both passes for the gradients of heads of 256 numbers do with tiles: see `dkv_256` and `dq_256`."""
+"""Tile functions of both passes for the gradients of heads of 256 numbers: see `dkv_256` and `dq_256`."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -30,13 +30,13 @@ def matrix(slot):
 
 @gluon.jit
 def operand(x):
-    """Return x, in 16 bits, as the left operand of a product that is summed, in the registers in which it is."""
+    """Return x, in 16 bits, as the left operand of a product that is summed, in the registers where it is."""
     return pin(gl.convert_layout(x, OPERAND, assert_trivial=True), 2)
 
 
 @gluon.jit
 def begin(a, b):
-    """Have the tensor cores begin a b^T, of tiles of 64 rows."""
+    """Have the tensor cores begin a b^T for tiles of 64 rows."""
     zero = gl.zeros([TILE, TILE], gl.float32, S_LAYOUT)  # never made: use_acc=False
     return warpgroup_mma(a, b.permute((1, 0)), zero, use_acc=False, is_async=True)
 
@@ -45,9 +45,9 @@ def begin(a, b):
 def masked(S, left, CAUSAL: gl.constexpr, KEYS: gl.constexpr):
     """Return scores, -inf for keys that are not seen. KEYS: their axis, 1 unless CAUSAL.
 
-    left: how many keys of the tile the first row sees, or, causal, each row one more than the row before it. A
+    left: how many keys of the tile the first row sees; causal: each row sees one more than the row before it. A
     thread holds two neighbours of each eight columns, in two lines: what differs between threads is subtracted
-    once, so that what is compared for each score is a constant. Pinned, or it is kept before the roles part.
+    once, so that each score is compared with a constant. Pinned: otherwise it would be kept before the roles part.
     """
     split = S.reshape([TILE, TILE // 8, 4, 2])
     LAYOUT: gl.constexpr = split.type.layout
@@ -70,14 +70,14 @@ def masked(S, left, CAUSAL: gl.constexpr, KEYS: gl.constexpr):
 
 @gluon.jit
 def fetch(desc, at, slot, full):
-    """Have the copy unit bring a tile, rows past the end as zeros; `full` ends its phase when it is there."""
+    """Have the copy unit bring a tile, rows past the end as zeros; `full` ends its phase when it has arrived."""
     mbarrier.expect(full, desc.block_type.nbytes)
     tma.async_copy_global_to_shared(desc, at, full, slot)
 
 
 @gluon.jit
 def fetch_two(desc, at, slot, other_desc, other_at, other_slot, full):
-    """Have the copy unit bring two tiles, for which the same barrier is waited for."""
+    """Have the copy unit bring two tiles, both announced by the same barrier."""
     mbarrier.expect(full, desc.block_type.nbytes + other_desc.block_type.nbytes)
     tma.async_copy_global_to_shared(desc, at, full, slot)
     tma.async_copy_global_to_shared(other_desc, other_at, full, other_slot)
@@ -85,9 +85,9 @@ def fetch_two(desc, at, slot, other_desc, other_at, other_slot, full):
 
 @gluon.jit
 def copy_out(X, to, slot, head, heads, start, N, WIDE: gl.constexpr):
-    """Write a sum of 64 rows or keys, without those past N: by the copy unit, from the slot.
+    """Write a sum of 64 rows or keys, except those past N: the copy unit does so from the slot.
 
-    WIDE: in fp32, for which the slot has no room, by its threads; four of them fill a sector of 32 bytes.
+    WIDE: in fp32, for which the slot has no room, threads write it; four of them fill a sector of 32 bytes.
     """
     if WIDE:
         rows = (start + gl.arange(0, TILE, layout=gl.SliceLayout(1, SUM)))[:, None]

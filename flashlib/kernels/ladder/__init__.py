@@ -9,8 +9,8 @@
      r8_descriptors  tiles loaded through tensor descriptors, by TMA where the GPU has it
      9               for use: `kernels.forward`
 
-Each has `attention(Q, K, V, *, causal, scale)`, from rung 3 on with `B_r, B_c, num_warps, num_stages` too, and a
-kernel to read. `kernels.ablations.forward` is r5 with each of FlashAttention-2's three ideas as a switch.
+Each has `attention(Q, K, V, *, causal, scale)`, from rung 3 on also with `B_r, B_c, num_warps, num_stages`, and a
+kernel to read. `kernels.ablations.forward` is r5 with a switch for each of FlashAttention-2's three ideas.
 `python -m flashlib.bench.ladder` times them all.
 """
 
@@ -42,9 +42,9 @@ def launch(
 
     Shapes, dtypes and errors as in `kernels.forward.attention`, but d is one of 16, 32, 64, 128, and K and V have
     the heads of Q. Inputs that are not contiguous are copied.
-    num_stages: tiles of K and V in flight; 1, so that pipelining is a rung of its own.
-    parallel_rows=False: one program for each head. describe: what the kernel gets for a tensor X that it takes
-    `rows` rows at a time. switches: more compile-time arguments of the kernel.
+    num_stages: tiles of K and V in flight; 1, so that pipelining is a separate rung.
+    parallel_rows=False: one program for each head. describe: returns the kernel's argument for a tensor X that it
+    loads `rows` rows at a time. switches: more compile-time arguments of the kernel.
     """
     check_attention(Q, K, V, causal)
     check_kernel_blocks(B_r=B_r, B_c=B_c)

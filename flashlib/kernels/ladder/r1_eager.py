@@ -14,7 +14,7 @@ def attention(
 ) -> Attention:
     """Return Attention(O, lse); inputs and errors as in `ladder.launch`.
 
-    lse is made from S as it is stored, so in the dtype of Q. It takes passes over S that `output` does without.
+    lse is computed from S as stored, in the dtype of Q. That takes passes over S which `output` does not need.
     Source: FlashAttention, Algorithm 0.
     """
     check_attention(Q, K, V, causal)

@@ -1,4 +1,4 @@
-"""Rung 2: between the two products one kernel, not three: it reads S once, scales, masks, and writes P."""
+"""Rung 2: one kernel between the two products, not three: it reads S once, scales, masks, and writes P."""
 
 import torch
 import triton
@@ -8,7 +8,7 @@ from flashlib.inputs import resolve_scale
 from flashlib.kernels.launch.inputs import check_attention, kernel_input, on_device_of
 from flashlib.types import Attention
 
-MAX_BLOCK = 4096  # of a row, in one go; the second look at it finds it in cache
+MAX_BLOCK = 4096  # scores of a row at a time; the second read finds them in cache
 
 
 def attention(
@@ -16,7 +16,7 @@ def attention(
 ) -> Attention:
     """Return Attention(O, lse); inputs and errors as in `ladder.launch`.
 
-    S and P are stored in the dtype of Q; lse is made from S as it is stored.
+    S and P are stored in the dtype of Q; lse is computed from S as stored.
     Source: FlashAttention, Algorithm 0, with Milakov & Gimelshein (2018), Algorithm 3, over blocks of a row.
     """
     check_attention(Q, K, V, causal)

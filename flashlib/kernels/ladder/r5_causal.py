@@ -64,7 +64,7 @@ def _stream(
     q, K_ptr, V_ptr, m, l, O_acc, start_k, end_k, last_visible, N_k, scale_log2e,
     D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
+    """Update m, l and O_acc of a row block with keys start_k to end_k; row r sees keys up to last_visible[r]."""
     offs_d = tl.arange(0, D)
     for start in range(start_k, end_k, B_C):
         offs_n = start + tl.arange(0, B_C)

@@ -3,9 +3,8 @@
 A descriptor holds the address, shape and strides of a whole tensor. TMA computes a tile's addresses by itself,
 fills rows past the end with zeros and leaves them out of a store: the threads keep no pointers in registers.
 
-The compiler waits for each load before its first use. K_j and V_j are loaded together, so a step waits once. What
-that gains can be measured: with common_wait=False V_j is loaded where it is needed, after the softmax, and every
-step waits twice.
+The compiler waits for each load before its first use. K_j and V_j are loaded together, so a step waits once. To
+measure the gain, common_wait=False loads V_j where it is needed, after the softmax, and every step waits twice.
 """
 
 import math
@@ -34,7 +33,7 @@ def attention(
 def _describe(X, rows):
     """Return a descriptor of X, (B, H, N, d), as (B * H, N, d), for tiles of `rows` rows of one head."""
     if X.numel() == 0:
-        X = X.new_empty(1, 1, 1, X.shape[-1])  # TMA describes no empty tensor; nothing of it is read
+        X = X.new_empty(1, 1, 1, X.shape[-1])  # TMA cannot describe an empty tensor; nothing of it is read
     X = X.flatten(0, 1)
     return TensorDescriptor(X, X.shape, X.stride(), [1, rows, X.shape[-1]])
 
@@ -79,7 +78,7 @@ def _stream(
     D: tl.constexpr, B_C: tl.constexpr, MASKED: tl.constexpr, CAUSAL: tl.constexpr,
     COMMON_WAIT: tl.constexpr,
 ):  # fmt: skip
-    """Bring m, l and O_acc of a row block past keys start_k to end_k; row r sees keys up to last_visible[r]."""
+    """Update m, l and O_acc of a row block with keys start_k to end_k; row r sees keys up to last_visible[r]."""
     for start in range(start_k, end_k, B_C):
         k = K.load([head, start, 0]).reshape(B_C, D)
         if COMMON_WAIT:

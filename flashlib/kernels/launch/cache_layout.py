@@ -31,8 +31,8 @@ def check_cache(
     power of two, with table: (B, most), int32: key c of sequence b is row c % page of page table[b, c // page].
     A contiguous cache of any number of sequences takes a table of one axis, (B,): sequence b is its table[b].
     They have the dtype of X, or float8_e4m3fn with k_scale and v_scale, float32, K and V without the last axis.
-    lengths: (B,), int32 or int64, the tokens of each sequence; None for a contiguous cache: as long as that is.
-    names: of X, K and V, in errors. like: tensors (B, H_k, N, d) and (B, H_k, N, d_v) that belong into the cache.
+    lengths: (B,), int32 or int64, the tokens of each sequence; None for a contiguous cache that is full.
+    names: of X, K and V, in errors. like: tensors (B, H_k, N, d) and (B, H_k, N, d_v) that go into the cache.
     """
     of, (B, *_) = {names[0]: X}, X.shape
     check_tensors((*DTYPES, FP8), **dict(zip(names[1:], (K, V), strict=True)))
@@ -70,11 +70,11 @@ def check_cache(
 
 
 def check_table(table: torch.Tensor, begins: torch.Tensor, ends: torch.Tensor, page: int, pages: int) -> None:
-    """Raise ValueError if keys begins[b] to ends[b] - 1 of a sequence lie in a page that does not exist.
+    """Raise ValueError if any of keys begins[b] to ends[b] - 1 of a sequence is in a page that does not exist.
 
     table: (B, most), as `check_cache` takes it; or (B,), of a contiguous cache: `pages` sequences of `page` keys.
-    begins, ends: (B,), within the table. Entries for other keys may be anything. All tensors are on the CPU: to
-    check those on a GPU would be to wait for it.
+    begins, ends: (B,), within the table. Entries for other keys may be anything. All tensors are on the CPU:
+    checking tensors on a GPU would mean waiting for it.
     """
     numbers = table if table.ndim == 2 else table[:, None]
     first = page * torch.arange(numbers.shape[1], device=table.device)
@@ -94,9 +94,9 @@ def check_table(table: torch.Tensor, begins: torch.Tensor, ends: torch.Tensor, p
 def check_tensor(
     name: str, X: object, shape: Sequence[int | None], axes: str, *dtypes: torch.dtype, **of: torch.Tensor
 ) -> None:
-    """Raise TypeError or ValueError unless X is a tensor of this shape, of one of these dtypes, where `of` is.
+    """Raise TypeError or ValueError unless X has this shape, one of these dtypes, and the device of `of`.
 
-    shape: None for axes of any length; axes: what they are.
+    shape: None for axes of any length. axes: the shape in words.
     """
     ((other, Y),) = of.items()
     if not isinstance(X, torch.Tensor):

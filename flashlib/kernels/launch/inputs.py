@@ -1,4 +1,4 @@
-"""What every launch checks of its tensors and options, before any work, and how a kernel takes a tensor."""
+"""The checks of tensors and options that every launch makes before any work, and how a kernel takes a tensor."""
 
 import contextlib
 import functools
@@ -19,25 +19,25 @@ from flashlib.private_apis.of_torch import in_forward_mode
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 HEAD_DIMS = (16, 32, 64, 128)
 NO_DEVICE_SWITCH = contextlib.nullcontext()
-DISABLED = {}  # {function: the same, which torch.compile does not look into}
-MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot takes no inner side below 16; tiles above 256 do not fit a GPU
+DISABLED = {}  # {function: the same function, not traced by torch.compile}
+MIN_BLOCK, MAX_BLOCK = 16, 256  # tl.dot does not take an inner side below 16; tiles above 256 do not fit a GPU
 
 
 def check_device(**tensors: torch.Tensor) -> None:
-    """Raise ValueError unless kernels can reach the tensors."""
+    """Raise ValueError unless kernels can access the tensors."""
     for name, X in tensors.items():
         if X.device.type != "cuda" and not (INTERPRETED and X.device.type == "cpu"):
             mend = f"{name}.to({DEVICE!r})"
             if not INTERPRETED and not torch.cuda.is_available():
                 mend = (
                     "torch finds no GPU, and TRITON_INTERPRET in the environment says that kernels are compiled; "
-                    "remove it and start Python anew, and they run in the interpreter"
+                    "remove it and restart Python to run them in the interpreter"
                 )
             raise ValueError(f"{name} is on {X.device}, where no kernel runs: {mend}")
 
 
 def check_no_gradient(**tensors: torch.Tensor) -> None:
-    """Raise ValueError if a kernel that has no backward is asked for a gradient."""
+    """Raise ValueError if a tensor requires a gradient, for kernels without a backward pass."""
     for name, X in tensors.items():
         if X.requires_grad and torch.is_grad_enabled():
             raise ValueError(
@@ -72,7 +72,7 @@ def uncompiled(f: Callable) -> Callable:
     def run(*args, **options):
         if not torch.compiler.is_compiling():
             return f(*args, **options)
-        if f not in DISABLED:  # made here, as it imports the compiler, and once, as another is compiled anew
+        if f not in DISABLED:  # here, since it imports the compiler; once, since a new one would be compiled again
             DISABLED[f] = torch.compiler.disable(f)
         return DISABLED[f](*args, **options)
 
@@ -80,7 +80,7 @@ def uncompiled(f: Callable) -> Callable:
 
 
 def check_readable(**tensors: torch.Tensor | None) -> None:
-    """Raise RuntimeError unless the tensors are numbers that kernels can read, and no more than that."""
+    """Raise RuntimeError unless the tensors are plain numbers that kernels can read."""
     given = [X for X in tensors.values() if X is not None]
     if in_forward_mode() and any(forward_ad.unpack_dual(X).tangent is not None for X in given):
         refuse_tangents()  # a kernel would lose them
@@ -93,7 +93,7 @@ def check_readable(**tensors: torch.Tensor | None) -> None:
 
 
 def check_deterministic(deterministic: bool) -> None:
-    """Raise or warn, as torch.use_deterministic_algorithms asks, where the order of sums may change."""
+    """Raise or warn, as torch.use_deterministic_algorithms requires, if the order of sums may change."""
     if not isinstance(deterministic, bool):
         raise TypeError(f"deterministic is {deterministic!r}; pass True for two passes, False for one that adds")
     if deterministic or not torch.are_deterministic_algorithms_enabled():
@@ -108,7 +108,7 @@ def check_deterministic(deterministic: bool) -> None:
 
 
 def as_autocast(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return the tensors as torch.autocast casts what other operations take: floating tensors, except fp64."""
+    """Return the tensors cast as torch.autocast casts the inputs of operations: floating tensors, except fp64."""
     if not (torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu")):
         return tensors
     return tuple(map(_as_autocast, tensors))
@@ -132,7 +132,7 @@ def check_attention(
 
     head_dims: the accepted d. grouped: whether Q may have more heads than K and V, a multiple of theirs.
     differentiable: whether the caller takes care of derivatives and of batches of torch.func.vmap.
-    values: whether V may have another d than Q and K, of those accepted.
+    values: whether V may have a different d than Q and K, of those accepted.
     """
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_device(Q=Q)
@@ -151,7 +151,7 @@ def check_attention(
 
 
 def resolve_out_dtype(out_dtype: torch.dtype | None, dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype of results, `dtype` for None; raise TypeError unless it is that or float32."""
+    """Return the dtype of results, by default `dtype`; raise TypeError unless out_dtype is that or float32."""
     if out_dtype is None:
         return dtype
     if out_dtype not in (dtype, torch.float32):
@@ -165,7 +165,7 @@ def resolve_out_dtype(out_dtype: torch.dtype | None, dtype: torch.dtype) -> torc
 def sink_tensor(sink: float | torch.Tensor, Q: torch.Tensor) -> torch.Tensor:
     """Return a sink as a tensor on the device of Q, () or (H_q,).
 
-    Raises ValueError for another shape or a number that is too large, TypeError for what is neither a number nor a
+    Raises ValueError for another shape or a number that is too large, TypeError for anything but a number or a
     floating tensor.
     """
     if not isinstance(sink, torch.Tensor):
@@ -201,8 +201,8 @@ def check_kernel_blocks(**sizes: int) -> None:
 def kernel_input(X: torch.Tensor) -> torch.Tensor:
     """Return X as a kernel takes it: its last axis contiguous and, in the interpreter, bfloat16 as float32.
 
-    Triton's interpreter holds bfloat16 as uint16 and computes on the bits; results are rounded afterwards. A lazy
-    negation (torch's "negative bit") is carried out: a pointer does not carry it.
+    Triton's interpreter stores bfloat16 as uint16 and computes on the bits; results are rounded afterwards. A lazy
+    negation (torch's "negative bit") is carried out, as a pointer has no such bit.
     """
     if INTERPRETED:
         X = X.detach().to(kernel_dtype(X.dtype))

@@ -1,7 +1,7 @@
 """What the attention kernels share: how tiles are loaded and stored.
 
-A tile is some rows of one head of a tensor (B, H, N, d). It goes through a pointer to each element, or through a
-tensor descriptor, with which one thread asks the TMA unit for all of it (Hopper and later).
+A tile is some rows of one head of a tensor (B, H, N, d). It is loaded through a pointer to each element, or
+through a tensor descriptor, with which one thread requests the whole tile from the TMA unit (Hopper and later).
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ class Strides(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """A head of K and V, as rows stream it: pointers or descriptors, strides, the head's number, rows."""
+    """A head of K and V that is streamed past rows: pointers or descriptors, strides, the head's number, rows."""
 
     K: Any
     V: Any
@@ -51,9 +51,9 @@ class Keys(NamedTuple):
 
 @triton.jit
 def strides(b, h, n, UNIT: tl.constexpr):
-    """Return Strides; they come in units that the compiler takes as aligned.
+    """Return Strides in elements; a kernel gets them in UNITs, so that the compiler knows they are aligned.
 
-    A kernel takes each number by itself: in a tuple Triton would specialize it, and compile anew for other sizes.
+    A kernel takes each number separately: in a tuple Triton would specialize it, and compile anew for other sizes.
     """
     return Strides(b.to(tl.int64) * UNIT, h.to(tl.int64) * UNIT, n.to(tl.int64) * UNIT)
 
@@ -90,9 +90,9 @@ def load_v(
 
 @triton.jit
 def store(X_ptr, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
-    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, what is past N and d left out.
+    """Store a tile (ROWS, D) to rows start to start + ROWS of head (b, h) of X, except what is past N or d.
 
-    Through pointers: it is done once, and a descriptor would take the CPU longer than the GPU gains.
+    Through pointers: this happens once, and a descriptor would cost the CPU more time than the GPU gains.
     """
     ptrs, inside = _tile(X_ptr, strides, b, h, start, N, d, D, ROWS)
     tl.store(ptrs, tile.to(X_ptr.dtype.element_ty), mask=inside)
@@ -100,7 +100,7 @@ def store(X_ptr, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr
 
 @triton.jit
 def _tile(X_ptr, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
-    """Return the pointers to a tile, (ROWS, D), and which of them lie inside."""
+    """Return the pointers to a tile, (ROWS, D), and which of them are inside."""
     offs, cols = start + tl.arange(0, ROWS), tl.arange(0, D)
     head = X_ptr + b.to(tl.int64) * strides.b + h.to(tl.int64) * strides.h
     ptrs = head + offs.to(tl.int64)[:, None] * strides.n + cols[None, :]
@@ -115,7 +115,7 @@ def add(
     X, tile, strides, b, h, start, N, d: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr,
     DESCRIPTORS: tl.constexpr,
 ):  # fmt: skip
-    """Add a tile to what `store` would replace, atomically: programs may add to one number at a time."""
+    """Add a tile to the numbers that `store` would replace, atomically: programs may add to the same number."""
     if DESCRIPTORS:
         X.atomic_add([b, h, start, 0], tile.to(X.dtype).reshape(1, 1, ROWS, D))
     else:

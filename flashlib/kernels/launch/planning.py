@@ -1,6 +1,6 @@
 """How the attention kernels are launched: options, descriptors, and plans that are made once.
 
-On a GPU a short call takes some microseconds, and what Python does before it takes many times as long. Everything
+On a GPU a short call takes a few microseconds, and Python's work before it takes many times as long. Everything
 that depends only on shapes, strides and dtypes is therefore decided once and kept: see `Plans` and `Launch`.
 """
 
@@ -23,11 +23,11 @@ from flashlib.masks import Mask, check_mask
 from flashlib.private_apis import of_driver, of_torch
 
 P = TypeVar("P")  # a plan: each module has its own
-UNIT = 16  # elements; a kernel that gets strides in units of 16 knows that what it loads is aligned
+UNIT = 16  # elements; a kernel that gets strides in units of 16 knows that its loads are aligned
 
 
 def launch_options(B_r: int | None, B_c: int | None, num_warps: int | None, num_stages: int | None) -> dict:
-    """Return what is not None, named as in a Config; raise TypeError or ValueError for what no kernel takes."""
+    """Return the options that are not None, named as in a Config; raise TypeError or ValueError for bad ones."""
 
     def given(**options):
         return {name: value for name, value in options.items() if value is not None}
@@ -40,13 +40,13 @@ def launch_options(B_r: int | None, B_c: int | None, num_warps: int | None, num_
 
 
 def resolve_descriptors(descriptors: bool | None, *tensors: torch.Tensor, worthwhile: bool = True) -> bool:
-    """Return whether to use descriptors: as given, or where worthwhile; raise if True and impossible.
+    """Return whether to use descriptors: as passed, or if worthwhile; raise if True and impossible.
 
-    worthwhile: whether they gain time, where the GPU has TMA.
+    worthwhile: whether they gain time on a GPU with TMA.
     """
     if descriptors is not None and not isinstance(descriptors, bool):
         raise TypeError(f"descriptors is {descriptors!r}; pass True or False, or None to choose")
-    if any(X.numel() == 0 for X in tensors):  # nothing to load, and TMA describes no empty tensor
+    if any(X.numel() == 0 for X in tensors):  # nothing to load, and TMA cannot describe an empty tensor
         return False
     possible = all(map(describable, tensors))
     if descriptors is None:
@@ -69,7 +69,7 @@ def resolve_descriptors(descriptors: bool | None, *tensors: torch.Tensor, worthw
 def describable(X: torch.Tensor) -> bool:
     """Return whether TMA can address X: base, rows and strides are multiples of 16 bytes.
 
-    The stride of an axis of size 1 may be anything: torch leaves it as it comes, and `describe` gives another.
+    The stride of an axis of size 1 may be anything: torch leaves it as it is, and `describe` replaces it.
     """
     strides = [stride for stride, n in zip(X.stride()[:3], X.shape, strict=False) if n != 1]
     sides = [n * X.element_size() for n in (*strides, X.shape[-1])]
@@ -77,7 +77,7 @@ def describable(X: torch.Tensor) -> bool:
 
 
 def describe(X: torch.Tensor, rows: int, D: int) -> TensorDescriptor:
-    """Return the descriptor of X for tiles of `rows` rows, X being as `resolve_descriptors` accepts it.
+    """Return the descriptor of X, which `resolve_descriptors` has accepted, for tiles of `rows` rows.
 
     X: (B, H, N, d), or packed tokens (N, H, d).
     """
@@ -85,18 +85,18 @@ def describe(X: torch.Tensor, rows: int, D: int) -> TensorDescriptor:
     if len(shape) == 3:
         shape, strides = (1, shape[1], shape[0], shape[2]), (UNIT, strides[1], strides[0], strides[2])
     b, h, n, _ = strides
-    if (b | h | n) % UNIT or not (b and h and n):  # seldom, and all that looking at each axis is worth
+    if (b | h | n) % UNIT or not (b and h and n):  # rare, so each axis is looked at only here
         strides = [stride if size > 1 else UNIT for stride, size in zip(strides, shape, strict=True)]
     return _Descriptor(X, shape, strides, [1, 1, rows, D])  # columns past d are read as 0, not stored
 
 
-_Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has made Triton's checks
+_Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has already made Triton's checks
 
 
 def laid_out(shape: Sequence[int], tokens_first: bool) -> torch.Tensor:
-    """Return what has the strides of an output (B, H, N, d), and no memory.
+    """Return a tensor without memory that has the strides of an output (B, H, N, d).
 
-    tokens_first: it lies in memory as (B, N, H, d).
+    tokens_first: the layout in memory is (B, N, H, d).
     """
     B, H, N, d = shape
     if tokens_first:
@@ -104,34 +104,34 @@ def laid_out(shape: Sequence[int], tokens_first: bool) -> torch.Tensor:
     return torch.empty((B, H, N, d), device="meta")
 
 
-def lie_plainly(*tensors: torch.Tensor) -> bool:
-    """Return whether `torch.empty_like` makes the same of the tensors as `torch.empty` of their shapes."""
+def have_plain_strides(*tensors: torch.Tensor) -> bool:
+    """Return whether `torch.empty_like` of the tensors gives the same strides as `torch.empty` of their shapes."""
     made = [(torch.empty_like(X, device="meta"), torch.empty(X.shape, device="meta")) for X in tensors]
     return all(like.stride() == plain.stride() for like, plain in made)
 
 
 def in_units(*tensors: torch.Tensor) -> tuple[int, list[int]]:
-    """Return a unit, UNIT or 1, and in it the strides of batch, head and row of one tensor after the other."""
+    """Return a unit, UNIT or 1, and the strides of batch, head and row of each tensor in this unit."""
     strides = [stride for X in tensors for stride in X.stride()[:3]]
     unit = UNIT if all(stride % UNIT == 0 for stride in strides) else 1
     return unit, [stride // unit for stride in strides]
 
 
 class Plans(dict):
-    """What was decided for tensors of these shapes, strides, dtypes and devices, and these options.
+    """The decisions for tensors of given shapes, strides, dtypes and devices, and given options.
 
-    It holds no tensors of a call, only the numbers of a mask: bounds, tables, bits. `key` is what all
-    decisions and all checks of a call depend on.
+    It does not hold tensors of a call, only the numbers of a mask: bounds, tables, bits. All decisions and checks
+    of a call depend on its `key` alone.
     """
 
     MOST = 4096  # sizes that change with every call are never met again
     KINDS = {bool, int, str, type, type(None), torch.dtype}  # of an option
 
     def key(self, tensors: Sequence[Any], *options: object) -> tuple | None:
-        """Return the key of a call; None where it must be checked each time.
+        """Return the key of a call; None if it must be checked each time.
 
-        That is, for what is not a tensor or has no memory, for tensors that may carry tangents, and for options of
-        an unusual type. So a call whose plan is found has inputs that were checked.
+        That is the case for anything that is not a tensor or has no memory, for tensors that may carry tangents,
+        and for options of an unusual type. So a call whose plan is found has inputs that were checked.
         """
         kinds = tuple(map(type, options))  # 1 equals True, and not everything takes both
         if of_torch.in_forward_mode() or not self.KINDS.issuperset(kinds):
@@ -143,7 +143,7 @@ class Plans(dict):
                     X.shape, X.stride(), X.dtype, X.device, X.is_neg(),
                     pointer % 16 if (pointer := X.data_ptr()) else _nowhere(X),
                 )
-                for X in tensors  # written out: a function takes a tenth more
+                for X in tensors  # inlined: a function would take a tenth more time
             ]  # fmt: skip
         except (AttributeError, RuntimeError):
             return None
@@ -157,17 +157,17 @@ class Plans(dict):
 
 
 def _nowhere(X):
-    """Return where a tensor at address 0 lies, modulo 16; raise RuntimeError unless it is empty."""
+    """Return the address modulo 16 of a tensor at address 0; raise RuntimeError unless it is empty."""
     if X.numel():
         raise RuntimeError("it stands in for a tensor")
     return 0
 
 
 class PlansOfMasks:
-    """Plans for each mask, which go when the mask goes, and for calls without one.
+    """Plans for each mask, which are freed with the mask, and for calls without one.
 
-    Windows, prefixes and soft caps are known by their numbers, and nothing is in memory for them. Theirs are kept:
-    a mask like these may be made anew for each call, and so may a bias, which each call gives by itself.
+    Windows, prefixes and soft caps are defined by their numbers, and have nothing in memory. Their plans are kept:
+    such a mask may be made anew for each call, and so may a bias, which each call passes itself.
     """
 
     def __init__(self) -> None:
@@ -186,16 +186,16 @@ class PlansOfMasks:
 
 
 def stream_of(X: torch.Tensor) -> int | None:
-    """Return the stream for launches on the device of X: to ask once is enough for all of a call."""
+    """Return the stream for launches on the device of X: asking once is enough for a whole call."""
     return of_driver.current_stream(X.device.index) if X.is_cuda else None
 
 
 class Launch:
     """A kernel, its grid and its sizes; called with its tensors, and with scale if it takes one.
 
-    A kernel's parameters stand in this order: what a call gives, sizes, constants. The first call compiles it if
-    need be; later ones launch the compiled kernel and check nothing: so whoever keeps a Launch calls it only with
-    tensors of the same dtypes and alignment.
+    A kernel's parameters come in this order: the arguments of a call, sizes, constants. The first call compiles it
+    if necessary; later ones launch the compiled kernel and check nothing: so a Launch that is kept must be called
+    only with tensors of the same dtypes and alignment.
     """
 
     def __init__(
@@ -225,6 +225,6 @@ class Launch:
             ) from None
 
     def _without_warnings(self):
-        """Return the context of a launch: the exponential in a soft cap may be inf, of which NumPy would warn."""
+        """Return the context of a launch: the exponential in a soft cap may be inf, and NumPy would warn of it."""
         scored = getattr(self.constants.get("MASK"), "scored", None)
         return np.errstate(over="ignore") if INTERPRETED and scored else contextlib.nullcontext()

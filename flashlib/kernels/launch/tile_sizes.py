@@ -1,8 +1,8 @@
 """Tiles, warps and pipeline stages of the attention kernels, by GPU generation and head size.
 
 `python -m flashlib.bench.tune` times the candidates on your GPU. Only Hopper's rows were chosen by timing, on an
-H200; the rows of other generations are choices that compile, the forward ones without spilled registers where
-there is no mask. AMD's GPUs take Ampere's rows, and no tile was ever timed there.
+H200; the rows of other generations are choices that compile, the forward ones without spilled registers if there
+is no mask. AMD's GPUs use Ampere's rows, and no tile was ever timed there.
 """
 
 import math
@@ -32,7 +32,7 @@ HOPPER = {  # tensor descriptors
     128: (Config(128, 128, 8, 3), Config(64, 64, 4, 3)),
     256: (Config(128, 64, 8, 2), Config(64, 32, 4, 2)),
 }
-AMPERE = {  # and whatever loads through pointers
+AMPERE = {  # and every kernel that loads through pointers
     32: (Config(128, 64, 4, 3), Config(64, 64, 4, 3)),
     64: (Config(128, 64, 4, 3), Config(64, 64, 4, 3)),
     128: (Config(128, 64, 8, 3), Config(64, 64, 4, 3)),
@@ -46,14 +46,14 @@ NO_TENSOR_CORES = {  # IEEE products of fp32, and Triton before Ampere: small ti
 }
 
 
-SHORT = 8  # tiles of a row, at most
+SHORT = 8  # the most tiles of a short row
 SMALL = 2**31  # multiplications of Q K^T; with fewer, a pass ends before the CPU has made its descriptors
 
 
 class Room(NamedTuple):
-    """What a GPU has: bytes of shared memory for one program, multiprocessors, tensor cores, TMA, lanes of a warp.
+    """A GPU: bytes of shared memory for one program, multiprocessors, tensor cores, TMA, lanes of a warp.
 
-    tensor_cores: that Triton uses; AMD calls its own matrix cores.
+    tensor_cores: whether Triton uses them; AMD calls them matrix cores.
     """
 
     shared: float
@@ -64,20 +64,20 @@ class Room(NamedTuple):
 
     @classmethod
     def of(cls, shared: int, multiprocessors: int, lanes: int, capability: tuple[int, int]) -> "Room":
-        """Return the Room of a GPU. capability: NVIDIA's; (0, 0) for another maker's, which has matrix cores."""
+        """Return the Room of a GPU. capability: NVIDIA's; (0, 0) for others, whose GPUs have matrix cores."""
         of_nvidia = capability > (0, 0)
         return cls(shared, multiprocessors, not of_nvidia or capability >= (8, 0), capability >= (9, 0), lanes)
 
     def warps(self, n: int) -> int:
-        """Return how many warps have as many threads as n warps of 32, at least one for each part of 4."""
+        """Return how many warps have as many threads as n warps of 32, but not below 4 if n is not."""
         return max(min(n, 4), n * 32 // self.lanes)
 
 
 class Sparsity(NamedTuple):
     """The properties of a mask that tiles depend on.
 
-    keys: how many a row sees, on average; sides: for each table of blocks that are seen or not, (rows, keys)
-    of a block; bits: whether a kernel loads which scores are seen; biased: whether scores read a tensor.
+    keys: how many a row sees, on average. sides: (rows, keys) of a block, for each table of blocks that are seen
+    or hidden. bits: whether a kernel loads a bit for each score. biased: whether scores read a tensor.
     """
 
     keys: float = math.inf
@@ -86,13 +86,13 @@ class Sparsity(NamedTuple):
     biased: bool = False
 
     def has_bits(self, config: Config) -> bool:
-        """Return whether tiles of this Config load bits: for such a mask, or where they have parts of blocks."""
+        """Return whether tiles of this Config load bits: for a mask of bits, or if they cut blocks."""
         return self.bits or any(B_r % config.B_R or B_c % config.B_C for B_r, B_c in self.sides)
 
     def fitting(self, config: Config) -> Config:
-        """Return a Config with keys in a tile for these blocks, and two stages for bits.
+        """Return a Config whose number of keys in a tile fits these blocks, with two stages if there are bits.
 
-        With a stage more, what bits take of shared memory would cost a multiprocessor one of its programs.
+        With one more stage, the shared memory for bits would cost a multiprocessor one of its programs.
         """
         while config.B_C > 32 and any(B_c < config.B_C for _, B_c in self.sides):
             config = config._replace(B_C=config.B_C // 2)
@@ -135,14 +135,14 @@ def default(
     D: int, dtype: torch.dtype, descriptors: bool, device: torch.device, *, causal: bool, N_q: int, N_k: int,
     heads: int, sparsity: Sparsity = DENSE, **asked: int,
 ) -> Config:  # fmt: skip
-    """Return the Config of the forward pass, made smaller until it fits what a program has on this device.
+    """Return the Config of the forward pass, made smaller until a program fits this device.
 
     asked: numbers of the Config that the caller chose; only the others are made smaller.
-    heads: B * H_q. A sequence is short if the problem is small, if its row blocks would be fewer than the
-    multiprocessors, if it is causal and has few tiles, since those that the mask cuts, half of them in vain, are
-    then many, or if a mask leaves few of many: small programs stand beside each other on a multiprocessor, and one
-    computes while another begins or ends. Their tiles are also taken where tiles of long sequences would load a
-    mask's bits: smaller tiles have fewer scores that are computed and not seen.
+    heads: B * H_q. A sequence counts as short if the problem is small; if it has fewer row blocks than the GPU has
+    multiprocessors; if it is causal and has few tiles, since many of them are then cut by the mask, which wastes
+    half of their work; or if a mask leaves few keys of many: several small programs share a multiprocessor, and
+    one computes while another begins or ends. The tiles of short sequences are also used if those of long ones
+    would load a mask's bits: smaller tiles have fewer scores that are computed but not seen.
     """
     gpu = room(device)
     table = _table(gpu, dtype, descriptors, HOPPER, AMPERE, NO_TENSOR_CORES)
@@ -166,8 +166,8 @@ def backward(
 ) -> Backward:  # fmt: skip
     """Return the Configs of the backward passes, made smaller until each fits, as `default` does.
 
-    biased: whether scores read a tensor. drops: whether weights are dropped. What says which takes registers, and
-    dK and dV hold most of them: their pass gets half the rows at a time, and more warps.
+    biased: whether scores read a tensor. drops: whether weights are dropped. Computing which ones takes registers,
+    most of which dK and dV occupy: their pass gets half the rows at a time, and more warps.
     """
     gpu = room(device)
     passes = _table(gpu, dtype, descriptors, HOPPER_BACKWARD, AMPERE_BACKWARD, NO_TENSOR_CORES_BACKWARD)
@@ -195,7 +195,7 @@ def backward(
 
 
 def _half(config, side):
-    """Return a Config with half as many of what a tile streams: registers hold what scores read, too."""
+    """Return a Config whose tiles stream half as much: registers must also hold the entries that scores read."""
     return config._replace(**{side: max(16, getattr(config, side) // 2)})
 
 
@@ -206,9 +206,9 @@ def _table(gpu, dtype, descriptors, hopper, ampere, no_tensor_cores):
 
 
 def _of_warps(gpu, config):
-    """Return a Config of these tables, for warps of 32, with the warps of this GPU.
+    """Return a Config of these tables, which are for warps of 32, with the warps of this GPU.
 
-    With more wavefronts of AMD's each would get fewer registers, and they spill.
+    With more wavefronts on AMD's GPUs each would get fewer registers, and they would spill.
     """
     return config._replace(num_warps=gpu.warps(config.num_warps))
 
@@ -216,7 +216,7 @@ def _of_warps(gpu, config):
 def fitted(config: Config, shared: Callable[[Config], int], room: float, *, keep: Collection[str] = ()) -> Config:
     """Return config with fewer stages, then keys, then rows, so that it takes at most `room` bytes if it can.
 
-    shared(config): the bytes of shared memory that it takes. keep: the names of what stays as it is.
+    shared(config): the bytes of shared memory that it takes. keep: the names of the numbers that stay as they are.
     """
     while shared(config) > room:
         if config.num_stages > 1 and "num_stages" not in keep:
@@ -230,11 +230,11 @@ def fitted(config: Config, shared: Callable[[Config], int], room: float, *, keep
     return config
 
 
-BARRIERS = 1024  # bytes, and the like
+BARRIERS = 1024  # bytes, for barriers and the like
 
 
 def shared_bytes(config: Config, D: int, itemsize: int, *, bits: bool = False) -> int:
-    """Return the bytes of shared memory a program takes at most: Q_i, each stage's K_j and V_j, a mask's bits."""
+    """Return the most bytes of shared memory a program takes: Q_i, each stage's K_j and V_j, a mask's bits."""
     for_bits = 2 * config.B_R * config.B_C // 8 if bits else 0
     return (config.B_R + 2 * config.num_stages * config.B_C) * D * itemsize + BARRIERS + for_bits
 
@@ -252,8 +252,8 @@ def shared_bytes_dq(config: Config, D: int, itemsize: int) -> int:
 
 
 def room(device: torch.device) -> Room:
-    """Return what the GPU of a torch.device has."""
-    if device.type != "cuda":  # interpreters take what the computer has, and run one program at a time
+    """Return the Room of the GPU of a torch.device."""
+    if device.type != "cuda":  # the interpreter has the computer's memory, and runs one program at a time
         gpu = of_gluon.stand_in()
         return Room(float("inf"), gpu.multiprocessors if gpu else 0)
     return _room(device)

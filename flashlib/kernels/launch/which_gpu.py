@@ -1,6 +1,6 @@
-"""Whose GPU there is, and of which generation: the one place that asks, for what needs one of NVIDIA's.
+"""The maker and generation of the GPU: the only test of the kernels that need one of NVIDIA's.
 
-PyTorch for AMD's GPUs (ROCm) calls them "cuda" too, and gives the version of their architecture for a compute
+PyTorch for AMD's GPUs (ROCm) calls them "cuda" too, and returns the version of their architecture as the compute
 capability: (9, 4) for an MI300X, which is more than Hopper's (9, 0).
 """
 
@@ -11,12 +11,12 @@ from flashlib.private_apis import of_gluon
 
 
 def runs_gluon() -> bool:
-    """Return whether kernels in Gluon run: they are compiled here, or something stands in for a GPU."""
+    """Return whether kernels in Gluon run: they are compiled here, or something replaces the GPU."""
     return not INTERPRETED or of_gluon.stand_in() is not None
 
 
 def capability(device: torch.device) -> tuple[int, int]:
-    """Return the compute capability of a GPU of NVIDIA's, (0, 0) for one of AMD's."""
+    """Return the compute capability of an NVIDIA GPU, (0, 0) for one of AMD's."""
     if INTERPRETED and (gpu := of_gluon.stand_in()):
         return gpu.capability
     return (0, 0) if torch.version.hip else torch.cuda.get_device_capability(device)

@@ -1,6 +1,6 @@
-"""Tensors that changes of scores read, on the host: whether kernels take them, and how they are told of them.
+"""Tensors that changes of scores read, on the host: whether kernels take them, and how they are passed to kernels.
 
-A plan knows of a tensor only how it lies in memory, and each call gives its own, which may be made anew.
+A plan knows only a tensor's sizes and strides; each call passes its own tensor, which may be a new one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ import torch
 
 from flashlib import masks
 from flashlib.kernels.launch.inputs import DTYPES, check_readable, kernel_input
-from flashlib.kernels.masking.device_side import Change, MaskArgs
+from flashlib.kernels.masking.device_side import MaskArgs, ScoreChange
 from flashlib.kernels.masking.looked_up import Bias
 from flashlib.kernels.masking.score_tests import device_function
 
@@ -19,8 +19,8 @@ def tensors_read(mask: masks.Mask | None) -> tuple[torch.Tensor, ...]:
     return () if mask is None else mask.biases
 
 
-def named(mask: masks.Mask | None) -> dict[str, torch.Tensor]:
-    """Return the same by their names in an error."""
+def tensors_by_name(mask: masks.Mask | None) -> dict[str, torch.Tensor]:
+    """Return the same tensors by the names that errors use."""
     return {f"bias {k} of the mask" if k else "the bias of the mask": T for k, T in enumerate(tensors_read(mask))}
 
 
@@ -43,12 +43,12 @@ def check(change: Iterable[masks.Mask], Q: torch.Tensor, place: masks.Place) -> 
 
 
 def check_rows(change: Iterable[masks.Mask], place: masks.Place, H: int, N_q: int) -> None:
-    """Raise ValueError for a bias of the place of queries in decoding, where each sequence has its own length."""
+    """Raise ValueError for a bias that depends on query positions: in decoding they differ between sequences."""
     for part in change:
         lookup = part.device_change(place, H).lookup
         if lookup is not None and lookup.by_row:
             raise ValueError(
-                f"bias has {N_q} queries, and in decoding they stand elsewhere in each sequence: pass "
+                f"bias has {N_q} queries, and in decoding their positions differ between sequences: pass "
                 "masks.distance_bias, or masks.bias with at= and its kernel"
             )
 
@@ -69,7 +69,7 @@ def check_gradients(mask: masks.Mask | None, given: Sequence[torch.Tensor]) -> N
 
 
 def _ask_at_the_edges(lookup, Q):
-    """Have a user's function name the entries of the first and last rows and keys: all distances are there."""
+    """Call a user's function for the first and last rows and keys, between which all distances occur."""
     (B, H), device, place = Q.shape[:2], Q.device, lookup.place
     if not (B and H and place.N_q and place.N_k):
         return
@@ -80,8 +80,8 @@ def _ask_at_the_edges(lookup, Q):
         lookup.index(place._replace(b=b, h=h), r, c, lookup.shape)
 
 
-def bias_change(change: masks.DeviceChange) -> tuple[Change, Bias]:
-    """Return the Change of a mask that reads a tensor, and where its entries are, without a pointer to them."""
+def bias_change(change: masks.DeviceChange) -> tuple[ScoreChange, Bias]:
+    """Return the ScoreChange of a mask that reads a tensor, and a Bias without the pointer to its entries."""
     lookup = change.lookup
     assert lookup is not None
     at, own, shape = lookup.function, lookup.own, lookup.shape
@@ -92,17 +92,17 @@ def bias_change(change: masks.DeviceChange) -> tuple[Change, Bias]:
     strides = tuple(None if same else stride for same, stride in zip(alike, strides, strict=True))
     sizes = tuple(None if same else n for same, n in zip(alike, shape, strict=True))
     functions = (device_function(f) for f in (change.score, change.slope, at, lookup.by_bias))
-    return Change(*functions), Bias(None, strides, sizes, own)
+    return ScoreChange(*functions), Bias(None, strides, sizes, own)
 
 
 def read(T: torch.Tensor) -> torch.Tensor:
-    """Return a bias as kernels read it: of any strides that `torch.zeros_like` gives to its sums, too."""
+    """Return a bias as kernels read it: with strides that `torch.zeros_like` gives to its sums, too."""
     T = kernel_input(T.detach()) if T.ndim and T.stride(-1) == 1 else kernel_input(T.detach()[..., None])[..., 0]
     return T if torch.empty_like(T, device="meta").stride() == T.stride() else T.contiguous()
 
 
 def filled(args: MaskArgs, tensors: Iterable[torch.Tensor], **asked: Iterable) -> MaskArgs:
-    """Return a mask's numbers with pointers: what `read` returned, and other fields of a Bias, each in order."""
+    """Return a mask's numbers with pointers: the results of `read`, and other fields of a Bias, each in order."""
     each = iter(zip(tensors, *asked.values(), strict=True))
     scores = []
     for numbers in args.scores:

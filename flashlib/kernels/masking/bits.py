@@ -1,4 +1,4 @@
-"""Masks as a bit for each score: torch asks once what no kernel can ask, and the bits are kept with the mask."""
+"""Masks as a bit for each score: torch computes once what a kernel cannot, and the bits are kept with the mask."""
 
 import weakref
 
@@ -10,14 +10,14 @@ from flashlib import masks
 from flashlib.kernels.masking import device_side
 from flashlib.kernels.masking.pass_sizes import PassSizes
 
-ROWS = 1024  # of scores that torch computes at a time, at most
-SCORES = 2**26  # and scores in all: each takes 8 bytes and more meanwhile
+ROWS = 1024  # the most rows of scores that torch computes at a time
+SCORES = 2**26  # and the most scores: each takes 8 bytes or more meanwhile
 KEPT_BITS = weakref.WeakKeyDictionary()  # {mask: {sizes: its bits}}
 KEPT_SIZES = 16  # for which the bits of a mask are kept
 
 
 def mask_bits(mask: masks.Mask, sizes: PassSizes) -> torch.Tensor:
-    """Return which scores a mask sees, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 32)) of int32.
+    """Return which scores a mask lets through, a bit each: (B or 1, H or 1, N_q, ceil(N_k / 32)) of int32.
 
     They are kept with the mask, for all passes and tiles. Raises ValueError if a head takes 2^31 words.
     """
@@ -41,7 +41,7 @@ def _asked_bits(mask, sizes):
     place, c = sizes.place._replace(b=b, h=h), torch.arange(N_k, device=device)
     rows = max(1, min(ROWS, SCORES // max(B * H * N_k, 1)))
     lines = []
-    for start in range(0, max(N_q, 1), rows):  # one part, if there are no rows, too
+    for start in range(0, max(N_q, 1), rows):  # one part even if there are no rows
         r = torch.arange(start, min(start + rows, N_q), device=device)[:, None] + place.past
         sees = mask.sees(place, r, c)
         lines.append(packed_bits(sees.reshape(*(1,) * (4 - sees.ndim), *sees.shape)))
@@ -49,7 +49,7 @@ def _asked_bits(mask, sizes):
 
 
 def packed_bits(sees: torch.Tensor) -> torch.Tensor:
-    """Return booleans (..., n) as words of int32, at least one, each of 32; the first is in the lowest bit."""
+    """Return booleans (..., n) packed into words of int32, 32 each, at least one; the first is the lowest bit."""
     n = sees.shape[-1]
     powers = (2 ** torch.arange(8, device=sees.device)).to(torch.uint8)
     sees = torch.nn.functional.pad(sees, (0, max(-n % 32, 32 - n))).unflatten(-1, (-1, 8))
@@ -57,6 +57,6 @@ def packed_bits(sees: torch.Tensor) -> torch.Tensor:
 
 
 def bits_test(words: torch.Tensor, rows: int, sizes: PassSizes) -> tuple[KernelInterface, tuple]:
-    """Return the function of a mask that is kept in words, and its numbers; rows: how many share a line."""
+    """Return the function of a mask that is kept in words, and its numbers. rows: how many share a line."""
     strides = (0 if n == 1 else stride for n, stride in zip(words.shape[:2], words.stride(), strict=False))
     return device_side.in_bits, (words, *strides, words.stride(2), rows, sizes.N_q, sizes.N_k)

@@ -1,7 +1,7 @@
-"""Which tiles are computed where every row sees an interval of keys whose ends never fall.
+"""Which tiles are computed if every row sees an interval of keys whose ends never decrease from row to row.
 
-Bounds say it: a closed form for windows and prefixes, two numbers for each row and each key, in memory, for
-documents and intersections.
+Bounds give the intervals: a closed form for windows and prefixes; for documents and intersections two numbers for
+each row and each key, in memory.
 """
 
 import functools
@@ -16,7 +16,7 @@ from flashlib import masks
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
-from flashlib.kernels.masking.device_side import Closed, Intervals, Table
+from flashlib.kernels.masking.device_side import Closed, Intervals, TileTable
 from flashlib.kernels.masking.pass_sizes import PassSizes
 
 OTHERS = 256  # blocks that a block is compared with at a time
@@ -26,12 +26,12 @@ class ComputedTiles(NamedTuple):
     """Which tiles are computed: bounds of a Variant and their numbers, the order of blocks; see `device_side`."""
 
     function: Any
-    numbers: Closed | Intervals | Table
+    numbers: Closed | Intervals | TileTable
     order: torch.Tensor | None
 
 
 def bounded_tiles(hide: Sequence[masks.Mask], sizes: PassSizes) -> ComputedTiles | None:
-    """Return the tiles of an intersection of masks by bounds; None where rows do not see intervals."""
+    """Return the tiles of an intersection of masks from bounds; None if rows do not see intervals."""
     if (closed := closed_form(hide)) is not None:
         bounds = device_side.window_rows if sizes.transposed else device_side.window_keys
         return ComputedTiles(bounds, closed, None)
@@ -45,7 +45,7 @@ def bounded_tiles(hide: Sequence[masks.Mask], sizes: PassSizes) -> ComputedTiles
 
 
 def tiles_of_intervals(first: torch.Tensor, end: torch.Tensor, sizes: PassSizes) -> ComputedTiles:
-    """Return the tiles by bounds of rows, or of keys if transposed: (B or 1, N), int32, on any device.
+    """Return the tiles from the bounds of rows, or of keys if transposed: (B or 1, N), int32, on any device.
 
     The CPU does not wait for them.
     """
@@ -67,7 +67,7 @@ def _spans_launch(programs, N, sizes) -> planning.Launch:
 
 
 def batches_of(hide: Sequence[masks.Mask]) -> int:
-    """Return how many sequences these masks tell apart."""
+    """Return how many sequences these masks distinguish."""
     return max((part.batches or 1 for part in hide), default=1)
 
 

@@ -1,8 +1,8 @@
-"""What a kernel asks of a mask as it runs: which tiles are computed, which scores are seen, what becomes of them.
+"""How a kernel applies a mask: which tiles are computed, which scores are seen, and how scores are changed.
 
-A kernel gets a mask as two named tuples: `Masking`, what is compiled into it, and `MaskArgs`, the numbers
-that its functions take. r is a position among the keys: row i of Q stands at i + N_k - N_q. For a part of
-attention (`masks.placed`) functions are asked at positions of the whole, see `Lines`.
+A kernel gets a mask as two named tuples: `Masking`, which is compiled into it, and `MaskArgs`, the numbers that
+its functions take. r is a position among the keys: row i of Q has position i + N_k - N_q. For a part of attention
+(`masks.placed`) functions get positions in the whole, see `Lines`.
 """
 
 from typing import Any, NamedTuple
@@ -12,15 +12,15 @@ import triton.language as tl
 
 from flashlib.kernels.masking import looked_up
 
-SPAN = tl.constexpr(8)  # numbers of a block in ORDER: the block, what `span_of` returns, and one that is not used
+SPAN = tl.constexpr(8)  # numbers of a block in ORDER: the block, the results of `span_of`, and an unused one
 HEADS = tl.constexpr(8)  # see `program_order`
 
 
-class Change(NamedTuple):
-    """What becomes of a scaled score S, and its derivative: @triton.jit functions of (S, h, r, c[, numbers]).
+class ScoreChange(NamedTuple):
+    """A change of scaled scores S, and its derivative: @triton.jit functions of (S, h, r, c[, numbers]).
 
-    at: None, or which entry of a tensor a score reads, see `looked_up`. Its numbers are a Bias then, functions
-    take the entry in their place, and by_bias is the derivative by it.
+    at: None, or the function that says which entry of a tensor a score reads, see `looked_up`. The numbers are a
+    Bias then, the functions take the entry in their place, and by_bias is the derivative with respect to it.
     """
 
     score: Any
@@ -32,9 +32,9 @@ class Change(NamedTuple):
 class Variant(NamedTuple):
     """The functions of a mask that is more than causal, each @triton.jit.
 
-    bounds: (numbers, b, x, N_q, N_k) -> first, end: what row x sees, or by which rows key x is seen; None where a
-    table lists the tiles. seen: of (b, h, r, c[, numbers]): what a score must satisfy where there is a table; all
-    of them must hold. scores: a Change for each mask that changes scores, in their order.
+    bounds: (numbers, b, x, N_q, N_k) -> first, end: the keys that row x sees, or the rows that see key x; None if
+    a table lists the tiles. seen: conditions (b, h, r, c[, numbers]) that a score must satisfy if there is a
+    table, all of them. scores: a ScoreChange for each mask that changes scores, in their order.
     """
 
     bounds: Any
@@ -43,10 +43,10 @@ class Variant(NamedTuple):
 
 
 class Masking(NamedTuple):
-    """What is compiled into a kernel for its mask. causal: a constexpr; variant: None where there is no other.
+    """What is compiled into a kernel for its mask. causal: a constexpr. variant: None if there is no other mask.
 
-    placed: whether some functions of the variant are asked where a part stands. drops: whether weights are
-    dropped; there is a variant then.
+    placed: whether some functions of the variant get positions in the whole. drops: whether weights are dropped;
+    there is a variant then.
     """
 
     causal: tl.constexpr
@@ -68,9 +68,9 @@ class Masking(NamedTuple):
 class MaskArgs(NamedTuple):
     """The numbers of a Variant's functions, None for a function that takes none.
 
-    order: of the blocks, None for a closed form. bounds: a Closed, Intervals or Table; in decoding, Ancestors or
-    None. seen, scores: of each function, in order. seen_at, scores_at: Lines of each, or None; none
-    at all unless it is placed. dropout: a `dropout.Dropout`, or None.
+    order: of the blocks, None for a closed form. bounds: a Closed, Intervals or TileTable; in decoding, Ancestors
+    or None. seen, scores: the numbers of each function, in order. seen_at, scores_at: the Lines of each, or None;
+    empty unless the mask is placed. dropout: a `dropout.Dropout`, or None.
     """
 
     order: Any = None
@@ -83,7 +83,7 @@ class MaskArgs(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Where items of a part stand: x at start + step * x, and from x = split on so much more as jump says."""
+    """The positions of a part's items in the whole: start + step * x for item x, plus jump from x = split on."""
 
     start: Any
     step: Any
@@ -92,14 +92,14 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Where a part of attention stands in the whole. rows: of r, which counts from N_k - N_q of the part."""
+    """The place of a part of attention in the whole. rows: for r, which counts from N_k - N_q of the part."""
 
     rows: Line
     keys: Line
 
 
 class Closed(NamedTuple):
-    """A window or a prefix: a row sees so many keys to the left and right of its own, and the first `prefix`.
+    """A window or a prefix: a row sees `left` keys before its own, `right` after it, and the first `prefix` keys.
 
     In a part left or right may be negative, and a row may see nothing.
     """
@@ -110,7 +110,7 @@ class Closed(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """Bounds in memory: pointers to both of each row (or key), stride of a batch, length, blocks of a batch."""
+    """Bounds in memory: pointers to both bounds of each row (or key), batch stride, length, blocks of a batch."""
 
     first: Any
     end: Any
@@ -119,10 +119,10 @@ class Intervals(NamedTuple):
     blocks: Any
 
 
-class Table(NamedTuple):
-    """Tiles to be computed, in memory: for each block how many are cut and how many there are, and their numbers.
+class TileTable(NamedTuple):
+    """Tiles to compute, in memory: for each block how many are cut, how many there are, and their numbers.
 
-    counts, index: pointers; stride_b, stride_h: in blocks, of batch and head; most: numbers kept of a block.
+    counts, index: pointers. stride_b, stride_h: in blocks, of batch and head. most: tile numbers kept per block.
     """
 
     counts: Any
@@ -133,7 +133,7 @@ class Table(NamedTuple):
 
 
 class Ancestors(NamedTuple):
-    """The ancestors of each candidate of a tree, a bit each: a pointer, and the stride of a sequence."""
+    """The ancestors of each candidate of a tree, a bit each: a pointer, and the stride between sequences."""
 
     bits: Any
     stride: Any
@@ -168,9 +168,9 @@ def loaded(bounds, b, x, N_q, N_k):
 def program_order(MASK: tl.constexpr, mask_args, T):
     """Return the number of a program's block, of T, and its head.
 
-    Where an order of intervals is in memory, the longest blocks of HEADS heads come first, so that the last
-    programs are short. With more heads at a time the L2 cache would not hold the keys that their blocks
-    share. With a table one head comes after the other: its blocks may read all of K.
+    If an order of intervals is in memory, the longest blocks of HEADS heads come first, so that the last programs
+    are short. With more heads at a time the L2 cache would not hold the keys that their blocks share. With a table
+    one head comes after the other: its blocks may read all of K.
     """
     if MASK.variant.bounds is None:
         return tl.program_id(0) % T, tl.program_id(0) // T
@@ -185,7 +185,7 @@ def program_order(MASK: tl.constexpr, mask_args, T):
 
 @triton.jit
 def block(MASK: tl.constexpr, mask_args, b, p, T, REVERSED: tl.constexpr):
-    """Return the p-th block of T: those with most tiles first.
+    """Return the p-th block of T, in an order that begins with those with the most tiles.
 
     For a closed form these are the last blocks of rows, or the first of keys.
     """
@@ -201,7 +201,7 @@ def block(MASK: tl.constexpr, mask_args, b, p, T, REVERSED: tl.constexpr):
 def key_ranges(
     MASK: tl.constexpr, mask_args, b, h, p, i, N_q, N_k, B_R: tl.constexpr, B_C: tl.constexpr,
 ):  # fmt: skip
-    """Return which keys block i of rows streams: whole tiles, from and to, then those that the mask or N_k cuts.
+    """Return which keys block i of rows streams: whole tiles, from and to, then tiles that the mask or N_k cuts.
 
     For a variant these are tile numbers, and the third result is what `start` needs to count them. i is the
     p-th block of a program's head.
@@ -224,8 +224,9 @@ def tiles(
 ):  # fmt: skip
     """Return which tiles a block of rows, or of keys, streams: first those that are cut, then whole ones.
 
-    block: the p-th, B_OWN rows (or keys, if TRANSPOSED) from block * B_OWN on, N_own in all; B: how many a tile
-    streams. The result is what `start` needs to count them, how many are cut, and how many there are.
+    block: the p-th, with B_OWN of N_own rows (or keys, if TRANSPOSED) from block * B_OWN on. B: how many keys (or
+    rows) a tile has. The result is what `start` needs to count the tiles, how many are cut, and how many there
+    are.
     """
     bounds = mask_args.bounds
     if MASK.variant.bounds is None:
@@ -246,13 +247,13 @@ def span_of(
     BOUNDS: tl.constexpr, bounds, b, block, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr,
     TRANSPOSED: tl.constexpr,
 ):  # fmt: skip
-    """Return what `tiles` does, from bounds. The first tile of keys begins at the first key that is seen."""
+    """Return the same as `tiles`, from bounds. The first tile of keys begins at the first key that is seen."""
     last = tl.minimum((block + 1) * B_OWN, N_own) - 1
     first_of_first, end_of_first = BOUNDS(bounds, b, block * B_OWN, N_q, N_k)
     first_of_last, end_of_last = BOUNDS(bounds, b, last, N_q, N_k)
     if TRANSPOSED:
         begin = first_of_first // B * B  # lse2 and delta are padded to whole tiles
-        some = (block + 1) * B_OWN <= N_own  # else no row sees the last keys, and their weights could be inf
+        some = (block + 1) * B_OWN <= N_own  # otherwise no row sees the last keys, and their weights could be inf
     else:
         begin, some = first_of_first, True
     whole = begin + tl.cdiv(first_of_last - begin, B) * B
@@ -266,7 +267,7 @@ def span_of(
 
 @triton.jit
 def start(MASK: tl.constexpr, counted, k, B: tl.constexpr, CUT: tl.constexpr):
-    """Return where tile k begins, of those that `tiles` counted; CUT: whether it is a cut one."""
+    """Return where tile k begins, of those that `tiles` counted. CUT: whether it is a cut tile."""
     if MASK.variant.bounds is None:
         (index_ptr,) = counted
         return tl.load(index_ptr + k) * B
@@ -280,10 +281,10 @@ def start(MASK: tl.constexpr, counted, k, B: tl.constexpr, CUT: tl.constexpr):
 
 @triton.jit
 def seen(MASK: tl.constexpr, mask_args, inside, x, limits, b, h, r, c):
-    """Return which scores of a tile are seen. inside: those that are there.
+    """Return which scores of a tile are seen. inside: the scores that exist.
 
     limits: for each row (or key) of the tile the first x that it sees (that sees it) and the one after the last;
-    None where functions say it.
+    None if functions decide.
     """
     if MASK.variant.bounds is None:
         return inside & all_see(MASK, mask_args, b, h, r, c)
@@ -294,12 +295,12 @@ def seen(MASK: tl.constexpr, mask_args, inside, x, limits, b, h, r, c):
 
 @triton.jit
 def all_see(MASK: tl.constexpr, mask_args, b, h, r, c):
-    """Return whether all functions hold."""
+    """Return where all conditions hold."""
     seen = (r == r) & (c == c)
     for k in tl.static_range(len(MASK.variant.seen)):
         r_at, c_at = r, c
         if MASK.placed:
-            r_at, c_at = stand(mask_args.seen_at[k], r, c)
+            r_at, c_at = whole_positions(mask_args.seen_at[k], r, c)
         if mask_args.seen[k] is None:
             seen = seen & MASK.variant.seen[k](b, h, r_at, c_at)
         else:
@@ -308,23 +309,23 @@ def all_see(MASK: tl.constexpr, mask_args, b, h, r, c):
 
 
 @triton.jit
-def stand(lines, r, c):
-    """Return the positions in the whole of positions in a part, and those for no Lines."""
+def whole_positions(lines, r, c):
+    """Return the positions in the whole for positions in a part; without Lines they are the same."""
     if lines is None:
         return r, c
     else:
-        return stands(lines.rows, r), stands(lines.keys, c)
+        return whole_position(lines.rows, r), whole_position(lines.keys, c)
 
 
 @triton.jit
-def stands(line, x):
-    """Return where items x of a Line stand."""
+def whole_position(line, x):
+    """Map indices x of a part to positions in the whole."""
     return line.start + line.step * x + tl.where(x < line.split, 0, line.jump)
 
 
 @triton.jit
 def changed(MASK: tl.constexpr, mask_args, S, b, h, r, c):
-    """Return what becomes of scaled scores."""
+    """Return scaled scores after all changes."""
     for k in tl.static_range(len(MASK.variant.scores)):
         r_at, c_at = _met(MASK, mask_args, k, r, c)
         S = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
@@ -339,7 +340,7 @@ def slopes(MASK: tl.constexpr, mask_args, S, b, h, r, c):
 
 @triton.jit
 def add_to_biases(MASK: tl.constexpr, mask_args, S, dS, b, h, r, c):
-    """Add to the gradients of tensors what scores contribute. S: before `changed`; dS: the gradient after it."""
+    """Add the contribution of scores to the gradients of tensors. S: before `changed`; dS: the gradient after."""
     for k in tl.static_range(len(MASK.variant.scores)):
         r_at, c_at = _met(MASK, mask_args, k, r, c)
         after = _called(MASK.variant.scores[k].score, MASK, mask_args, k, S, b, h, r_at, c_at)
@@ -352,7 +353,7 @@ def add_to_biases(MASK: tl.constexpr, mask_args, S, dS, b, h, r, c):
 
 @triton.jit
 def _slopes_from(first: tl.constexpr, MASK: tl.constexpr, mask_args, S, b, h, r, c):
-    """Return the derivative of the changes from `first` on, with respect to what those before made, S."""
+    """Return the derivative of the changes from `first` on with respect to their input S."""
     slope = 1.0
     for k in tl.static_range(first, len(MASK.variant.scores)):
         r_at, c_at = _met(MASK, mask_args, k, r, c)
@@ -364,16 +365,16 @@ def _slopes_from(first: tl.constexpr, MASK: tl.constexpr, mask_args, S, b, h, r,
 
 @triton.jit
 def _met(MASK: tl.constexpr, mask_args, k: tl.constexpr, r, c):
-    """Return the positions at which the k-th change of scores is asked."""
+    """Return the positions that the k-th change of scores gets."""
     if MASK.placed:
-        return stand(mask_args.scores_at[k], r, c)
+        return whole_positions(mask_args.scores_at[k], r, c)
     else:
         return r, c
 
 
 @triton.jit
 def _called(f: tl.constexpr, MASK: tl.constexpr, mask_args, k: tl.constexpr, S, b, h, r, c):
-    """Return what a function of the k-th change of scores says at these positions."""
+    """Return the result of a function of the k-th change of scores at these positions."""
     if MASK.variant.scores[k].at is not None:
         return f(S, h, r, c, looked_up.entries(MASK.variant.scores[k].at, mask_args.scores[k], b, h, r, c))
     elif mask_args.scores[k] is None:
@@ -406,18 +407,18 @@ def in_document(b, h, r, c, numbers):
 
 @triton.jit
 def anywhere(b, h, r, c):
-    """Return that all are seen, for masks that a table of tiles describes in full."""
+    """Always true: for masks that a table of tiles describes completely."""
     return (r == r) & (c == c)
 
 
 @triton.jit
 def in_bits(b, h, r, c, numbers):
-    """numbers: a pointer to words of a bit for each score; strides of batch, head and line; rows of a line; sizes.
+    """numbers: a pointer to words with a bit per score; strides of batch, head and line; rows of a line; sizes.
 
     A word is loaded once for its 32 columns: a pointer for each score would take more registers than there are.
     """
     words, stride_b, stride_h, stride_n, rows, N_q, N_k = numbers
-    AXIS: tl.constexpr = 1 if c.shape[0] == 1 else 0  # along which the columns lie
+    AXIS: tl.constexpr = 1 if c.shape[0] == 1 else 0  # of the columns
     B_C: tl.constexpr = c.shape[AXIS]
     WORDS: tl.constexpr = (B_C + 31) // 32
     at = tl.expand_dims(tl.min(tl.reshape(c, (WORDS, B_C // WORDS)), axis=1) // 32, 1 - AXIS)
@@ -468,10 +469,10 @@ def capped_slope(S, h, r, c, numbers):
 
 @triton.jit
 def _tanh(x):
-    """Return tanh(x) from one exponential; 2^x is inf or 0 at the ends, where this is 1 or -1.
+    """Return tanh(x) from one exponential; where 2^x is inf or 0, this is 1 or -1.
 
-    Near 0 the difference would lose the digits of x, which are all that a large cap leaves: there it is a series,
-    whose next term is 2e-7 of the sum at most.
+    Near 0 the difference would lose the digits of x, which are all that a large cap leaves; a series is used
+    there, whose next term is at most 2e-7 of the sum.
     """
     u = x * x
     near = x * (1 - u * (1 / 3 - u * (2 / 15 - u * (17 / 315 - u * (62 / 2835)))))
@@ -483,7 +484,7 @@ def spans(
     Spans_ptr, bounds, N_own, N_q, N_k, B_OWN: tl.constexpr, B: tl.constexpr, TRANSPOSED: tl.constexpr,
     OTHERS: tl.constexpr,
 ):  # fmt: skip
-    """Write what `tiles` loads for each block, a program for each: in each batch, those with most tiles first."""
+    """Write what `tiles` loads for each block, one program per block: in each batch, most tiles first."""
     T = tl.cdiv(N_own, B_OWN)
     b, block = tl.program_id(0) // T, tl.program_id(0) % T
     spans_of_batch = Spans_ptr + b * T * SPAN
@@ -495,10 +496,10 @@ def write_span(
     Spans_ptr, BOUNDS: tl.constexpr, bounds, b, block, begin, end, N_own, N_q, N_k, B_OWN: tl.constexpr,
     B: tl.constexpr, TRANSPOSED: tl.constexpr, OTHERS: tl.constexpr,
 ):  # fmt: skip
-    """Write what `tiles` loads for a block, of those from begin to end, so that those with most tiles come first.
+    """Write what `tiles` loads for one of the blocks begin to end, at its place if most tiles come first.
 
-    Its place is how many of the others have more. A sort would take some more launches, and a call with packed
-    sequences does this each time.
+    The place is the number of blocks with more tiles. A sort would take several more launches, and a call with
+    packed sequences does this each time.
     """
     counted, n_cut, n = span_of(BOUNDS, bounds, b, block, N_own, N_q, N_k, B_OWN, B, TRANSPOSED)
     before = tl.zeros((OTHERS,), tl.int32)
@@ -517,7 +518,7 @@ def write_span(
 def kinds(
     Kinds_ptr, mask_args, N_q, N_k, H, MASK: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
 ):  # fmt: skip
-    """Write the kind of each tile, a program for each, head after head: 0 cut, 1 whole, 2 hidden.
+    """Write the kind of each tile, one program per tile, head after head: 0 cut, 1 whole, 2 hidden.
 
     A tile that the end of K cuts is cut; rows past the end of Q do not count.
     """

@@ -1,8 +1,8 @@
-"""Dropout in the kernels: which weights are kept is made again wherever it is asked, by Philox, and never stored.
+"""Dropout in the kernels: Philox recomputes which weights are kept wherever they are needed; nothing is stored.
 
-The number of a weight follows from a seed and its place: position of its row, its key, head and batch. Weights
-that are dropped take part in the softmax, so m, l and lse are those without dropout. What is kept is divided by
-1 - p.
+The random number of a weight follows from a seed and the weight's place: the position of its row, its key, head
+and batch. Weights that are dropped take part in the softmax, so m, l and lse are those without dropout. Weights
+that are kept are divided by 1 - p.
 """
 
 from typing import Any, NamedTuple
@@ -13,13 +13,14 @@ import triton.language as tl
 
 from flashlib.kernels.launch.inputs import on_device_of
 
-STEPS = 2**24  # numbers that Philox gives here, evenly from 0 to 1
+STEPS = 2**24  # how many numbers Philox draws from here, evenly from 0 to 1
 
 
 class Dropout(NamedTuple):
-    """What a kernel takes: a pointer to the seed, which is an int64, and numbers that are no constants.
+    """The arguments of a kernel: a pointer to the seed, which is an int64, and numbers that are not constants.
 
-    below: a weight is dropped if its number, from 0 to 2^24, is below; kept: what becomes of 1 where it is kept.
+    below: a weight is dropped if its number, from 0 to 2^24, is less than this. kept: the factor of weights that
+    are kept.
     """
 
     seed: Any
@@ -27,14 +28,14 @@ class Dropout(NamedTuple):
     kept: Any
 
 
-def of(p: float, seed: torch.Tensor) -> Dropout:
+def dropout_of(p: float, seed: torch.Tensor) -> Dropout:
     """Return the Dropout of a probability."""
     return Dropout(seed, float(round(p * STEPS)), 1 / (1 - p))
 
 
 @triton.jit
 def factors(dropout, b, h, r, c):
-    """Return what weights are multiplied by, 0 or 1 / (1 - p), for r and c that broadcast to a tile."""
+    """Return the factors of weights, 0 or 1 / (1 - p), for r and c that broadcast to a tile."""
     row, key = r + 0 * c, c + 0 * r
     none = 0 * row
     seed = tl.load(dropout.seed)
@@ -46,14 +47,14 @@ def factors(dropout, b, h, r, c):
 def kept(p: float, seed: torch.Tensor, b: int, H: int, r: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
     """Return which weights of batch b kernels keep, (H, len(r), len(c)) of bool.
 
-    seed: () of int64; r, c: positions of rows and keys, (n,) of int32, all on one device. For tests, and for
-    whoever wants to see them: kernels ask `factors`.
+    seed: () of int64. r, c: positions of rows and keys, (n,) of int32, all on one device. For tests and for
+    inspection: kernels call `factors`.
     """
     found = torch.empty((H, len(r), len(c)), dtype=torch.int8, device=r.device)
     if found.numel():
         sizes = triton.cdiv(len(r), TILE.value), triton.cdiv(len(c), TILE.value)
         with on_device_of(found):
-            _kept[(H * sizes[0] * sizes[1],)](found, r, c, of(p, seed), b, len(r), len(c))
+            _kept[(H * sizes[0] * sizes[1],)](found, r, c, dropout_of(p, seed), b, len(r), len(c))
     return found.bool()
 
 
@@ -62,7 +63,7 @@ TILE = tl.constexpr(64)
 
 @triton.jit(do_not_specialize=["b", "n_r", "n_c"])
 def _kept(Kept_ptr, R_ptr, C_ptr, dropout, b, n_r, n_c):
-    """Write which weights are kept, a tile of a head for each program."""
+    """Write which weights are kept; a program writes one tile of a head."""
     T_r, T_c = tl.cdiv(n_r, TILE), tl.cdiv(n_c, TILE)
     i, j, h = tl.program_id(0) // T_c % T_r, tl.program_id(0) % T_c, tl.program_id(0) // T_c // T_r
     rows, keys = i * TILE + tl.arange(0, TILE)[:, None], j * TILE + tl.arange(0, TILE)[None, :]

@@ -1,8 +1,8 @@
-"""Tensors that changes of scores read, as kernels know them: which entry a score reads, and what is added to it.
+"""Tensors that changes of scores read, in the kernels: which entry a score reads, and its gradient.
 
-Each score reads one entry, and many scores may read the same. What the gradient adds up is in fp32, in whatever
-order programs come; or it is exact: a term is rounded to a multiple of a unit that the sum of all terms fixes, and
-whole numbers of 64 bits have the same sum in every order.
+Each score reads one entry, and many scores may read the same one. The gradient is summed in fp32, in whatever
+order programs run; or exactly: each term is rounded to a multiple of a unit that depends on the sum of all terms,
+and 64-bit integers have the same sum in every order.
 """
 
 from typing import Any, NamedTuple
@@ -12,11 +12,11 @@ import triton.language as tl
 
 
 class Bias(NamedTuple):
-    """A tensor that scores read: a pointer, strides and sizes of its axes, None for one that all read alike.
+    """A tensor that scores read: a pointer, strides and sizes of its axes, None for an axis that has no effect.
 
-    own: a number that its function takes; None for the function of a user. For the gradient, pointers to what has
-    the tensor's strides: sums, in fp32, or in int64 with unit, of which a term is a multiple; or totals, a number
-    for each program, what its terms are in size. None for what is not asked.
+    own: a number that its function takes; None for a user's function. For the gradient, pointers to tensors with
+    the same strides: sums, in fp32, or in int64 with unit, of which terms are multiples; or to totals, for each
+    program the sum of its terms' magnitudes. None if not needed.
     """
 
     entries: Any
@@ -36,7 +36,7 @@ def of_place(b, h, r, c, own):
 
 @triton.jit
 def of_far_place(b, h, r, c, own):
-    """The same in 64 bits, for a tensor of which a head lies further apart than 2^31 entries."""
+    """The same in 64 bits, for a tensor in which the entries of a head span more than 2^31."""
     return b, h, tl.cast(r - own, tl.int64), tl.cast(c, tl.int64)
 
 
@@ -59,7 +59,7 @@ def alike(S, h, r, c, t):
 
 @triton.jit
 def entries(AT: tl.constexpr, bias, b, h, r, c):
-    """Return the entries that scores read, 0 outside of the tensor: as many as differ, to broadcast."""
+    """Return the entries that scores read, 0 outside the tensor, in a shape that broadcasts to the scores."""
     at, inside = _pointers(AT, bias, bias.entries, b, h, r, c)
     return tl.load(at, mask=inside, other=0.0).to(tl.float32)
 
@@ -80,7 +80,7 @@ def add(AT: tl.constexpr, bias, terms, b, h, r, c):
 
 @triton.jit
 def _summed(terms, at):
-    """Return terms summed over an axis along which all read the same."""
+    """Return terms summed over each axis along which all scores read the same entry."""
     if len(at.shape) == 0:
         return tl.sum(tl.sum(terms, axis=1), axis=0)
     elif at.shape[0] < terms.shape[0]:
@@ -93,7 +93,7 @@ def _summed(terms, at):
 
 @triton.jit
 def _pointers(AT: tl.constexpr, bias, at, b, h, r, c):
-    """Return pointers to the entries of scores, from `at` on, and which of them there are."""
+    """Return pointers to the entries of scores, from `at` on, and which of them exist."""
     if bias.own is None:
         index = AT(b, h, r, c)
         if len(bias.strides) == 1:

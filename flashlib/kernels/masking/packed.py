@@ -1,7 +1,7 @@
-"""What each row of packed sequences sees, found where the offsets lie: nothing waits for the GPU.
+"""The bounds of what each row of packed sequences sees, computed on the device so that nothing waits for the GPU.
 
-One launch finds it for all passes of a call, forward and backward. A program looks up what it needs in the offsets
-themselves, so that none waits for another.
+One launch finds them for all passes of a call, forward and backward. A program looks up what it needs in the
+offsets themselves, so that no program waits for another.
 """
 
 import itertools
@@ -14,17 +14,17 @@ import triton.language as tl
 from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
-from flashlib.kernels.masking.device_side import SPAN, Change, Intervals, MaskArgs, Masking, Variant
+from flashlib.kernels.masking.device_side import SPAN, Intervals, MaskArgs, Masking, ScoreChange, Variant
 from flashlib.kernels.masking.pass_sizes import PassSizes
 from flashlib.masks import FAR
 
 STRETCH = tl.constexpr(1024)  # blocks: in each stretch, those with most tiles come first
 OTHERS = tl.constexpr(128)  # blocks that a block is compared with at a time
-ALIGNED = 32  # numbers, of which each part is a multiple: a kernel is compiled for aligned pointers, or for others
+ALIGNED = 32  # numbers: each part is a multiple, since kernels are compiled for aligned pointers or for others
 
 
 class PackedPass(NamedTuple):
-    """How many of its own tokens, and of those that it streams, a pass has in a tile: constexprs."""
+    """How many tokens a pass holds, and how many it streams, in a tile: constexprs."""
 
     B_OWN: tl.constexpr
     B: tl.constexpr
@@ -32,7 +32,7 @@ class PackedPass(NamedTuple):
 
 
 class PackingConstants(NamedTuple):
-    """What is compiled into the kernel. around: whether rows see only so far around their own key."""
+    """What is compiled into the kernel. around: whether rows see only some keys on either side of their own."""
 
     around: tl.constexpr
     passes: tuple
@@ -46,7 +46,7 @@ class Around(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the numbers of a pass begin among those of all: of `Intervals`, and of the order of blocks."""
+    """Where the numbers of a pass begin in the buffer of all: those of `Intervals`, and the order of blocks."""
 
     first: int
     end: int
@@ -54,7 +54,7 @@ class Places(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Which pieces of all numbers are those of a pass, and how many tokens it has."""
+    """Which pieces of the buffer belong to a pass, and how many tokens it has."""
 
     first: int
     end: int
@@ -63,7 +63,7 @@ class Part(NamedTuple):
 
 
 class PackingPlan(NamedTuple):
-    """A call of `run`, except the offsets. sizes: of the pieces of all numbers; total: their sum."""
+    """A call of `run`, except the offsets. sizes: of the pieces of the buffer. total: their sum."""
 
     launch: planning.Launch | None
     sizes: tuple
@@ -74,10 +74,10 @@ class PackingPlan(NamedTuple):
 def plan(
     B: int, causal: bool, asked: dict[str, PassSizes], window: tuple[int, int] = (FAR, FAR)
 ) -> PackingPlan:  # fmt: skip
-    """Return the plan for B sequences, and for passes by their names.
+    """Return the plan for B sequences.
 
-    asked: the sizes of each pass, with one batch that holds all sequences. window: how many keys rows see to the
-    left and right of their own, FAR for all.
+    asked: the sizes of each pass by its name, with all sequences in one batch. window: how many keys rows see to
+    the left and right of their own, FAR for all.
     """
     around = Around(window[0], 0 if causal else window[1])
     tokens, blocks, passes, parts = [0, 0, 0, 0], [], [], {}  # tokens: of rows, twice, and of keys, twice
@@ -101,7 +101,7 @@ def plan(
 
 
 def _sides(tiles):
-    """Return how many tokens a pass has, and how many of these, and of those that it streams, are in a tile."""
+    """Return how many tokens a pass holds in all, how many of them per tile, and how many it streams per tile."""
     if tiles.transposed:
         return tiles.N_k, tiles.B_C, tiles.B_R
     return tiles.N_q, tiles.B_R, tiles.B_C
@@ -126,16 +126,16 @@ def run(
     }
 
 
-def masking(scores: tuple[Change, ...] = (), drops: bool = False) -> Masking:
-    """Return what kernels are compiled for. scores: what changes them, in order; drops: if there is dropout."""
+def masking(scores: tuple[ScoreChange, ...] = (), drops: bool = False) -> Masking:
+    """Return what kernels are compiled for. scores: the changes, in order. drops: whether there is dropout."""
     variant = Variant(device_side.loaded, (), scores)
     return Masking(tl.constexpr(False), variant, drops=tl.constexpr(drops))
 
 
 class Slopes(NamedTuple):
-    """What `with_distance` takes: slopes of sequences, of each row its sequence and where its own key is.
+    """The numbers of `with_distance`: the slopes of sequences, and each row's sequence and its own key.
 
-    stride: of a sequence's slopes, 0 if all have the same.
+    stride: from a sequence's slopes to the next one's, 0 if all have the same.
     """
 
     slopes: Any
@@ -165,13 +165,13 @@ def with_distance(S, h, r, c, numbers):
     return S - tl.load(numbers.slopes + b * numbers.stride + h) * distance
 
 
-ALIBI = Change(with_distance, device_side.one)
+ALIBI = ScoreChange(with_distance, device_side.one)
 
 
 class Offsets(NamedTuple):
-    """The offsets of the tokens of a pass, and of what they see (or by which they are seen); B sequences.
+    """The offsets of the tokens of a pass, and of the tokens that they see (or that see them); B sequences.
 
-    step: the largest power of two up to B. before, after: how much is seen on either side of a token, if bounded.
+    step: the largest power of two up to B. before, after: how many are seen on either side of a token, if bounded.
     """
 
     own: Any
@@ -186,7 +186,7 @@ class Offsets(NamedTuple):
 
 @triton.jit(do_not_specialize=["B", "step", "N_q", "N_k", "left", "right"])
 def _find(Numbers_ptr, Cu_q_ptr, Cu_k_ptr, B, step, N_q, N_k, left, right, places, ASKED: tl.constexpr):
-    """Write the numbers of all passes, a program for each block of each."""
+    """Write the numbers of all passes; one program for each block of each pass."""
     block = tl.program_id(0)
     for k in tl.static_range(len(ASKED.passes)):
         if ASKED.passes[k].transposed:
@@ -220,9 +220,9 @@ def _find_block(
 
 @triton.jit
 def bounds(offsets, b, x, N_q, N_k):
-    """Return the first key that row x sees and the one after the last, or for a key the rows; b: not used.
+    """Return the first key that row x sees and the one after the last, or for a key the rows; b is not used.
 
-    The own key of row r, of a sequence of n_q rows and n_k keys, is its key r + n_k - n_q. Tokens after the last
+    In a sequence of n_q rows and n_k keys, the own key of row r is key r + n_k - n_q. Tokens after the last
     sequence see nothing, and nothing sees them. No offset leads out of a tensor.
     """
     low, step = x * 0, offsets.step  # the last sequence that begins at x or before it
@@ -233,7 +233,7 @@ def bounds(offsets, b, x, N_q, N_k):
     own, own_end = tl.load(offsets.own + low), tl.load(offsets.own + low + 1)
     first, end = tl.load(offsets.other + low), tl.load(offsets.other + low + 1)
     if offsets.bounded:
-        longer = (end - first) - (own_end - own)  # by so many the other side exceeds this one
+        longer = (end - first) - (own_end - own)  # by how many tokens the other side exceeds this one
         facing, begin = first + (x - own) + longer, first
         first = tl.minimum(tl.maximum(facing - offsets.before, begin), end)
         end = tl.minimum(tl.maximum(facing + offsets.after + 1, begin), end)

@@ -23,6 +23,6 @@ class PassSizes(NamedTuple):
         return masks.Place(self.N_q, self.N_k)
 
     def told_apart_by(self, hide: Iterable[masks.Mask]) -> "PassSizes":
-        """Return the sizes with one batch and one head, where these masks do not tell them apart."""
+        """Return the sizes with one batch, or one head, if these masks do not distinguish them."""
         B, H = any(part.asks_batch for part in hide), any(part.asks_head for part in hide)
         return self._replace(B=self.B if B else min(self.B, 1), H=self.H if H else min(self.H, 1))

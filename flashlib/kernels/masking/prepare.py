@@ -1,8 +1,8 @@
 """Prepares a mask for the kernels: what a call does with it before any pass, and what each pass gets.
 
-Where every row sees an interval of keys, bounds say which tiles are computed. For other masks a table lists them,
-in 4 bytes a tile, and functions say which scores of a cut tile are seen. What no kernel can ask (a union, a table
-of scores, a function without a kernel) is asked once for each score by torch, and kept as a bit.
+If every row sees an interval of keys, bounds decide which tiles are computed. For other masks a table lists the
+tiles, in 4 bytes each, and functions decide which scores of a cut tile are seen. What no kernel can evaluate (a
+union, a table of scores, a function without a kernel) torch evaluates once for each score, and keeps as a bit.
 """
 
 import torch
@@ -19,9 +19,9 @@ from flashlib.kernels.masking.tile_table import tiles_of_table
 
 
 def mask_of_call(mask: masks.Mask | None) -> masks.Mask | None:
-    """Return the mask for one call, with nothing kept of what one that may change said before.
+    """Return the mask for one call; one that may have changed keeps nothing from earlier calls.
 
-    None for a plain Mask, which many parts have. What is no mask is returned as it is, to be refused later.
+    None for a plain Mask, which many parts have. Anything but a mask is returned as it is, to be refused later.
     """
     if not isinstance(mask, masks.Mask) or torch.compiler.is_compiling():
         return mask
@@ -31,7 +31,7 @@ def mask_of_call(mask: masks.Mask | None) -> masks.Mask | None:
 def checked_mask(
     mask: masks.Mask | None, causal: bool, Q: torch.Tensor, K: torch.Tensor
 ) -> tuple[masks.Mask | None, bool]:
-    """Return (mask, causal) as kernels take them: None for a mask that hides no more than causal says.
+    """Return (mask, causal) as kernels take them: None for a mask that hides no more than causal does.
 
     Raises TypeError or ValueError unless kernels take the mask for these tensors.
     """
@@ -54,7 +54,7 @@ def hiding_and_changing(mask: masks.Mask) -> tuple[tuple[masks.Mask, ...], tuple
 
 
 def prepared_mask(mask: masks.Mask | None, causal: bool, sizes: PassSizes) -> tuple[MaskArgs | None, Masking]:
-    """Return the numbers and the code of a mask that `checked_mask` returned, see `device_side`."""
+    """Return the MaskArgs and the Masking of a mask from `checked_mask`, see `device_side`."""
     if mask is None:
         return None, Masking(tl.constexpr(causal))
     hide, change = hiding_and_changing(masks.combined(mask, causal))

@@ -1,4 +1,4 @@
-"""The functions that kernels ask which scores are seen, as masks name them, and their numbers on the device."""
+"""The functions with which kernels test what is seen, as masks name them, and their numbers on the device."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from flashlib.kernels.masking.pass_sizes import PassSizes
 
 
 class ScoreTests(NamedTuple):
-    """The functions that say which scores are seen, their numbers, and where each is asked, see `MaskArgs`."""
+    """The functions that test which scores are seen, their numbers, and their Lines, see `MaskArgs`."""
 
     functions: tuple
     numbers: tuple
@@ -41,18 +41,18 @@ def _score_test(part, sizes):
 
 
 def asked_by_torch(part: masks.Mask, place: masks.Place) -> bool:
-    """Return whether no kernel can ask what a mask sees."""
+    """Return whether no kernel can evaluate a mask."""
     return part.block_table() is None and part.device_test(place) is None
 
 
 def cuts_no_tile(part: masks.Mask, sizes: PassSizes) -> bool:
-    """Return whether a mask is known to cut no tile: the table of tiles says all that it says."""
+    """Return whether a mask is known to cut no tile: the table of tiles then describes it completely."""
     blocks = part.block_table()
     return blocks is not None and not (blocks.B_r % sizes.B_R or blocks.B_c % sizes.B_C)
 
 
 def device_function(f: str | Callable) -> Any:
-    """Return a function of kernels by its name, or the @triton.jit function that is given."""
+    """Return the device function of this name, or the @triton.jit function that was passed."""
     if not isinstance(f, str):
         return f
     return getattr(device_side, f, None) or getattr(looked_up, f)
@@ -66,5 +66,5 @@ def on_device(numbers: tuple | None, device: torch.device) -> tuple | None:
 
 
 def device_lines(lines: tuple | None) -> Lines | None:
-    """Return where rows and keys of a part stand, as kernels take it."""
+    """Return the positions of a part's rows and keys in the whole, as kernels take them."""
     return None if lines is None else Lines(*(Line(*line) for line in lines))

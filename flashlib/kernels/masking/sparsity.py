@@ -1,4 +1,4 @@
-"""How much a mask hides, as far as that is known without asking for each score: tile sizes depend on it."""
+"""How much a mask hides, as far as that is known without evaluating each score: tile sizes depend on it."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from flashlib.kernels.masking.score_tests import asked_by_torch
 
 
 def sparsity_of(mask: masks.Mask | None, causal: bool, N_q: int, N_k: int) -> tile_sizes.Sparsity:
-    """Return the sparsity that tile sizes depend on; dense where rows do not see intervals.
+    """Return the sparsity that tile sizes depend on; dense if rows do not see intervals.
 
     keys is 0 if the mask is known to hide everything.
     """
@@ -31,7 +31,7 @@ def _sparsity(hide, N_q, N_k):
 
 
 def _hides_all(part, place):
-    """Return whether a mask alone is known to hide all."""
+    """Return whether a mask by itself is known to hide everything."""
     if (blocks := part.block_table()) is not None:
         return not blocks.table.any()
     keys = part.keys(place)
@@ -39,5 +39,5 @@ def _hides_all(part, place):
 
 
 def hides_all(mask: masks.Mask | None, causal: bool, N_q: int, N_k: int) -> bool:
-    """Return whether it is known, without asking for each score, that no score is seen."""
+    """Return whether it is known, without evaluating each score, that no score is seen."""
     return sparsity_of(mask, causal, N_q, N_k).keys == 0

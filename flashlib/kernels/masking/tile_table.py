@@ -1,4 +1,4 @@
-"""Which tiles are computed under any mask: a kernel looks at each tile once, and a table lists those it needs."""
+"""Which tiles are computed under any mask: a kernel looks at each tile once, and a table lists those needed."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from flashlib import masks
 from flashlib.kernels.launch.inputs import on_device_of
 from flashlib.kernels.masking import device_side
 from flashlib.kernels.masking.bounds import ComputedTiles
-from flashlib.kernels.masking.device_side import MaskArgs, Masking, Table, Variant
+from flashlib.kernels.masking.device_side import MaskArgs, Masking, TileTable, Variant
 from flashlib.kernels.masking.pass_sizes import PassSizes
 from flashlib.kernels.masking.score_tests import score_tests
 
 
 def tiles_of_table(hide: Sequence[masks.Mask], sizes: PassSizes) -> ComputedTiles:
-    """Return the tiles to be computed, as lists: for each block those that are cut, then those that are whole.
+    """Return the tiles to compute, as lists: for each block the cut ones, then the whole ones.
 
     Raises ValueError if there are 2^31 tiles or more.
     """
@@ -45,4 +45,4 @@ def tiles_of_table(hide: Sequence[masks.Mask], sizes: PassSizes) -> ComputedTile
     order = counts[..., 1].sum((0, 1)).argsort(descending=True, stable=True).to(torch.int32)
     blocks, most = kinds.shape[2:]
     strides = sizes.H * blocks if sizes.B > 1 else 0, blocks if sizes.H > 1 else 0
-    return ComputedTiles(None, Table(counts, index, *strides, most), order)
+    return ComputedTiles(None, TileTable(counts, index, *strides, most), order)

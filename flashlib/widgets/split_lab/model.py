@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from flashlib import splits
 from flashlib.gpus import GPUS
-from flashlib.splits import made
+from flashlib.splits import actual_parts
 
 B_C = 64  # keys of a tile
 HOPPER = "H100", "H200"  # multiply tiles of 64 rows from shared memory, which holds one tile more
@@ -48,7 +48,7 @@ def tiles_of(N_k: int) -> int:
 def split(N_k: int, parts: int) -> list[list[int]]:
     """Return the first key of each part and the one after its last; `parts` as asked for."""
     tiles = tiles_of(N_k)
-    n = made(tiles, parts)
+    n = actual_parts(tiles, parts)
     return [[tiles * k // n * B_C, min(tiles * (k + 1) // n * B_C, N_k)] for k in range(n)]
 
 
@@ -81,7 +81,7 @@ class DecodeCall:
     @property
     def joined(self) -> int:
         """How many States the merge takes at a time, at most."""
-        return splits.joined(splits.columns(self.B * self.H_k * self.group, self.D, GPUS[self.gpu].sms))
+        return splits.states_at_once(splits.columns(self.B * self.H_k * self.group, self.D, GPUS[self.gpu].sms))
 
     @property
     def at_a_time(self) -> int:
@@ -149,5 +149,5 @@ class DecodeCall:
     def curve(self) -> list[tuple[int, Time]]:
         """Return every number of parts that can be made of these keys, and the default, each with its Time."""
         tiles = tiles_of(self.N_k)
-        numbers = {made(tiles, parts) for parts in range(1, min(tiles, MOST_PARTS) + 1)}
+        numbers = {actual_parts(tiles, parts) for parts in range(1, min(tiles, MOST_PARTS) + 1)}
         return [(n, self.time(n)) for n in sorted(numbers | {self.default})]

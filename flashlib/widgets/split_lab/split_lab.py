@@ -82,7 +82,7 @@ class SplitLab(Lab):
             "difference": off,
             "chip": self._chip(call, n),
             "times": self._times(call, n, curve),
-            "record": [[model.made(tiles, parts), time] for parts, time in self._record] if fits else [],
+            "record": [[model.actual_parts(tiles, parts), time] for parts, time in self._record] if fits else [],
             "other_record": bool(self._record) and not fits,
             "words": [words.parts(setting, ranges), words.busy(call, n), words.time(call, n, curve)],
             "merges": words.merges(setting, call, n, nodes.levels[-1]),

@@ -14,7 +14,7 @@ if not kernels.INTERPRETED:
 
 from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import compiling, process, solutions  # noqa: E402
-from flashlib.kernels.compiler import client, learner_kernels, seen  # noqa: E402
+from flashlib.kernels.compiler import client, launch_log, learner_kernels  # noqa: E402
 from flashlib.learner import pickling  # noqa: E402
 from tests.checks.refused import KINDS  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402
@@ -132,7 +132,7 @@ def test_the_key_is_the_same_in_another_session_and_another_after_a_change():
 
 
 def test_launches_that_the_compiler_makes_no_difference_of_are_one():
-    found = seen.Launches()
+    found = launch_log.LaunchLog()
     kernel = solutions.solution("add").__globals__["strided_add_kernel"]
     for n in (1, 5, 700):
         for dtype in (torch.float32, torch.float16):

@@ -1,4 +1,4 @@
-"""Without any of its ideas the backward pass is as exact as with all, and with all it is the kernel for use."""
+"""Without any of its ideas the backward pass is as exact as with all; with all it equals the finished kernel."""
 
 import pytest
 import torch
@@ -45,7 +45,7 @@ def test_with_descriptors(amount, without, device, poisoned):
 @pytest.mark.parametrize("descriptors", [False, True])
 @pytest.mark.parametrize("N_q, N_k, d, options", [(37, 53, 16, SMALL), (70, 67, 64, {})], ids=["asked", "tuned"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_with_all_ideas_it_is_the_kernel_for_use_to_the_bit(
+def test_with_all_ideas_it_equals_the_finished_kernel_to_the_bit(
     descriptors, N_q, N_k, d, options, causal, device, poisoned
 ):
     Q, K, V, dO = tensors(device, N_q, N_k, d, torch.float16)
@@ -55,7 +55,7 @@ def test_with_all_ideas_it_is_the_kernel_for_use_to_the_bit(
         assert given.dtype == expected.dtype and torch.equal(given, expected)
 
 
-def test_what_the_passes_do_not_take_is_refused(device):
+def test_the_passes_refuse_what_they_do_not_take(device):
     Q, K, V, dO = tensors(device, 5, 7, 16, torch.float32)
     with pytest.raises(ValueError, match="d is 24; the kernel takes 16, 32, 64, 128"):
         gradients(*tensors(device, 5, 7, 24, torch.float32), causal=False)

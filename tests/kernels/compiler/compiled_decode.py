@@ -1,4 +1,4 @@
-"""Compile decoding for a GPU that need not be there: python -m tests.kernels.compiler.compiled_decode 90
+"""Compile decoding for a GPU that need not be present: python -m tests.kernels.compiler.compiled_decode 90
 
 Prints a line of JSON: case, kernel, what `no_device.compiled` returns, and how many instructions copy keys ahead.
 """
@@ -42,7 +42,7 @@ def call(attention, group, N_q, d, page, dtype, options):
 
 
 def compiled(launches, capability):
-    """Yield what the compiler says of each kernel."""
+    """Yield the compiler's report on each kernel."""
     for case, kernel in ((case, kernel) for case, of in KERNELS[capability].items() for kernel in of):
         module = ablated if kernel == "_partial_and_merge" else decode
         found = no_device.compiled(launches, kernel, functools.partial(call, module.attention, *CASES[case]))

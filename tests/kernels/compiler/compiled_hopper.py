@@ -2,7 +2,7 @@
 
 few: one case.
 
-Prints a line of JSON: case, kernel, what `no_device.compiled` returns, in bfloat16, and how many spilled values
+Prints a line of JSON: case, kernel, the result of `no_device.compiled`, in bfloat16, and how many spilled values
 move in the loop over tiles.
 """
 
@@ -11,10 +11,10 @@ import sys
 
 import torch
 
-from flashlib.kernels.compiler import listings, said
+from flashlib.kernels.compiler import kernel_report, listings
 from tests.kernels.compiler import no_device
 
-CASES = [("_backward", 128, True), ("_forward", 128, False)]  # kernel, d, causal; the first have most registers
+CASES = [("_backward", 128, True), ("_forward", 128, False)]  # kernel, d, causal; the first use most registers
 CASES += [
     (kernel, d, causal) for kernel in ("_forward", "_backward") for d in (64, 128) for causal in (False, True)
 ]
@@ -24,7 +24,7 @@ CASES += [("finish", 128, False)] + [
 
 
 def compiled(launches, amount):
-    """Yield what the compiler says of each kernel."""
+    """Yield the compiler's report on each kernel."""
     for kernel, d, causal in list(dict.fromkeys(CASES))[: 1 if amount == "few" else None]:
         Q, K, V, dO = (torch.empty(1, 16, 4096, d, dtype=torch.bfloat16) for _ in range(4))
         lse, options = torch.empty(1, 16, 4096), {"causal": causal, "out_dtype": torch.float32}
@@ -36,7 +36,7 @@ def compiled(launches, amount):
                 backward.backward(Q, K, V, None, lse, dO, delta=lse, **options)
 
         found = {"case": f"d = {d}, causal = {causal}", **no_device.compiled(launches, kernel, call)}
-        loop = listings.inner_loop("sass", said.sass(launches.compiled))
+        loop = listings.inner_loop("sass", kernel_report.sass(launches.compiled))
         yield found | {"in_loop": listings.counts("sass", loop)["spill"]}
 
 

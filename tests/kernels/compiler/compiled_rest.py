@@ -1,6 +1,6 @@
-"""Compile packs and caches' writers for no GPU: python -m tests.kernels.compiler.compiled_rest gfx942
+"""Compile packs and writers of caches without a GPU: python -m tests.kernels.compiler.compiled_rest gfx942
 
-Prints a line of JSON: d, kernel, and what `no_device.compiled` returns.
+Prints a line of JSON: d, kernel, and the result of `no_device.compiled`.
 """
 
 import json
@@ -19,7 +19,7 @@ KERNELS = [
 
 
 def call(what, d):
-    """Launch what one call launches: attention of a pack, or the writing of new keys into a cache."""
+    """Make one call: attention of a pack, or the writing of new keys into a cache."""
     if what == "pack":
         Q = torch.empty(4096, 8, d, dtype=torch.bfloat16)
         offsets = torch.tensor([0, 1000, 4096], dtype=torch.int32)
@@ -31,7 +31,7 @@ def call(what, d):
 
 
 def compiled(launches):
-    """Yield what the compiler says of each kernel."""
+    """Yield the compiler's report on each kernel."""
     for what, d, kernel in KERNELS:
         yield {"d": d, **no_device.compiled(launches, kernel, lambda what=what, d=d: call(what, d))}
 

@@ -1,8 +1,8 @@
-"""Compile what packs and caches have of each sequence, for a GPU that need not be there:
+"""Compile the options of packs and caches that differ between sequences, for a GPU that need not be present:
 
 python -m tests.kernels.compiler.compiled_sequences 90
 
-Prints a line of JSON: case, kernel, and what `no_device.compiled` returns.
+Prints a line of JSON: case, kernel, and the result of `no_device.compiled`.
 """
 
 import functools
@@ -51,7 +51,7 @@ def cache(options):
 
 
 def turned(d):
-    """Launch the turning of neighbours, two by two."""
+    """Launch the rotation of pairs of neighbours."""
     K, lengths = torch.empty(2, 3, 19, d, dtype=torch.bfloat16), torch.zeros(2, dtype=torch.int64)
     append.rotate(K, lengths, rotary.angles(500, d, device="cpu"), interleaved=True)
 

@@ -1,6 +1,6 @@
-"""Compile masks for a GPU that need not be there: python -m tests.kernels.compiler.compiled_variants 90
+"""Compile masks for a GPU that need not be present: python -m tests.kernels.compiler.compiled_variants 90
 
-Prints a line of JSON: mask, d, kernel, and what `no_device.compiled` returns, in bfloat16.
+Prints a line of JSON: mask, d, kernel, and the result of `no_device.compiled`, in bfloat16.
 """
 
 import json
@@ -28,7 +28,7 @@ MASKS = {
     "bias of keys": lambda: masks.causal() & masks.bias(torch.empty(N)) & masks.softcap(30.0),
 }
 OUT = {"in fp32": torch.float32}  # of O and the gradients, if not in the dtype of Q
-KERNELS = {  # by capability: mask, d, kernel; not each of them, as each takes two seconds
+KERNELS = {  # by capability: mask, d, kernel; not every combination, as each takes two seconds
     90: [
         ("documents", 64, "_dkv"),
         ("documents", 128, "_forward"),
@@ -75,7 +75,7 @@ def part(mask):
 
 
 def compiled(launches, capability):
-    """Yield what the compiler says of each kernel."""
+    """Yield the compiler's report on each kernel."""
     lse, descriptors = torch.empty(1, 16, N), capability == 90
     for name, d, kernel in KERNELS[capability]:
         mask = MASKS[name]()

@@ -1,4 +1,4 @@
-"""The portable kernels compile for GPUs of AMD, as they are. None was ever run there."""
+"""The portable kernels compile for AMD GPUs without changes. None was ever run there."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_a_kernel_compiles_fits_and_spills_nothing(asked):
     if r.kernel in PASSES:
         products, counts = r.counts("amdgcn", loop=True)["MFMA"], r.counts("amdgcn")
         assert 0 < products <= counts["MFMA"]
-        # Each thread makes its part of P once for each tile; a row's rescaling is on top.
+        # Each thread computes its part of P once per tile; a row's rescaling comes on top.
         assert r.counts("amdgcn", loop=True)["exp"] >= r.B_r * r.B_c // (AMD.lanes * r.num_warps)
         assert "xf32" not in r.amdgcn, "fp32 products are IEEE"
         assert bool(counts["atomic add"]) is (r.kernel == "backward_fused")
@@ -62,7 +62,7 @@ def test_packs_and_writers_of_caches_compile_without_spills(capability):
 
 @pytest.mark.compiles
 def test_with_twice_the_wavefronts_registers_spill():
-    """Two wavefronts of a program on one SIMD have half of its registers each; so tiles take 4, not 8."""
+    """Two wavefronts of a program on one SIMD have half of its registers each; so tiles use 4, not 8."""
     asked = dict(kernel="backward_dkv", d=256, capability="gfx942")
     four, eight = (compiled.report(**asked, num_warps=n) for n in (4, 8))
     assert compiled.report(**asked) == four and four.spilled == 0 < four.agprs
@@ -76,7 +76,7 @@ def test_kernels_for_hopper_are_refused(kernel):
 
 
 @pytest.mark.parametrize("kind", AMD.kinds)
-def test_no_listing_has_a_place_in_a_file_or_a_comment(kind):
+def test_listings_have_no_locations_and_no_comments(kind):
     text = listings.readable(kind, SAMPLE[kind])
     assert text.splitlines() == LINES[kind]
 

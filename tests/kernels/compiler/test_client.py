@@ -1,4 +1,4 @@
-"""What was compiled once is not compiled again until a source changes; what nobody waits for is ended."""
+"""Kernels are not compiled again until a source changes; a compilation that nobody waits for is ended."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def asked(monkeypatch, tmp_path):
-    """What a compiler was asked, all of them on one computer, without compiling."""
+    """The requests to all compilers, on one computer, without compiling."""
     asked = []
 
     def answer(self, request):
@@ -44,7 +44,7 @@ def test_an_answer_is_kept_for_the_next_process(asked):
     assert asked == ["sass"] * 2
 
 
-def test_who_asked_for_sass_got_all_the_rest(asked):
+def test_an_answer_with_sass_contains_all_the_others(asked):
     ask()
     assert ask(until="cubin") == {"ptx": "add", "sass": ""} and asked == ["sass"]
     ask(d=32, until="cubin")
@@ -52,7 +52,7 @@ def test_who_asked_for_sass_got_all_the_rest(asked):
     assert asked == ["sass", "cubin", "sass"]
 
 
-def test_it_is_asked_again_when_a_source_changes_or_triton_is_told_to_compile(asked, monkeypatch):
+def test_a_request_is_repeated_if_a_source_changes_or_triton_always_compiles(asked, monkeypatch):
     ask()
     monkeypatch.setattr(client, "_sources", lambda: "edited")
     ask()
@@ -80,7 +80,7 @@ def test_an_error_and_a_missing_listing_are_not_kept(asked, monkeypatch):
     assert ask()["sass"] == "ADD"
 
 
-def test_what_answers_depend_on_is_in_their_key(monkeypatch, tmp_path):
+def test_keys_contain_everything_that_answers_depend_on(monkeypatch, tmp_path):
     before = client._sources()
     for path in (client.ROOT / "flashlib").rglob("*.py"):
         copy = tmp_path / path.relative_to(client.ROOT)
@@ -100,7 +100,7 @@ def test_what_answers_depend_on_is_in_their_key(monkeypatch, tmp_path):
 
 @pytest.fixture
 def slow(monkeypatch, tmp_path):
-    """A compiler whose process takes d seconds for an answer; its `begun` is set when it has a request."""
+    """A compiler whose process takes d seconds for an answer; its `begun` is set once it has a request."""
     mine = client.Compiler()
     mine.begun = threading.Event()
 
@@ -118,7 +118,7 @@ def slow(monkeypatch, tmp_path):
 
 
 class Asking(threading.Thread):
-    """Asks a compiler in a thread, and keeps its answer or what it raised."""
+    """Sends a request to a compiler in a thread, and keeps its answer or the error."""
 
     def __init__(self, whom, d):
         super().__init__(daemon=True)
@@ -143,7 +143,7 @@ def test_cancelling_ends_the_process_and_the_next_request_gets_a_new_one(slow):
     assert slow.ask(REQUEST | {"d": 0})["sass"] == "ADD" and slow.process is not process
 
 
-def test_who_waits_for_another_s_answer_is_cancelled_and_the_other_is_not(slow):
+def test_cancelling_a_waiting_request_does_not_cancel_the_one_it_waits_for(slow):
     first = Asking(slow, 1)
     assert slow.begun.wait(20)
     second = Asking(slow, 60)
@@ -171,11 +171,11 @@ def test_cancelling_after_the_answer_ends_nothing(slow):
         ("loaded\n}\n", ""),
     ],
 )
-def test_of_a_log_the_errors_are_told_and_not_the_dump_at_its_end(log, said):
+def test_the_errors_of_a_log_are_reported_without_the_dump_at_its_end(log, said):
     assert trial.errors_in(log) == said
 
 
-def test_a_compiler_that_crashes_is_told_by_its_errors(monkeypatch):
+def test_a_crash_of_the_compiler_is_reported_with_its_errors(monkeypatch):
     dies = (
         "import sys; sys.stdin.readline(); print('x.py:1:2: error: no such op\\n}', file=sys.stderr); sys.exit(3)"
     )

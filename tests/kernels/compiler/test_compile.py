@@ -1,4 +1,4 @@
-"""What the interpreter accepts the compiler may refuse: every kernel compiled for GPUs, present or not."""
+"""The compiler may refuse what the interpreter accepts: every kernel is compiled for GPUs, present or not."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ PASSES = ("backward_dkv", "backward_dq", "backward_fused")
 HOPPER = {name for name in registry.kernels() if name.startswith("hopper_")}  # see test_hopper_compiled, _ladder
 RUNGS = sorted(set(registry.kernels()) - {"forward", *PASSES, "softmax", "merge"} - HOPPER)
 
-# Bytes of a thread, of the default tiles in 16 bit under a causal mask. The others compiled below spill none.
+# Bytes of a thread, for the default tiles in 16 bits under a causal mask. The others compiled below spill none.
 SPILLED = {
     (90, "backward_dkv", 256): 168,
     (90, "backward_dq", 256): 52,
@@ -26,7 +26,7 @@ SPILLED = {
 
 
 def requests():
-    """Yield the arguments of `compiled.report`; descriptors: None where the kernel chooses them."""
+    """Yield the arguments of `compiled.report`; descriptors: None if the kernel chooses."""
     for capability in CAPABILITIES:
         yield dict(kernel="softmax", capability=capability, dtype="float32", d=1000)
         for dtype, d in (("bfloat16", 64), ("float32", 80)):
@@ -40,7 +40,7 @@ def requests():
         yield from _forward(90, "bfloat16", d, False, None, False)
         yield from _forward(90, "float16", d, True, None)
         yield from _forward(75, "float16", d, True, None)  # Triton does not use the tensor cores of this GPU
-    for capability in CAPABILITIES:  # allowed everywhere, so they must compile everywhere
+    for capability in CAPABILITIES:  # allowed on all of them, so they must compile for all
         yield from _forward(capability, "float32", 16, True, True)
     yield from _forward(80, "bfloat16", 16, True, True)
     yield from _forward(80, "float16", 64, False, None)
@@ -64,7 +64,7 @@ def _forward(capability, dtype, d, causal, *ways):
 REQUESTS = list(requests())
 FEW = {  # bytes, by capability and case
     (90, "fp8 in pages of 256"): 64,  # tiles of 128 keys spill them, and are faster than tiles of 64
-    (90, "slopes of each"): 16,  # of one pass of three, in tiles that are the fastest without slopes
+    (90, "slopes of each"): 16,  # in one pass of three, with tiles that are the fastest without slopes
     (90, "all at once"): 8,
     (80, "bits, d = 128"): 20,  # tiles chosen on Hopper, where they spill none
 }
@@ -82,7 +82,7 @@ def test_a_kernel_compiles_fits_and_multiplies_as_it_should(kernel, asked):
     half, hopper, a_pass = r.dtype != "float32", r.capability == 90, r.kernel in PASSES
     assert r.fits and r.registers > 0 and r.ttgir and r.ptx
     assert [bool(r.loop(kind)) for kind in ("ttgir", "ptx")] == [kernel != "merge"] * 2
-    if kernel == "merge":  # it reads each number once, and computes what a row weighs
+    if kernel == "merge":  # it reads each number once, and computes the weights of a row
         assert r.spilled == 0 and r.counts("ptx")["ex2"] and not any(r.counts("ptx", loop=True).values())
     if a_pass and half and r.causal and r.capability != 75:
         assert r.spilled <= SPILLED.get((r.capability, r.kernel, r.d), 0)
@@ -92,7 +92,7 @@ def test_a_kernel_compiles_fits_and_multiplies_as_it_should(kernel, asked):
         assert bool(r.counts("ptx")["wgmma"]) is (hopper and half)
         assert half or "tf32" not in r.ptx, "fp32 products are IEEE"
     if (r.kernel == "forward" or a_pass) and hopper and half:
-        # What ptxas does not understand it serializes: a product is awaited before the next, and it says so.
+        # If ptxas does not understand a loop, it waits for each product before the next, and says so.
         assert not any("serialized" in note for note in r.notes)
 
 

@@ -1,4 +1,4 @@
-"""What `compiled` says of a kernel is what ptxas says, and follows from its tile as it must."""
+"""The reports of `compiled` agree with ptxas, and depend on a kernel's tile as they must."""
 
 import inspect
 import os
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def ptxas(report):
-    """What ptxas says of the PTX of a report: (registers, spilled)."""
+    """The output of ptxas for the PTX of a report: (registers, spilled)."""
     from triton.backends.nvidia.compiler import get_ptxas  # not before flashlib.kernels
 
     target = re.search(r"\.target (\w+)", report.ptx)[1]
@@ -53,7 +53,7 @@ def test_registers_and_spills_are_those_of_ptxas(request_):
     assert report.registers <= NVIDIA.max_registers
 
 
-def test_it_says_what_it_compiled():
+def test_the_report_says_what_was_compiled():
     report = compiled.report(**TILE, causal=True, descriptors=False)
     assert {name: getattr(report, name) for name in TILE} == TILE
     assert (report.causal, report.descriptors, report.capability) == (True, False, 90)
@@ -65,7 +65,7 @@ def test_it_says_what_it_compiled():
 
 @pytest.mark.compiles
 @pytest.mark.parametrize("kernel", PASSES)
-def test_of_the_backward_it_says_what_was_launched_for_this_pass(kernel):
+def test_a_report_of_the_backward_is_about_the_launch_of_this_pass(kernel):
     asked = {"B_r": 32, "B_c": 64, "num_warps": 8, "num_stages": 1, "descriptors": False}
     report = compiled.report(kernel=kernel, d=64, **asked, sass=False)
     assert {name: getattr(report, name) for name in asked} == asked
@@ -77,7 +77,7 @@ def test_of_the_backward_it_says_what_was_launched_for_this_pass(kernel):
 
 
 @pytest.mark.parametrize("capability, by_default", [(80, False), (90, True)])
-def test_descriptors_are_chosen_by_the_gpu_asked_for(capability, by_default):
+def test_the_requested_gpu_decides_whether_descriptors_are_used(capability, by_default):
     report = compiled.report(d=64, causal=True, capability=capability, sass=False)
     assert report.descriptors is by_default
     assert bool(report.counts("ptx")["TMA"]) is by_default
@@ -91,7 +91,7 @@ def test_a_larger_tile_never_takes_less_shared_memory():
 
 
 @pytest.mark.compiles
-def test_each_stage_more_takes_a_tile_of_K_and_of_V():
+def test_each_additional_stage_takes_a_tile_of_K_and_one_of_V():
     asked = [TILE | {"num_stages": stages, "descriptors": False} for stages in (2, 3, 4)]
     shared = [compiled.report(**options, sass=False).shared for options in asked]
     assert [large - small for small, large in pairwise(shared)] == [2 * 64 * 64 * 2] * 2
@@ -148,7 +148,7 @@ def test_the_loop_of_a_backward_pass_makes_its_products_and_P_once(kernel, capab
     masked = {"ttgir": r"arith\.select .*tensor<\d+x\d+xi1", "ptx": "0fFF800000", "sass": "-INF"}
     for kind, mask in masked.items():
         assert not re.search(mask, report.loop(kind))
-        # Without a causal mask only dQ's pass has a loop with one, for the end of K: the N_k here is whole tiles.
+        # Without a causal mask only dQ's pass has a masked loop, for the end of K: the N_k here is whole tiles.
         assert bool(re.search(mask, getattr(report, kind))) is (causal or kernel == "backward_dq")
     products, _ = listings.PRODUCTS["ttgir"]
     assert len(re.findall(products, report.loop("ttgir"))) == PASSES[kernel]
@@ -157,8 +157,8 @@ def test_the_loop_of_a_backward_pass_makes_its_products_and_P_once(kernel, capab
 
 
 @pytest.mark.compiles
-def test_only_the_fused_pass_adds_to_what_is_in_memory():
-    """A tile of dQ, 64 x 64: one number at a time by each of 128 threads, or all at once by the copy unit."""
+def test_only_the_fused_pass_adds_to_memory():
+    """A tile of dQ, 64 x 64: each of 128 threads adds one number at a time, or the copy unit all at once."""
     expected = {(80, "backward_fused"): (0, 64 * 64 // 128), (90, "backward_fused"): (1, 0)}
     for capability, kernel in product((80, 90), PASSES):
         report = compiled.report(kernel=kernel, d=64, capability=capability)
@@ -168,9 +168,9 @@ def test_only_the_fused_pass_adds_to_what_is_in_memory():
 
 
 def test_one_thread_does_its_share_of_every_score():
-    """P = exp2(S - m) and alpha: of B_r x B_c scores and B_r rows, those of one of 128 threads, in the loop."""
+    """In the loop: P = exp2(S - m) and alpha, for one of 128 threads' share of B_r x B_c scores and B_r rows."""
     counts = compiled.report(**TILE).counts("ptx", loop=True)
-    assert counts["ex2"] == 64 * 64 // 128 + 2  # two rows of the tile are a thread's
+    assert counts["ex2"] == 64 * 64 // 128 + 2  # a thread has two rows of the tile
 
 
 @pytest.mark.compiles
@@ -181,7 +181,7 @@ def test_the_default_fits_a_gpu_with_less_shared_memory(d):
     assert report.sass == ""
 
 
-def test_what_does_not_fit_is_told():
+def test_a_program_that_does_not_fit_is_reported():
     report = compiled.report(B_r=128, B_c=128, num_stages=4, num_warps=8, sass=False)
     assert report.shared > GPUS["H100"].block_sram
     assert not report.fits and report.programs == 0
@@ -209,25 +209,25 @@ def test_what_does_not_fit_is_told():
     ],
     ids=str,
 )
-def test_what_is_wrong_is_refused_before_any_work(wrong, sentence, monkeypatch):
+def test_wrong_values_are_refused_before_any_work(wrong, sentence, monkeypatch):
     monkeypatch.setattr(client._compiler, "ask", lambda request: pytest.fail("it was compiled"))
     with pytest.raises(ValueError, match=sentence):
         compiled.report(**wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"d": "64"}, {"B_r": 64.0}, {"causal": 1}, {"descriptors": 1}], ids=str)
-def test_what_is_of_the_wrong_type_is_refused(wrong):
+def test_wrong_types_are_refused(wrong):
     with pytest.raises(TypeError):
         compiled.report(**wrong)
 
 
-def test_what_the_kernel_refuses_is_told_in_its_words():
+def test_an_error_of_the_kernel_is_passed_on_unchanged():
     with pytest.raises(ValueError, match="d is 80; the kernel takes 16, 32, 64, 128: pad Q, K and V"):
         compiled.report(kernel="r3_flash", d=80)
 
 
 @pytest.mark.compiles
-def test_what_ptxas_refuses_is_told_in_a_sentence(own_compiler):
+def test_an_error_of_ptxas_is_reported_in_a_sentence(own_compiler):
     with pytest.raises(client.CompileError, match="ptxas.* refused it: Insufficient registers") as told:
         compiled.report(B_r=256, B_c=256, num_warps=16, num_stages=5, causal=True)
     assert "\n" not in str(told.value)
@@ -235,7 +235,7 @@ def test_what_ptxas_refuses_is_told_in_a_sentence(own_compiler):
 
 
 @pytest.mark.process
-def test_what_takes_too_long_is_given_up(monkeypatch, own_compiler):
+def test_a_compilation_that_takes_too_long_is_given_up(monkeypatch, own_compiler):
     monkeypatch.setattr(client, "TIME_LIMIT", 0.01)
     with pytest.raises(client.CompileError, match="took longer than 0.01 seconds: choose smaller tiles"):
         compiled.report(d=32, num_stages=5, sass=False)
@@ -244,21 +244,21 @@ def test_what_takes_too_long_is_given_up(monkeypatch, own_compiler):
 
 
 @pytest.mark.compiles
-def test_a_compiler_that_dies_says_what_it_last_said(monkeypatch, own_compiler):
+def test_a_dead_compiler_is_reported_with_its_last_words(monkeypatch, own_compiler):
     client._compiler.stop()
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(client.CompileError, match="ended without an answer; it last said: nothing"):
         compiled.report(d=32, num_stages=6, sass=False)
 
 
-def test_the_answer_is_kept(monkeypatch):
+def test_an_answer_is_kept(monkeypatch):
     report = compiled.report(**TILE)
     monkeypatch.setattr(client._compiler, "ask", lambda request: pytest.fail("compiled twice"))
     assert compiled.report(**TILE) is report
 
 
 @pytest.mark.process
-def test_without_the_disassembler_the_rest_stands(monkeypatch, own_compiler):
+def test_without_the_disassembler_the_rest_is_reported(monkeypatch, own_compiler):
     client._compiler.stop()
     monkeypatch.setenv("TRITON_NVDISASM_PATH", "/nowhere")
     report = compiled.report(d=16, num_stages=2)
@@ -280,8 +280,8 @@ def test_no_process_is_left_behind(own_compiler):
 
 
 @pytest.mark.compiles
-def test_what_rounds_once_is_only_in_the_first_way():
-    """S * scale - m as one instruction goes wrong at huge scores; the interpreter has no such instruction."""
+def test_only_the_first_pass_over_scores_uses_the_fused_multiply_add():
+    """S * scale - m as one instruction is wrong for huge scores; the interpreter has no such instruction."""
     chosen = {"d": 64, "causal": True}
     twice, once = (compiled.report(**chosen, descriptors=descriptors) for descriptors in (None, False))
     rung = compiled.report(kernel="r5_causal", d=64, causal=True)

@@ -1,4 +1,4 @@
-"""`compiled.launch` says what a call of this shape launches on a GPU of this generation, as far as requested."""
+"""`compiled.launch` reports what a call of this shape launches on a GPU of this kind, as far as requested."""
 
 import pytest
 
@@ -9,15 +9,15 @@ from flashlib.kernels.launch import tile_sizes
 SMALL = {"kernel": "forward", "d": 16, "shape": (1, 2, 2, 48), "B_r": 16, "B_c": 16, "num_warps": 1}
 
 
-def test_a_launch_is_told_as_far_as_it_is_asked_for():
+def test_a_launch_is_compiled_as_far_as_requested():
     config, ttgir, sass = (compiled.launch(**SMALL, until=until) for until in ("config", "ttgir", "sass"))
     assert config.config[:3] == [16, 16, 1] and config == (config.config, None, None)
     assert ttgir == (config.config, ttgir.ttgir, None) and len(ttgir.ttgir) == 12
     assert sass == (config.config, ttgir.ttgir, sass.sass) and len(sass.sass) == 12
 
 
-def test_the_warps_of_a_launch_are_those_asked_for_whatever_was_compiled_before():
-    """With roles there are more in the compiled kernel."""
+def test_the_warps_of_a_launch_are_those_requested_whatever_was_compiled_before():
+    """With roles the compiled kernel has more."""
     asked = {"kernel": "hopper_r1_alike", "d": 64, "shape": (1, 2, 2, 256)}
     report = compiled.report(**asked)
     launches = [compiled.launch(**asked, until=until) for until in ("config", "ttgir", "sass")]
@@ -31,7 +31,7 @@ def test_the_warps_of_a_launch_are_those_asked_for_whatever_was_compiled_before(
     ("shape", "causal"), [((4, 16, 16, 4096), True), ((16, 16, 16, 1024), True), ((1, 8, 2, 512), False)]
 )
 def test_a_kernel_chooses_for_the_shape_and_the_gpu(shape, causal, monkeypatch):
-    """The H200 has room for some programs only: few row blocks, or a short causal sequence, get smaller tiles."""
+    """The H200 runs so many programs at a time: few row blocks, or short causal sequences, get smaller tiles."""
     gpu, (B, H_q, _, N) = GPUS["H200"], shape
     monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(gpu.block_sram, gpu.sms, tma=True))
     import torch
@@ -43,7 +43,7 @@ def test_a_kernel_chooses_for_the_shape_and_the_gpu(shape, causal, monkeypatch):
     assert (launch.config == list(tile_sizes.HOPPER[128][0])) is (shape == (4, 16, 16, 4096))
 
 
-def test_a_hash_is_of_the_code_not_of_names():
+def test_a_hash_depends_on_the_code_and_not_on_names():
     one, other = "tt.func public @_forward(%a) {\n @P0\n}", "tt.func public @_renamed(%a) {\n @P0\n}"
     assert compiled.fingerprint(one) == compiled.fingerprint(other)
     assert compiled.fingerprint(one) != compiled.fingerprint(one.replace("@P0", "@P1"))
@@ -52,8 +52,8 @@ def test_a_hash_is_of_the_code_not_of_names():
     assert compiled.fingerprint(a) == compiled.fingerprint(b.replace("start", "first")) != compiled.fingerprint(c)
 
 
-def test_what_only_the_compiler_is_told_counts_too(monkeypatch):
-    """Options such as enable_fp_fusion do not show in TTGIR, and SASS depends on them."""
+def test_options_that_only_the_compiler_sees_change_the_hash(monkeypatch):
+    """Options such as enable_fp_fusion do not appear in TTGIR, but SASS depends on them."""
     answer = {"config": [16, 16, 1, 1], "ttgir": "the same"}
     hashes = set()
     for fusion in (True, False):
@@ -81,7 +81,7 @@ def test_heads_that_share_K_are_those_of_the_shape():
     ],
     ids=str,
 )
-def test_what_is_wrong_is_refused(wrong, sentence):
+def test_wrong_arguments_are_refused(wrong, sentence):
     asked = {"kernel": "forward", "d": 64, "shape": (1, 2, 2, 48)} | wrong
     with pytest.raises(ValueError, match=sentence):
         compiled.launch(**asked)

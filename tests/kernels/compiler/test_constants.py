@@ -1,4 +1,4 @@
-"""A size or a layout without its annotation is told in words; whatever else the compiler says stays as it is."""
+"""An error about a size or layout without annotation is explained; all other errors stay as they are."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def step(k, STAGES, m, BLOCK: gl.constexpr):
                "write STAGES: gl.constexpr in the list of parameters"),
     (SHAPE, 9, "must know STAGES, "),  # the shape is in another function
 ])  # fmt: skip
-def test_the_names_that_lack_an_annotation_are_told(because, line, said):
+def test_the_names_that_lack_an_annotation_are_named(because, line, said):
     assert said in constants.in_words(because, [(STEP, line)])
 
 
@@ -49,5 +49,5 @@ def test_the_innermost_line_that_has_such_a_name_counts():
     (SHAPE, [(STEP, 11)]),  # all are annotated
     (SHAPE, [(STEP, 99)]),
 ])  # fmt: skip
-def test_what_has_no_such_name_is_told_as_the_compiler_said_it(because, at):
+def test_an_error_without_such_a_name_is_unchanged(because, at):
     assert constants.in_words(because, at) == because

@@ -1,4 +1,4 @@
-"""Gluon kernels that are written in a notebook are compiled for a Hopper GPU, which need not be there."""
+"""Gluon kernels that are written in a notebook are compiled for a Hopper GPU, which need not be present."""
 
 import importlib
 import linecache
@@ -52,7 +52,7 @@ def call(Q, K, V, causal):
 
 
 def defined(cell):
-    """Return what a cell defines, run as a notebook does: Triton finds its lines in linecache, and in no file."""
+    """Return what a cell defines, run as in a notebook: Triton finds its lines in linecache, not in a file."""
     name = f"cell {zlib.crc32(cell.encode())}"  # other lines, another name
     linecache.cache[name] = (len(cell), None, cell.splitlines(keepends=True), name)
     names = {"__name__": "__main__"}
@@ -70,7 +70,7 @@ def test_a_gluon_kernel_and_what_it_calls_are_compiled(d):
     assert "ttng.async_tma_copy_global_to_local" in report.ttgir
 
 
-def test_what_is_wrong_in_a_gluon_kernel_is_told_in_a_sentence():
+def test_an_error_in_a_gluon_kernel_is_reported_in_a_sentence():
     with pytest.raises(CompileError, match="waits") as told:
         learner_kernels.reports(
             defined(CELL.replace("mbarrier.wait(", "mbarrier.waits("))["call"], "attention", d=64
@@ -78,7 +78,7 @@ def test_what_is_wrong_in_a_gluon_kernel_is_told_in_a_sentence():
     assert "\n" not in str(told.value)
 
 
-def test_a_file_that_only_this_process_finds_is_sent_as_it_is(tmp_path, monkeypatch):
+def test_a_file_that_only_this_process_finds_is_sent_along(tmp_path, monkeypatch):
     (tmp_path / "my_copying.py").write_text(CELL, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("my_copying")

@@ -1,4 +1,4 @@
-"""How many programs fit on a multiprocessor follows from the rule by hand, for every GPU."""
+"""How many programs fit on a multiprocessor, worked out by hand, for every GPU."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from flashlib.kernels.compiler.makers import maker_of
 
 
 def test_programs_by_hand():
-    """An A100: at 168 registers 12 warps, 164 KB of which each program loses one, 64 warps, 32 programs."""
+    """An A100: 12 warps with 168 registers, 164 KB of which each program loses one, 64 warps, 32 programs."""
     assert occupancy.programs(168, 0, 4, 80) == (3, 32, 16)
     assert occupancy.programs(255, 40 * 1024, 8, 80) == (1, 4, 8)
     assert occupancy.programs(32, 163 * 1024, 1, 80) == (16, 1, 32)
@@ -17,9 +17,9 @@ def test_programs_by_hand():
 
 
 @pytest.mark.parametrize("capability", occupancy.MULTIPROCESSORS)
-def test_no_more_programs_are_held_than_there_is_shared_memory_for_and_one_more_would_be_too_many(capability):
+def test_programs_fit_in_shared_memory_and_one_more_would_not(capability):
     limits = occupancy.MULTIPROCESSORS[capability]
-    kept = limits.gpu.sram - limits.gpu.block_sram  # by the system, of each
+    kept = limits.gpu.sram - limits.gpu.block_sram  # by the system, per program
     for shared in range(0, limits.gpu.block_sram, 999):
         n = occupancy.programs(32, shared, 1, capability).shared
         assert n * (shared + kept) <= limits.gpu.sram
@@ -31,12 +31,12 @@ def test_programs_of_generations_by_hand():
     assert occupancy.programs(128, 0, 4, 90) == (4, 32, 16)
 
 
-# VGPRs and AGPRs of kernels compiled for an MI300X: wavefronts that fit on a SIMD, as stands below their code.
+# VGPRs and AGPRs of kernels compiled for an MI300X: wavefronts that fit on a SIMD, as LLVM prints below the code.
 SAID_BY_LLVM = {16: 8, 61: 8, 68: 7, 89: 5, 96: 5, 101: 4, 127: 4, 133: 3, 168: 3, 172: 2, 239: 2, 264: 1, 388: 1}
 
 
 @pytest.mark.parametrize("capability", ["gfx942", "gfx950"])
-def test_wavefronts_by_registers_are_as_llvm_says(capability):
+def test_the_wavefronts_that_registers_allow_are_those_of_llvm(capability):
     for registers, wavefronts in SAID_BY_LLVM.items():
         for num_warps in (1, 2, 4, 8):
             room = occupancy.programs(registers, 0, num_warps, capability)
@@ -53,7 +53,7 @@ def test_programs_of_amd_by_hand():
     assert occupancy.programs(128, 160 * 1024, 8, "gfx950").shared == 1
 
 
-def test_every_gpu_is_of_one_generation():
+def test_every_gpu_has_exactly_one_generation():
     named = [name for generation in occupancy.MULTIPROCESSORS.values() for name in generation.gpus]
     assert sorted(named) == sorted(GPUS)
     for capability, generation in occupancy.MULTIPROCESSORS.items():

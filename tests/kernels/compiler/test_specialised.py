@@ -45,7 +45,7 @@ def many(x, y, extra, LATE, MODE, unused=None):
 
 
 def run(text, *arguments):
-    """Return what a function of this source returns, with a `twice` for the case that it was made for."""
+    """Return the result of a function of this source, which comes with a `twice` for the same case."""
     names = {}
     exec(text, names)
     return names["many"](*arguments)
@@ -63,7 +63,7 @@ def test_it_computes_the_same(late, mode):
     assert ("# below a comment" in text) == bool(mode and not late)
 
 
-def test_what_is_not_known_stays():
+def test_unknown_expressions_stay():
     text = specialised.source(many, {"LATE": True})
     assert "MODE is None" in text and "elif" not in text and "LATE" not in text
     assert "# what is added" in text and "# below a comment" not in text
@@ -81,7 +81,7 @@ def test_a_long_header_breaks_between_parameters():
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.fn.__name__)
-def test_the_plain_lines_of_a_kernel_say_nothing_of_variants(kernel):
+def test_the_plain_source_of_a_kernel_does_not_mention_variants(kernel):
     text = specialised.source(kernel, PLAIN)
     assert not re.search(r"variant|scored|drops|device_side|dropout|mask_args|counted|DESCRIPTORS", text)
     plain, whole = (ast.parse(one).body[0] for one in (text, specialised.source(kernel, {})))

@@ -1,7 +1,7 @@
-"""A T4 is what Colab lends to all: every kernel but Hopper's compiles for it, with Colab's own Triton too.
+"""Colab lends everyone a T4: every kernel but Hopper's compiles for it, with Colab's own Triton too.
 
-With the Triton of requirements.txt these run in the suite. To run them with Colab's, which is in TRIED of
-`private_apis.tried`, where its torch and it are installed, and pytest, but none of the tests' other packages:
+With the Triton of requirements.txt these run in the suite. To run them with Colab's Triton, which is in TRIED of
+`private_apis.tried`, where it, its torch and pytest are installed, but none of the tests' other packages:
 python -m pytest --noconftest -o filterwarnings= tests/kernels/compiler/test_t4.py
 """
 

@@ -1,4 +1,4 @@
-"""Our kernels in Gluon on a CPU, for tests: launched by their own functions, with any tiles, spoilt or not."""
+"""Our kernels in Gluon on a CPU, for tests: through their public functions, with any tiles, spoilt or intact."""
 
 import contextlib
 import copy
@@ -55,10 +55,11 @@ class Sizes(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Tiles in place of those that the launchers would choose.
+    """Tiles that replace those that the launchers would choose.
 
-    multiprocessors: how many programs a persistent kernel has; section: heads that they work on at a time. lag,
-    ring: of the sums of dQ, as `launch_backward.turns` gives them. two_level, turns: of the kernel in eight bits.
+    multiprocessors: how many programs a persistent kernel has. section: heads that they work on at a time. lag,
+    ring: of the sums of dQ, as `launch_backward.turns` returns them. two_level, turns: of the kernel in eight
+    bits.
     """
 
     consumers: int = 2
@@ -74,14 +75,14 @@ class Tiles(NamedTuple):
 
 @contextlib.contextmanager
 def tiled(tiles):
-    """Have the launchers choose these tiles, for calls that were not planned yet."""
+    """Make the launchers choose these tiles, for calls that were not planned yet."""
     own = launch.HopperTileSizes(tiles.B_c, tiles.stages, tiles.consumers)
     eight_bits = launch_fp8.Fp8TileSizes(*own, tiles.two_level, tiles.turns)
     with pytest.MonkeyPatch.context() as patch:
         for module in (launch, launch_backward, launch_256, launch_fp8):
             patch.setattr(module, "PLANS", planning.Plans())
         patch.setattr(launch, "TILES", dict.fromkeys(launch.TILES, own))
-        patch.setattr(launch, "SHORT", 0)  # as many consumers as asked for, however few rows there are
+        patch.setattr(launch, "SHORT", 0)  # as many consumers as requested, however few rows there are
         patch.setattr(launch, "section", lambda heads, size: tiles.section)
         patch.setattr(ladder, "EQUAL", dict.fromkeys(ladder.EQUAL, own[:2]))
         patch.setattr(ladder, "MOVED", dict.fromkeys(ladder.MOVED, own[:2]))
@@ -109,21 +110,21 @@ def exact(Q, K, V, **problem):
 
 
 def attended(name, Q, K, V, tiles, order, **options):
-    """Return O and lse of a forward kernel, and what its programs did."""
+    """Return O and lse of a forward kernel, and the runs of its programs."""
     with tiled(tiles), gluon.on_cpu(**order, multiprocessors=tiles.multiprocessors) as ran:
         return MODULES[name].attention(Q, K, V, **options), ran
 
 
 def differentiated(name, *tensors, tiles, order, **options):
-    """Return the gradients of a backward kernel, and what its programs did."""
+    """Return the gradients of a backward kernel, and the runs of its programs."""
     with tiled(tiles), gluon.on_cpu(**order, multiprocessors=tiles.multiprocessors) as ran:
         return MODULES[name].backward(*tensors, **options), ran
 
 
 def spoken(commands, names=lambda name: name):
-    """Return commands without what has other names or amounts in the model: tiles and arithmetic.
+    """Return commands without tiles and arithmetic, whose names or amounts differ in the model.
 
-    names: turns the name of a slot or a barrier into that of the model.
+    names: translates the name of a slot or a barrier into that of the model.
     """
     found = []
     for command in commands:
@@ -137,7 +138,7 @@ def spoken(commands, names=lambda name: name):
 
 
 def spoil(monkeypatch, module, function, old, new):
-    """Replace a piece of a kernel's function, in its module, by another."""
+    """Replace a piece of the source of a kernel's function, in its module."""
     whole = vars(module)[function]
     assert whole.src.count(old) >= 1, f"{function} of {module.__name__} has no {old}"
     made = {}

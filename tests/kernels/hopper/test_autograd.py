@@ -1,4 +1,4 @@
-"""autograd with another forward pass than the portable one, such as Hopper's: the gradients are the same."""
+"""autograd with a forward pass other than the portable one, such as Hopper's: the gradients are the same."""
 
 import types
 
@@ -21,7 +21,7 @@ X = torch.zeros(1, 2, 8, 64, dtype=torch.bfloat16, device=DEVICE)
 
 @pytest.fixture
 def stub():
-    """The Hopper kernel on a CPU, as a module that autograd takes, and how often it was called."""
+    """The Hopper kernel on a CPU, as a module that autograd takes; it counts its calls."""
     module = types.SimpleNamespace(calls=0)
 
     def attention(Q, K, V, *, causal, mask, scale):
@@ -42,7 +42,7 @@ def leaves(N_q, N_k, d, dtype, heads=(1, 2, 1), device=DEVICE):
 
 
 def check(module, given, **problem):
-    """Hold the gradients by O and lse for use: no further from fp64 than standard attention's."""
+    """Check the gradients with these O and lse: no further from fp64 than standard attention's."""
     outputs = autograd.attention(*given, forward=module, **problem)
     dO, dlse = (torch.randn_like(Y) for Y in outputs)
     found = backward.Grads(*torch.autograd.grad(outputs, given, (dO, dlse)))
@@ -101,7 +101,7 @@ def test_autograd_picks_its_backward_where_that_is_faster(
 
 @pytest.mark.skipif(HOPPER, reason="there is a Hopper GPU")
 @pytest.mark.parametrize("grad", [False, True])
-def test_it_refuses_in_its_own_words(grad):
+def test_it_refuses_with_its_own_error(grad):
     Q = X.detach().requires_grad_(grad)
     with pytest.raises(ValueError, match="call flashlib.kernels.forward.attention"):
         autograd.attention(Q, X, X, forward=hopper)

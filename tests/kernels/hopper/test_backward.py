@@ -54,7 +54,7 @@ def test_grouped_heads(d, heads, causal, poisoned):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("d", [64, 128])
 def test_few_buffers_of_sums(d, causal, turns, monkeypatch, poisoned):
-    """Programs wait for each other all the time, as they do not with as many buffers as a launch takes."""
+    """Programs wait for each other all the time, unlike with as many buffers as a launch normally has."""
     monkeypatch.setattr(launch_backward, "turns", lambda *_: turns)
     monkeypatch.setattr(launch_backward, "PLANS", planning.Plans())
     given = problem(517, 1283, d, torch.bfloat16, (8, 8, 4))[:4]
@@ -65,7 +65,7 @@ def test_few_buffers_of_sums(d, causal, turns, monkeypatch, poisoned):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("d", [64, 256])
 def test_strides_inside_nan(d, causal, poisoned):
-    """Tensors lie in larger ones, (B, N, H, d), whose other elements are NaN: nothing there is read."""
+    """Tensors are slices of larger ones, (B, N, H, d), whose other elements are NaN: nothing there is read."""
     given = []
     for X in problem(131, 197, d, torch.float16)[:4]:
         B, H, N, d = X.shape
@@ -85,7 +85,7 @@ def test_any_gradient_is_taken(d, dO, poisoned):
 
 @pytest.mark.parametrize("d", [64, 256])
 def test_keys_past_the_end_stay_out_of_low_scores(d, poisoned):
-    """Scores of all real keys are below -1e4: those of zeros past the end would weigh 2^1e4 times as much."""
+    """Scores of all real keys are below -1e4: zeros past the end would have 2^1e4 times the weight."""
     Q, K, V, dO, _ = problem(200, 197, d, torch.bfloat16)
     Q[..., 0], K[..., 0] = 450, -450
     O, lse = forward.attention(Q, K, V)

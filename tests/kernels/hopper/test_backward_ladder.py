@@ -1,4 +1,4 @@
-"""The rungs of the Hopper backward: what makes dQ of their sums; compiled; on a GPU; what they refuse."""
+"""The rungs of the Hopper backward: how their sums become dQ; compiled; on a GPU; what they refuse."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from tests.kernels.hopper.on_a_cpu import BACKWARD_RUNGS, MODULES
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 
 
-def test_the_rungs_are_all_that_the_folder_has():
+def test_the_folder_has_no_other_rungs():
     assert [f"hopper_backward_{name}" for name in BACKWARD_RUNGS] == [
         name for name in registry.kernels() if name.startswith("hopper_backward_")
     ]
@@ -32,7 +32,7 @@ def in_order(sums):
 @pytest.mark.parametrize("N_q", [63, 130])
 @pytest.mark.parametrize("ordered", [False, True])
 def test_the_last_pass_makes_dQ_of_the_sums(ordered, N_q, device, poisoned):
-    """Half a tile lies as the threads of r5_in_order hold it: see `finish.from_registers`."""
+    """Half a tile has the order of r5_in_order's registers: see `finish.from_registers`."""
     T_r = -(-N_q // ladder.B_R)
     sums = torch.randn(2 * T_r * ladder.B_R * ladder.D, device=device)
     dQ = torch.empty(1, 2, N_q, ladder.D, device=device)
@@ -60,7 +60,7 @@ def test_it_compiles_to_five_products_with_few_spills(name, causal):
 
 
 @pytest.mark.parametrize("name", BACKWARD_RUNGS)
-def test_what_a_rung_does_not_take_is_refused(name):
+def test_a_rung_refuses_what_it_does_not_take(name):
     Q, lse = torch.zeros(1, 1, 5, 128), torch.zeros(1, 1, 5)
     with pytest.raises(ValueError, match=r"flashlib\.kernels\.backward\.backward"):
         MODULES[f"backward_{name}"].backward(Q, Q, Q, Q, lse, Q)

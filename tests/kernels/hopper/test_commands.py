@@ -1,4 +1,4 @@
-"""What the roles of our kernels say: what our protocols say, and right in orders that did not occur."""
+"""The commands of our kernels' roles are those of our protocols, and right in orders that did not occur, too."""
 
 import functools
 
@@ -27,7 +27,7 @@ BACKWARD_KEYS = {"r1_alike": 128, "r2_producer": 128}  # of a consumer; the othe
 
 
 def in_the_model(name):
-    """Return what the protocols call a slot or a barrier of a kernel."""
+    """Return the protocols' name of a slot or a barrier of a kernel."""
     base, _, index = name.partition("[")
     base = base.replace("_ring", "").removeprefix("memory_")
     if base == "barriers":
@@ -46,7 +46,7 @@ def flops(said):
 
 
 def same(said, model):
-    """Hold commands of roles against those of a Program."""
+    """Compare the commands of roles with those of a Program."""
     wanted = commands.expanded(model)
     said = {"consumer 0" if role == "consumer" else role: mine for role, mine in said.items() if mine}
     assert said.keys() == wanted.keys()
@@ -62,7 +62,7 @@ def tiles_seen(first, rows, sizes, B_c):
 
 
 def order(heads, T_r, section, programs, causal):
-    """Return the row blocks as programs take them, one each and again: what `block_of` says of all tiles."""
+    """Return the row blocks in the order in which programs take them, in waves of one each, as `block_of`."""
     if not causal:
         return [*range(T_r)] * heads
     blocks = [T_r - 1 - place // section for place in range(section * T_r)]
@@ -73,7 +73,7 @@ def order(heads, T_r, section, programs, causal):
 
 
 @pytest.mark.parametrize("sizes, tiles", [*RAGGED, *THREE, WIDE], ids=str)
-def test_each_role_of_the_forward_says_what_the_protocol_says(sizes, tiles):
+def test_each_role_of_the_forward_does_what_the_protocol_says(sizes, tiles):
     (B, H, _), rows, d = sizes.heads, 64 * tiles.consumers, sizes.d
     T_r, ran = -(-sizes.N_q // rows), forward("forward", sizes, tiles)
     for at, one in enumerate(ran):
@@ -90,7 +90,7 @@ def test_each_role_of_the_forward_says_what_the_protocol_says(sizes, tiles):
 
 @pytest.mark.parametrize("sizes, tiles", RAGGED, ids=str)
 @pytest.mark.parametrize("name", FORWARD_RUNGS)
-def test_each_role_of_a_rung_says_what_the_protocol_says(name, sizes, tiles):
+def test_each_role_of_a_rung_does_what_the_protocol_says(name, sizes, tiles):
     (B, H, _), (rows, consumers, of) = sizes.heads, RUNGS[name]
     B_r, ran = rows * consumers, forward(name, sizes, tiles)
     T_r = -(-sizes.N_q // B_r)
@@ -107,13 +107,13 @@ def test_each_role_of_a_rung_says_what_the_protocol_says(name, sizes, tiles):
         assert wanted.keys() == said.keys() or name == "r1_alike"
         for mine, model_of_it in zip(said.values(), _in_order(wanted, said), strict=True):
             told = spoken(model_of_it)
-            if name != "r6_persistent":  # with one row block Q comes once: nobody has to hear that it was read
+            if name != "r6_persistent":  # with one row block Q comes once: nobody needs to know that it was read
                 told = [command for command in told if not command[1].startswith("q_empty")]
             assert spoken(mine, in_the_model) == told
 
 
 def _in_order(wanted, said):
-    """Return the commands of the protocol in the order of the roles that spoke; one role needs no name."""
+    """Return the commands of the protocol in the order of the kernel's roles; a single role needs no name."""
     return wanted.values() if len(said) == 1 else [wanted[role] for role in said]
 
 
@@ -125,7 +125,7 @@ def gradients(name, sizes):
 
 
 def once(said):
-    """Return commands without loads that follow each other: a tile is loaded in parts."""
+    """Return commands with successive loads merged into one: a tile is loaded in parts."""
     before = [None, *said]
     return [one for one, last in zip(said, before, strict=False) if one != last or one[0] != "Read"]
 
@@ -141,7 +141,7 @@ def rows_seen(number, sizes):
 @pytest.mark.parametrize(
     "amount, sizes", [("all" if s in BACKWARD[1::2] else "few", s) for s in BACKWARD], ids=str
 )
-def test_each_role_of_the_backward_says_what_the_protocol_says(amount, sizes):
+def test_each_role_of_the_backward_does_what_the_protocol_says(amount, sizes):
     (_, H, H_k), rows = sizes.heads, launch_backward.ROWS[sizes.d]
     for at, one in enumerate(ran for ran in gradients("backward", sizes) if ran.kernel == "_backward"):
         halves, T_c = 2 * H // H_k * -(-sizes.N_q // rows), -(-sizes.N_k // 128)
@@ -157,7 +157,7 @@ def test_each_role_of_the_backward_says_what_the_protocol_says(amount, sizes):
 
 
 def by_threads(role, said):
-    """Return what the protocol says, as of a kernel whose own warps add dQ, and not the copy unit."""
+    """Return the protocol's commands for a kernel whose own warps add dQ instead of the copy unit."""
     if role == "reducer":
         return [("Read", *one[1:]) if one[0] == "Store" else one for one in said if one[0] != "FinishStores"]
     pairs = zip(said, [*said[1:], ("",)], strict=True)
@@ -166,8 +166,8 @@ def by_threads(role, said):
 
 @pytest.mark.parametrize("sizes", [sizes for sizes in BACKWARD if sizes.d == 128], ids=str)
 @pytest.mark.parametrize("name", ["r4_half_columns", "r5_in_order", "r6_reducer"])
-def test_each_role_of_a_rung_of_the_backward_says_what_the_protocol_says(name, sizes):
-    """Rung 6 does, except that its reducer adds itself; rungs 4 and 5 have none, and say nothing of dQ."""
+def test_each_role_of_a_backward_rung_does_what_the_protocol_says(name, sizes):
+    """Rung 6 does, except that its reducer adds by itself; rungs 4 and 5 have none, and no commands for dQ."""
     for at, one in enumerate(gradients(f"backward_{name}", sizes)):
         wanted = commands.expanded(backward_protocol.program(rows_seen(at, sizes)))
         if name != "r6_reducer":
@@ -199,7 +199,7 @@ PROGRAMS = {
 
 
 def longest(of):
-    """Return the program of each kernel of a call in which most was said."""
+    """Return, for each kernel of a call, the program with the most commands."""
     pass_of, name, sizes, tiles = PROGRAMS[of]
     ran = forward(name, sizes, tiles) if pass_of == "forward" else gradients(name, sizes)
     by_kernel = {}
@@ -208,27 +208,27 @@ def longest(of):
     return by_kernel.values()
 
 
-# A program that says what a protocol says is right as the protocol is.
+# A program with the commands of a protocol is right because the protocol is.
 OF_NO_PROTOCOL = ["fp8", "backward, d = 256", *(f"backward {name}" for name in BACKWARD_RUNGS if name < "r4")]
 FEW = ["forward", "backward", *OF_NO_PROTOCOL]
 
 
 @pytest.mark.parametrize("amount, of", [*(("few", of) for of in FEW), *(("all", of) for of in PROGRAMS)])
-def test_what_a_kernel_says_is_right_under_random_schedules(amount, of):
+def test_commands_of_a_kernel_are_right_under_random_schedules(amount, of):
     for at, program in enumerate(longest(of)):
         report = p.check(program, states=0, schedules={"few": 15, "all": 1000}[amount], seed=at)
         assert report.fault is None, report
 
 
-# Waits of the pass for dK and dV that another implies; they stand there for who reads them. Q(g + 1) comes when
-# dP(g) was begun, from dO(g); P(g) when S(g) was done, from Q(g).
+# Waits of the pass for dK and dV that another wait implies; they are there for readers. Q(g + 1) comes when dP(g)
+# has begun, from dO(g); P(g) when S(g) is done, from Q(g).
 OF_DKV = 12  # barriers
 IMPLIED = {("consumer 0", f"Wait(barrier=barriers[{4 + s}], phase={1 - s})") for s in (0, 1)}
 IMPLIED |= {("consumer 1", f"Wait(barrier=barriers[{2 + s}], phase={phase})") for s in (0, 1) for phase in (0, 1)}
 
 
 def parts(program):
-    """Return (role, command) of each wait, arrival and fence, once, but for waits that a fresh barrier passes."""
+    """Return (role, command) of each wait, arrival and fence, once, except waits that pass at a fresh barrier."""
     kinds, found = (p.Wait, p.Arrive, p.Expect, p.Fence, p.FinishStores), {}
     for role, make in program.roles.items():
         waited = set()
@@ -241,7 +241,7 @@ def parts(program):
 
 
 def test_both_passes_at_d_256_are_wrong_without_any_of_their_waits_and_arrivals():
-    """They have no protocol; in those of the other kernels tests/pipeline leaves out each in turn."""
+    """They have no protocol; for the other kernels tests/pipeline leaves out each in turn."""
     for program in longest("backward, d = 256"):
         for role, command in parts(program):
             wrong = goes_wrong(without(program, role, command))

@@ -13,7 +13,7 @@ from flashlib.kernels.compiler import compiled, listings
 from flashlib.kernels.hopper import launch
 
 VARIANTS = [(d, causal, "bfloat16") for d in (64, 128, 256) for causal in (False, True)]
-VARIANTS += [(64, True, "float16"), (128, False, "float16")]  # other letters in SASS
+VARIANTS += [(64, True, "float16"), (128, False, "float16")]  # a different opcode suffix in SASS
 
 
 def of(d, causal, dtype="bfloat16"):
@@ -33,7 +33,7 @@ def test_it_spills_nothing_and_its_roles_share_the_registers(d, causal, dtype):
     assert sorted(role.name for role in made.roles) == ["consumer"] * consumers + ["producer"]
     assert all(role.used <= role.given for role in made.roles)
     assert sum(4 * 32 * role.given for role in made.roles) <= GPUS["H200"].registers // 4
-    # The first consumer gets what the others leave.
+    # The first consumer gets the registers that the others leave.
     assert sorted(role.given for role in made.roles) == ([24, 160, 160, 168] if consumers == 3 else [24, 240, 240])
 
 
@@ -47,7 +47,7 @@ def test_few_rows_of_64_numbers_are_shared_by_two_consumers(causal):
 @pytest.mark.compiles
 @pytest.mark.parametrize("d, causal", [(64, False), (128, True)])
 def test_the_softmax_runs_under_the_product_before_it(d, causal):
-    """In the loop: S and P V are begun, one wait leaves P V running, the other follows all exponentials."""
+    """In the loop: S and P V begin, one wait leaves P V running, the other comes after all exponentials."""
     loop = of(d, causal).loop("sass")
     seen = re.findall(r"HGMMA\.64x\d+x16|DEPBAR\.LE gsb0, 0x\d|MUFU\.EX2|TRYWAIT", loop)
     first, last = (seen.index(f"DEPBAR.LE gsb0, 0x{left}") for left in (1, 0))
@@ -69,20 +69,20 @@ def test_nothing_stops_the_warps_between_exponentials():
 @pytest.mark.compiles
 @pytest.mark.parametrize("d, causal, dtype", VARIANTS)
 def test_one_turn_waits_and_arrives_as_often_as_the_protocol_says(d, causal, dtype):
-    """In the loop: turn, v_full and k_full are waited for; turn, k_empty, q_empty and v_empty are arrived at."""
+    """In the loop: waits for turn, v_full and k_full; arrivals at turn, k_empty, q_empty and v_empty."""
     made = of(d, causal, dtype)
-    arrivals = 4 if d < 256 else 3  # at d = 256 Q's slot is free only when O was stored from it
+    arrivals = 4 if d < 256 else 3  # at d = 256 Q's slot is free only when O has been stored from it
     for kind in ("ptx", "sass"):
         turn = made.counts(kind, loop=True)
         found = turn["mbarrier wait"], turn["mbarrier arrive"], turn["setmaxnreg"], turn["TMA"]
         assert found == (3, arrivals, 0, 0)
     ptx, sass = made.counts("ptx"), made.counts("sass")
-    assert sass["mbarrier wait"] == 2 * ptx["mbarrier wait"]  # once where it is, once behind the program
+    assert sass["mbarrier wait"] == 2 * ptx["mbarrier wait"]  # once in place, once after the end of the program
     for name in ("mbarrier arrive", "setmaxnreg", "TMA", "wgmma", "wgmma wait", "ex2"):
         assert sass[name] == ptx[name] > 0, name
 
 
-def test_the_lines_of_named_instructions_are_told_in_order():
+def test_the_lines_of_named_instructions_are_returned_in_order():
     loop = of(128, False).loop("ptx")
     said = listings.lines("ptx", loop, "mbarrier wait", "mbarrier arrive", "wgmma wait").splitlines()
     order = [re.search(r"try_wait|arrive|wait_group", line)[0] for line in said]
@@ -96,7 +96,7 @@ def test_the_lines_of_named_instructions_are_told_in_order():
 
 @pytest.mark.compiles
 def test_the_copies_of_kernels_without_roles_have_barriers_too():
-    """Where there are descriptors the compiler puts them: one for K and V, one stage at a time."""
+    """With descriptors the compiler inserts them: one for K and V, one stage at a time."""
     hopper, ampere = (compiled.report(d=64, capability=capability) for capability in (90, 80))
     for kind in ("ptx", "sass"):
         told = hopper.counts(kind, loop=True)
@@ -111,8 +111,8 @@ def test_another_generation_is_refused(kernel):
 
 
 @pytest.mark.compiles
-def test_a_launch_has_one_config_however_far_it_is_told():
-    """A launch says 4 warps, the compiled kernel has those of all roles; records compare what is launched."""
+def test_a_launch_has_one_config_however_far_it_is_compiled():
+    """A launch has 4 warps, the compiled kernel those of all roles; records compare launches."""
     asked = {"kernel": "hopper_forward", "d": 128, "shape": (1, 4, 2, 4096)}
     config, sass = (compiled.launch(**asked, until=until) for until in ("config", "sass"))
     assert config.config == sass.config == [128, 128, 4, 2] and len(sass.sass) == 12
@@ -124,7 +124,7 @@ def test_the_loop_of_the_backward_hardly_spills_and_waits_as_its_protocol_says(d
     """In the loop over whole tiles: five products, a wait for Q, dO, dS and the reducer, an arrival at three."""
     made = compiled.report(kernel="hopper_backward", d=d, causal=causal, dtype=dtype)
     assert made.shared <= GPUS["H200"].block_sram and not made.notes
-    # Whoever copies is called a producer: the finisher is one too, and the reducer, which adds, is not.
+    # A role that copies is called a producer: so is the finisher, but not the reducer, which adds.
     assert (
         sorted((role.name, role.given) for role in made.roles) == [("consumer", 240)] * 2 + [("producer", 24)] * 2
     )
@@ -145,7 +145,7 @@ def test_the_loop_of_the_backward_hardly_spills_and_waits_as_its_protocol_says(d
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("name", ["dkv", "dq"])
 def test_the_passes_at_d_256_spill_nothing(name, causal, dtype):
-    """In the loop over whole tiles: two products of each consumer, or three of each, and what their tables say."""
+    """In the loop over whole tiles: two or three products of each consumer, and the waits of their tables."""
     made = compiled.report(kernel=f"hopper_{name}_256", d=256, causal=causal, dtype=dtype)
     assert made.shared <= GPUS["H200"].block_sram and not made.notes and made.spilled == 0
     given = sorted((role.name, role.given) for role in made.roles)
@@ -155,7 +155,7 @@ def test_the_passes_at_d_256_spill_nothing(name, causal, dtype):
     for kind in ("ptx", "sass"):
         loop = made.counts(kind, loop=True)
         at_barriers = loop["mbarrier wait"], loop["mbarrier arrive"]
-        if name == "dq":  # K and V are there; dQ and dP are done
+        if name == "dq":  # K and V have come; dQ and dP are done
             assert (loop["wgmma"], loop["wgmma wait"], *at_barriers) == (2 * scores + 64 // 16, 3, 2, 2)
         else:  # of one of the consumers, who share five: full, of Q, dO and P; empty, of Q and dO
             assert (loop["wgmma"], loop["wgmma wait"]) == (scores + 64 // 16, 2)
@@ -163,7 +163,7 @@ def test_the_passes_at_d_256_spill_nothing(name, causal, dtype):
 
 
 @pytest.mark.parametrize("kernel, d", [("hopper_backward", 256), ("hopper_dkv_256", 128), ("hopper_dq_256", 64)])
-def test_the_backward_at_d_256_has_other_kernels(kernel, d):
+def test_the_backward_at_d_256_has_different_kernels(kernel, d):
     with pytest.raises(ValueError, match="two passes, 'hopper_dkv_256' and 'hopper_dq_256'"):
         compiled.report(kernel=kernel, d=d)
 
@@ -171,7 +171,7 @@ def test_the_backward_at_d_256_has_other_kernels(kernel, d):
 @pytest.mark.process
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_results_in_fp32_spill_nothing_in_a_loop(amount):
-    """Outside of it the backward spills as it does in 16 bits: roles have few registers while they begin."""
+    """Outside the loop the backward spills as in 16 bits: roles have few registers while they start."""
     command = [sys.executable, "-m", "tests.kernels.compiler.compiled_hopper", amount]
     environment = os.environ | {"TRITON_INTERPRET": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)

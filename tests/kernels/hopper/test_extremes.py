@@ -1,4 +1,4 @@
-"""Scores and rows that are out of the ordinary, in Hopper's kernels on a CPU."""
+"""Extreme scores and unusual rows in Hopper's kernels on a CPU."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ SCALES = [
 
 
 def check(given, exact, of_O, of_lse):
-    """Hold O and lse; -inf stands where it must, and nan nowhere."""
+    """Check O and lse: -inf exactly where it must be, and no nan."""
     assert torch.equal(given.lse.isneginf(), exact.lse.isneginf())
     seen = ~exact.lse.isneginf()
     assert (given.O - exact.O).abs().max() <= of_O
@@ -70,7 +70,7 @@ def test_scores_up_to_1e38_are_exact(poisoned):
 
 
 def test_keys_past_the_end_stay_out_of_low_scores(poisoned):
-    """Scores of all real keys are below -1e4: those of zeros past the end would weigh 2^1e4 times as much."""
+    """Scores of all real keys are below -1e4: zeros past the end would have 2^1e4 times the weight."""
     Q, K, V, _, _, dO, _ = on_a_cpu.inputs(Sizes((1, 1, 1), 70, 67, 256, False), torch.float16)
     Q, K = Q.clone(), K.clone()
     Q[..., 0], K[..., 0] = 450, -450
@@ -93,7 +93,7 @@ def test_nothing_to_sum_gives_zeros(shapes, d):
     assert not any(X.any() for X in grads)
 
 
-def test_without_a_gpu_it_refuses_and_afterwards_too():
+def test_without_a_gpu_it_refuses_after_an_interpreted_call_too():
     Q, K, V, *_ = on_a_cpu.inputs(SMALL)
     attended("forward", Q, K, V)
     with pytest.raises(ValueError, match="no GPU to run this kernel"):

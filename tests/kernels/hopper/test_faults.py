@@ -1,4 +1,4 @@
-"""Kernels with one spoilt line: found by a fault or by wrong numbers in one of three orders, or by `check`."""
+"""Kernels with one spoilt line: found through a fault or wrong numbers in one of three orders, or by `check`."""
 
 import pytest
 
@@ -19,9 +19,9 @@ RAISED = (
 
 
 def is_found(run) -> bool:
-    """Return whether one of the orders, or `check` of what was said in it, finds that a kernel is spoilt.
+    """Return whether one of the orders, or `check` of its commands, finds that a kernel is spoilt.
 
-    run: takes an order, holds the numbers, and returns what the programs did.
+    run: takes an order, checks the numbers, and returns the runs of the programs.
     """
     for order in ORDERS:
         try:
@@ -35,7 +35,7 @@ def is_found(run) -> bool:
 
 
 def attended(name, sizes, tiles):
-    """Return a function that runs a forward kernel and holds O and lse, roughly."""
+    """Return a function that runs a forward kernel and checks O and lse, roughly."""
     Q, K, V, *_ = on_a_cpu.inputs(sizes)
     exact = on_a_cpu.exact(Q, K, V, causal=sizes.causal)
 
@@ -48,7 +48,7 @@ def attended(name, sizes, tiles):
 
 
 def differentiated(sizes, tiles=Tiles(), name="backward"):  # noqa: B008  a NamedTuple
-    """Return a function that runs a backward kernel and holds the gradients."""
+    """Return a function that runs a backward kernel and checks the gradients."""
     *tensors, dlse = on_a_cpu.inputs(sizes)
     Q, K, V, _, _, dO = tensors
 
@@ -62,7 +62,7 @@ def differentiated(sizes, tiles=Tiles(), name="backward"):  # noqa: B008  a Name
 
 
 def amounts(faults, like_others=()):
-    """Return (amount, what): all for faults of the same kind as others, or that any test of numbers finds."""
+    """Return (amount, what): "all" for faults of the same kind as others, or that any test of numbers finds."""
     assert {*like_others} <= {*faults}
     return [("all" if what in like_others else "few", what) for what in faults]
 
@@ -182,7 +182,7 @@ def test_a_spoilt_finisher_is_found(amount, what, monkeypatch):
     assert is_found(differentiated(Sizes((3, 1, 1), 200, 128, 128, False)))
 
 
-def test_a_buffer_that_nobody_leaves_is_waited_for_in_vain():
+def test_waiting_for_a_buffer_that_nobody_leaves_is_found():
     with pytest.raises(PipelineFault, match="a program waits for a later one"):
         differentiated(Sizes((1, 4, 4), 64, 128, 128, False), Tiles(lag=2, ring=2))(ORDERS[0])
 
@@ -287,5 +287,5 @@ def test_a_spoilt_kernel_in_eight_bits_is_found(amount, what, monkeypatch):
     lambda: attended("forward", Sizes((1, 1, 1), 128, 320, 64, False), Tiles(multiprocessors=1)),
     lambda: differentiated(Sizes((1, 1, 1), 130, 70, 256, False)),
 ], ids=["forward", "backward"])  # fmt: skip
-def test_what_is_not_spoilt_is_not_found(run):
+def test_an_intact_kernel_has_no_fault(run):
     assert not is_found(run())

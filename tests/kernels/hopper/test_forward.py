@@ -24,7 +24,7 @@ def tensors(N_q, N_k, d, dtype, heads=(2, 3, 3)):
 
 
 def check(Q, K, V, **options):
-    """Hold O and lse against fp64: no further from it than the portable kernel, but for a last rounding."""
+    """Compare O and lse with fp64: no further from it than the portable kernel, except for a last rounding."""
     group = Q.shape[1] // K.shape[1]
     K_all, V_all = (X.double().repeat_interleave(group, 1) for X in (K, V))
     exact = torch_ref.attention(Q.double(), K_all, V_all, **options)
@@ -54,13 +54,13 @@ def test_grouped_heads(heads, causal, poisoned):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_more_row_blocks_than_multiprocessors(causal, poisoned):
-    """Programs compute several: barriers, slots and O's place are used again."""
+    """Programs compute several blocks: barriers, slots and O's place are reused."""
     for d in (64, 128, 256):
         check(*tensors(1000, 777, d, torch.bfloat16, (5, 16, 4)), causal=causal)
 
 
 def test_strides_inside_nan(poisoned):
-    """Tensors lie in larger ones, (B, N, H, d), whose other elements are NaN: nothing there is read."""
+    """Tensors are slices of larger ones, (B, N, H, d), whose other elements are NaN: nothing there is read."""
     for causal in (False, True):
         given = []
         for X in tensors(131, 197, 64, torch.float16):
@@ -79,7 +79,7 @@ def test_rows_that_see_no_key(poisoned):
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1.0, 1e5, 1e8, 1e11, 2e27])
 def test_scores_of_any_size(scale, poisoned):
-    """Products of small whole numbers are exact, so keys tie: whatever the scale, they share a row."""
+    """Products of small whole numbers are exact, so keys tie: they share a row's weight at any scale."""
     torch.manual_seed(0)
     Q, K = (torch.randint(-2, 3, (1, 2, n, 64), device="cuda").half() for n in (137, 353))
     V = torch.randn(1, 2, 353, 64, device="cuda").half()

@@ -1,4 +1,4 @@
-"""On a Hopper GPU: the kernels in eight bits against fp64 on the numbers that they read; none ever hangs."""
+"""On a Hopper GPU: the kernels in eight bits against fp64 on the same numbers; and they never hang."""
 
 import subprocess
 import sys
@@ -58,7 +58,7 @@ def test_grouped_heads(heads, causal, poisoned):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("d", [64, 128, 256])
 def test_more_row_blocks_than_multiprocessors(d, causal, poisoned):
-    """Programs compute several: barriers, slots and O's place are used again."""
+    """Programs compute several blocks: barriers, slots and O's place are reused."""
     check(*tensors(1000, 777, d, (5, 16, 4)), causal)
 
 

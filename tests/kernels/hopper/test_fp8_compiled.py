@@ -9,7 +9,7 @@ from flashlib.kernels.compiler import compiled, listings
 from flashlib.kernels.hopper import launch_fp8
 
 SIZES = [(d, causal) for d in (128, 64, 256) for causal in (False, True)]
-SPILLS = {  # bytes of a thread, stored and loaded once a block, outside of the loop
+SPILLS = {  # bytes of a thread, stored and loaded once per block, outside the loop
     **{("hopper_fp8", 64, False): 28, ("hopper_fp8", 256, True): 20},
     **{("hopper_int8", 64, False): 60, ("hopper_int8", 256, True): 16, ("hopper_int8", 256, False): 8},
 }
@@ -51,7 +51,7 @@ def test_products_are_in_eight_bits_and_P_moves_nowhere(kernel, d, causal):
 @pytest.mark.compiles
 @pytest.mark.parametrize("d, causal", SIZES)
 def test_two_levels_cost_no_instruction(d, causal):
-    """O = O alpha + P V takes a multiply-add where one level takes a multiplication: as many as O has numbers."""
+    """O = O alpha + P V takes a multiply-add per number of O, where one level takes a multiplication."""
     made = of("hopper_fp8", d, causal)
     each = 64 * d // 128  # numbers of O in a thread
     loop = made.loop("sass")
@@ -63,7 +63,7 @@ def test_two_levels_cost_no_instruction(d, causal):
 @pytest.mark.compiles
 @pytest.mark.parametrize("d, causal", [(128, False), (64, True), (128, True)])
 def test_maxima_are_found_under_the_product_before(d, causal):
-    """With two consumers: both products are begun, one wait leaves P V running, the other follows all maxima."""
+    """With two consumers: both products begin, one wait leaves P V running, the other comes after all maxima."""
     seen = re.findall(r"QGMMA|DEPBAR\.LE gsb0, 0x\d|FMNMX", of("hopper_fp8", d, causal).loop("sass"))
     first, last = (seen.index(f"DEPBAR.LE gsb0, 0x{left}") for left in (1, 0))
     assert first < last and seen[first + 1 : last].count("FMNMX") >= 64 and "QGMMA" not in seen[first:]
@@ -72,7 +72,7 @@ def test_maxima_are_found_under_the_product_before(d, causal):
 @pytest.mark.compiles
 @pytest.mark.parametrize("d, causal", SIZES)
 def test_one_turn_waits_and_arrives_as_often_as_the_protocol_says(d, causal):
-    """K, V and, with turns, the turn are waited for; K, V and Q are released, and the turn handed on."""
+    """Waits for K, V and, with turns, the turn; K, V and Q are released, and the turn passed on."""
     turn = of("hopper_fp8", d, causal).counts("ptx", loop=True)
     turns = launch_fp8.TILES[d, causal].TURNS
     assert (turn["mbarrier wait"], turn["mbarrier arrive"]) == (2 + turns, 3 + turns)

@@ -43,7 +43,7 @@ def plain(rung):
 
 
 def stored_once(pointer, x, mask=None):
-    """Store, as `gl.store` does; of marks, which are 64 bits, none may be there."""
+    """Store, as `gl.store` does; a mark, which has 64 bits, must not have been written before."""
     if pointer.X.dtype == torch.int64:
         assert not mask or not pointer.X.view(-1)[pointer.at], "a mark was written before"
     store(pointer, x, mask)
@@ -51,7 +51,7 @@ def stored_once(pointer, x, mask=None):
 
 @functools.cache
 def played(rung, problem, seed=0, marked=True):
-    """Return what a kernel gives, with marks or without, and what its programs said."""
+    """Return the results of a kernel, with or without marks, and the commands of its programs."""
     H, N_q, N_k, causal, consumers, stages, programs = problem
     Q, K, V = inputs(H, N_q, N_k)
     call = functools.partial(instrumented.attention, rung=rung) if marked else plain(rung).attention
@@ -63,7 +63,7 @@ def played(rung, problem, seed=0, marked=True):
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("rung", measured.MODELS)
-def test_marks_change_no_bit_and_no_command(rung, problem):
+def test_marks_do_not_change_a_bit_or_a_command(rung, problem):
     wanted, told = played(rung, problem, marked=False)
     given, said = played(rung, problem)
     assert torch.equal(given.O, wanted.O) and torch.equal(given.lse, wanted.lse)
@@ -73,12 +73,12 @@ def test_marks_change_no_bit_and_no_command(rung, problem):
 
 
 def of_model(said):
-    """Return commands with the names of the model: functions with marks are nobody's, and so name more."""
+    """Return commands with the names that the model uses."""
     return on_a_cpu.spoken(said, in_the_model)
 
 
 def expected(said, rung):
-    """Return kind and ring of each command of a role that has a mark."""
+    """Return kind and ring of each of a role's commands that has a mark."""
     found = []
     for at, command in enumerate(said):
         in_store_output = rung != "forward" and isinstance(command, FinishStores) and at < len(said) - 1
@@ -93,7 +93,7 @@ def expected(said, rung):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_each_role_writes_each_of_its_events_once_and_in_order(rung, problem, seed):
-    """A mark that is written twice fails where it is written."""
+    """A mark that is written twice fails at the second store."""
     found, said = played(rung, problem, seed)
     for number, program in enumerate(said):
         marks = found.marks(number)
@@ -111,7 +111,7 @@ def test_each_role_writes_each_of_its_events_once_and_in_order(rung, problem, se
 
 
 def row_of(rung):
-    """Return the row of a record as the benchmark has it, with all programs."""
+    """Return the row of a record as in the benchmark, with all programs."""
     found = played(rung, SQUARE)[0]
     row = {"rung": rung, "d": 64, "N": SQUARE[1], "H": SQUARE[0], **found.launched, "grid": len(found.events)}
     row["points"] = [[point.kind, point.what] for point in found.points]
@@ -175,7 +175,7 @@ def test_clocks_of_a_timeline_are_those_of_the_marks():
     assert measured.timeline(row).lane("tensor cores")[0][3:5] == (700 - takes, 700)
 
 
-def test_a_tile_is_there_when_the_first_consumer_sees_it_and_a_product_is_done_when_its_own_wait_ends():
+def test_a_tile_arrives_when_the_first_consumer_sees_it_and_a_product_ends_with_its_own_wait():
     row = row_of("r4_overlap")
     marks, timeline = measured.marks(row, 0), measured.timeline(row)
     both = [marks["consumer 0"], marks["consumer 1"]]
@@ -190,7 +190,7 @@ def test_a_tile_is_there_when_the_first_consumer_sees_it_and_a_product_is_done_w
         assert all(done[f"S{g}"] < done[f"PV{g - 1}"] for g in range(1, 5)) and len(done) == 10
 
 
-def test_marks_that_are_not_what_a_role_says_are_refused():
+def test_marks_that_do_not_match_the_commands_of_a_role_are_refused():
     row = row_of("r4_overlap")
     marks = row["programs"][0]["marks"]
     whole, place = (
@@ -214,14 +214,14 @@ def made(module, d, **options):
     """Compile the kernel of a module whose `attention` takes these options."""
     what = {"kernel": module.__name__, "d": d, "dtype": "bfloat16", "causal": False, "capability": 90}
     call = {"module": module.__name__, "call": "attention", "launched": None, "options": options}
-    return compiled.made(client.answered(what | call | {"shape": None, "until": "sass"}), **what)
+    return compiled.from_answer(client.compile_for_gpu(what | call | {"shape": None, "until": "sass"}), **what)
 
 
 @pytest.mark.compiles
 @pytest.mark.parametrize("d", [64, 128])
 @pytest.mark.parametrize("rung", measured.MODELS)
 def test_a_kernel_with_marks_has_the_same_arithmetic_and_no_spills_and_its_marks_stay_in_their_places(rung, d):
-    """In SASS a mark follows each product, each wait for products, and exponentials."""
+    """In SASS a mark comes after each product, after each wait for products, and after exponentials."""
     report, without = made(instrumented, d, rung=rung), made(plain(rung), d)
     assert report.spilled == 0 and report.notes == () and report.programs == without.programs == 1
     if not report.sass:
@@ -234,7 +234,7 @@ def test_a_kernel_with_marks_has_the_same_arithmetic_and_no_spills_and_its_marks
     assert re.fullmatch("([pfe]?c)+", order) and len(found) > order.count("c") > 20, order
 
 
-def test_what_a_rung_does_not_take_is_refused():
+def test_a_rung_refuses_what_it_does_not_take():
     Q, K, V = inputs(1, 64, 64)
     with pytest.raises(ValueError, match="no GPU to run this kernel"):
         instrumented.attention(Q, K, V, rung="r3_turns")
@@ -252,7 +252,7 @@ def timed(monkeypatch):
 
 @pytest.mark.compiles
 @pytest.mark.parametrize("rung", measured.MODELS)
-def test_a_row_says_what_was_recorded(rung, timed, tmp_path):
+def test_a_row_contains_the_recording(rung, timed, tmp_path):
     row = timelines.measure(rung, *timed)
     source = instrumented.instrument(rung).source
     assert (row["rung"], row["d"], row["ms"]) == (rung, 64, {"plain": 1.0, "marked": 1.0})
@@ -310,7 +310,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize("change", SAME | OTHER)
-def test_the_hash_of_a_record_is_that_of_what_runs_on_the_gpu(change):
+def test_the_hash_of_a_record_depends_on_the_code_for_the_gpu_alone(change):
     old, new = (SAME | OTHER)[change]
     assert old in SOURCE
     changed = SOURCE.replace(old, new)

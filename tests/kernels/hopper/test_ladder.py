@@ -1,4 +1,4 @@
-"""The Hopper rungs compiled: no spills, and the softmax under a product; what they do not take is refused."""
+"""The Hopper rungs compiled: no spills, and the softmax under a product; they refuse what they do not take."""
 
 import re
 
@@ -16,7 +16,7 @@ def report(name, d, causal, dtype):
 
 VARIANTS = [
     (name, 128, False, "bfloat16") for name in FORWARD_RUNGS
-]  # to r4 tiles are the same at d = 64, and O smaller
+]  # up to r4 tiles are the same at d = 64, and O is smaller
 VARIANTS += [("r1_alike", 64, True, "float16"), ("r5_registers", 64, False, "float16")]
 VARIANTS += [("r6_persistent", 64, True, "bfloat16")]
 
@@ -37,7 +37,7 @@ def test_it_compiles_without_a_spill(name, d, causal, dtype):
 @pytest.mark.compiles
 @pytest.mark.parametrize("name", FORWARD_RUNGS)
 def test_from_r4_on_the_softmax_runs_under_a_product(name):
-    """In the loop exponentials follow a wait that leaves P V running, and precede the one for P V."""
+    """In the loop exponentials come after a wait that leaves P V running, and before the one for P V."""
     loop = report(name, 128, False, "bfloat16").loop("sass")
     seen = re.findall(r"DEPBAR\.LE gsb0, 0x\d|MUFU\.EX2", loop)
     first = seen.index("MUFU.EX2")
@@ -48,7 +48,7 @@ def test_from_r4_on_the_softmax_runs_under_a_product(name):
 
 
 @pytest.mark.parametrize("name", FORWARD_RUNGS)
-def test_what_a_rung_does_not_take_is_refused(name):
+def test_a_rung_refuses_what_it_does_not_take(name):
     Q = torch.zeros(1, 1, 5, 64)
     with pytest.raises(ValueError, match=r"flashlib\.kernels\.forward\.attention"):
         MODULES[name].attention(Q, Q, Q)

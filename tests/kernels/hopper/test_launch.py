@@ -1,4 +1,4 @@
-"""How a call is launched: who works on what, and what the copy unit is told; on any computer."""
+"""How a call is launched: the work of each program, and the copy unit's descriptors; on any computer."""
 
 import importlib
 import itertools
@@ -29,13 +29,13 @@ def plan(monkeypatch):
 
 
 def plain(*names):
-    """Return functions of the forward as plain Python, by name: of one of SMS programs."""
+    """Return functions of the forward as plain Python, by name, for one of SMS programs."""
     world = World(Language((0, 0, 0), (SMS, 1, 1), forward._forward.fn.__code__, 4))
     return {name: world.plain(vars(forward)[name].fn) for name in names}
 
 
 @pytest.mark.parametrize("B, H, H_k, N_q, N_k", [(1, 2, 1, 70, 53), (3, 7, 7, 1021, 4099), (2, 6, 3, 4096, 20011)])
-def test_every_block_of_rows_has_a_program_or_its_turn(B, H, H_k, N_q, N_k, plan):
+def test_a_launch_covers_every_row_block(B, H, H_k, N_q, N_k, plan):
     for d, causal in itertools.product((64, 128, 256), (False, True)):
         found = plan(B, H, H_k, N_q, N_k, d, causal)
         B_R = found.constants["B_R"]
@@ -52,7 +52,7 @@ def test_every_block_of_rows_has_a_program_or_its_turn(B, H, H_k, N_q, N_k, plan
 
 @pytest.mark.parametrize("N, d", [(1000, 128), (1024, 64), (2048, 64), (4096, 64), (4096, 128), (16384, 64)])
 def test_causal_programs_have_nearly_the_same_work(N, d, plan):
-    """In tiles of keys, and one for what each block takes besides; all blocks have their turn."""
+    """In tiles of keys, plus one for the rest of a block's work; all blocks are computed."""
     B, H = 16384 // N, 2048 // d
     found = plan(B, H, H, N, N, d, True)
     B_R, B_C, T_r, section = found.constants["B_R"], launch.TILES[d].B_C, *found.sizes[4:6]
@@ -77,7 +77,7 @@ def test_row_blocks_cover_all_rows_and_the_last_ends_with_the_last(N, B_R):
     assert all(0 < other - first <= B_R for first, other in itertools.pairwise(firsts))
 
 
-def test_an_axis_of_size_1_has_any_stride_and_the_copy_unit_is_told_a_multiple_of_16_bytes():
+def test_an_axis_of_size_1_may_have_any_stride_and_the_copy_unit_gets_a_multiple_of_16_bytes():
     for shape, strides in (((1, 2, 32, 64), (3, 2048, 64, 1)), ((2, 1, 32, 64), (2048, 5, 64, 1))):
         X = torch.empty_strided(shape, strides, dtype=torch.float16)
         assert launch.describable(X)
@@ -90,7 +90,7 @@ def test_an_axis_of_size_1_has_any_stride_and_the_copy_unit_is_told_a_multiple_o
 
 @pytest.fixture
 def on_a_cpu(monkeypatch):
-    """A Hopper GPU as far as launchers see, whose tensors are on the CPU."""
+    """A Hopper GPU as far as launchers can tell, with tensors on the CPU."""
     monkeypatch.setattr(launch, "PLANS", launch.planning.Plans())
     with of_gluon.standing_in(of_gluon.StandIn(SMS)):
         yield
@@ -102,7 +102,7 @@ def inputs(B, H, H_k, N_q, N_k, d):
 
 
 class Kernel:
-    """A kernel that only notes what it is launched with."""
+    """A kernel that only records the arguments of its launch."""
 
     def __init__(self, kernel):
         self.arg_names, self.noted = kernel.arg_names, {}
@@ -116,7 +116,7 @@ class Kernel:
     "name",
     ["r1_alike", "r2_producer", "r3_consumers", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent"],
 )
-def test_a_rung_gets_its_tensors_and_the_tiles_that_it_stands_for(name, causal, scale, on_a_cpu, monkeypatch):
+def test_a_rung_gets_its_tensors_and_its_tiles(name, causal, scale, on_a_cpu, monkeypatch):
     """r5 and r6 have the producer's registers, so a tile has 128 keys; r3 to r6 have two consumers of 64 rows."""
     module, kernels = importlib.import_module(f"flashlib.kernels.hopper.ladder.{name}"), []
 
@@ -170,22 +170,22 @@ def test_the_kernel_gets_its_tensors_in_their_order(causal, scale, on_a_cpu, mon
 
 
 def lie_alike(desc, X):
-    """Return whether a descriptor is of X and says how it lies; an axis of size 1 may have any stride."""
+    """Return whether a descriptor is of X and has its strides; an axis of size 1 may have any stride."""
     sides = zip(X.shape, desc.strides, X.stride(), strict=True)
     known = desc.base.data_ptr() == X.data_ptr() and tuple(desc.shape) == tuple(X.shape)
     return known and all(stride == own for n, stride, own in sides if n > 1) and desc.layout is not None
 
 
 def spread(B, H, N, d, between):
-    """Return a tensor (B, H, N, d) that lies as (B, N, H, d), with `between` other numbers after each token."""
+    """Return a tensor (B, H, N, d) stored as (B, N, H, d), with `between` other numbers after each token."""
     wide = torch.full((B, N, H * d + between), torch.nan, dtype=torch.float16)
     X = wide[:, :, : H * d].view(B, N, H, d).transpose(1, 2)
     return X.copy_(torch.randn(X.shape))
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_descriptors_say_how_the_tensors_of_their_call_lie(wide, on_a_cpu, monkeypatch):
-    """In the first call and in those by its plan; what of dO cannot be described is copied in each."""
+def test_descriptors_have_the_strides_of_the_tensors_of_their_call(wide, on_a_cpu, monkeypatch):
+    """In the first call and in later ones with its plan; a dO that cannot be described is copied in each."""
     noted, dtype = [], torch.float32 if wide else None
     monkeypatch.setattr(launch_backward, "PLANS", launch.planning.Plans())
     monkeypatch.setattr(launch.planning.Launch, "__call__", lambda own, *given, **_: noted.append(given))
@@ -211,7 +211,7 @@ def test_descriptors_say_how_the_tensors_of_their_call_lie(wide, on_a_cpu, monke
 
 
 @pytest.mark.parametrize("name", ["r1_alike", "r2_producer", "r4_overlap", "forward"])
-def test_a_recording_says_how_its_kernel_was_launched(name, on_a_cpu, monkeypatch):
+def test_a_recording_names_the_tiles_of_its_launch(name, on_a_cpu, monkeypatch):
     recording, launches = instrumented.instrument(name).recording, []
 
     class Kernel:
@@ -235,7 +235,7 @@ def test_a_recording_says_how_its_kernel_was_launched(name, on_a_cpu, monkeypatc
 
 
 def test_lag_and_ring_leave_time():
-    """Programs that write dQ begin two or more waves after those that added it, and so does who adds next."""
+    """Programs that write dQ begin two or more waves after those that added to it, and so do the next that add."""
     for T_c, multiprocessors in itertools.product((1, 2, 7, 8, 131, 264, 1024), (114, 132)):
         lag, ring = launch_backward.turns(T_c, multiprocessors)
         assert lag >= 1 and lag * T_c >= launch_backward.LAG * multiprocessors <= (ring - lag) * T_c

@@ -23,7 +23,7 @@ THREE = [  # consumers
     (Sizes((1, 1, 1), 5, 1, 64, True), Tiles(3, multiprocessors=1)),
     (Sizes((1, 2, 2), 400, 200, 64, True), Tiles(3, multiprocessors=2, section=2)),
 ]
-WIDE = Sizes((1, 1, 1), 130, 150, 256, True), Tiles(multiprocessors=1)  # at d = 256 O goes where Q was
+WIDE = Sizes((1, 1, 1), 130, 150, 256, True), Tiles(multiprocessors=1)  # at d = 256 O goes into Q's slot
 FORWARD = [("all" if case is THREE[0] else "few", "forward", *case) for case in (*RAGGED, *THREE, WIDE)]
 FORWARD += [("few", name, *RAGGED[0]) for name in FORWARD_RUNGS]  # grouped heads, and causal
 FORWARD += [("all", name, *case) for name in FORWARD_RUNGS for case in RAGGED[1:]]
@@ -67,7 +67,7 @@ BACKWARD_256 = [
     Sizes((1, 1, 1), 67, 321, 256, False),
     Sizes((1, 1, 1), 5, 1, 256, True),
 ]
-# Of a group of heads; a tile of rows sees nothing, and others see the first of two blocks of keys.
+# With grouped heads; a tile of rows sees nothing, and others see the first of two blocks of keys.
 COMBINED = Sizes((1, 2, 1), 205, 140, 128, True)
 FEW = BACKWARD[0], BACKWARD[2], BACKWARD[-1], *BACKWARD_256[::4], BACKWARD_256[-1]
 OF_RUNGS = [sizes for sizes in BACKWARD if sizes.d == 128]
@@ -89,7 +89,7 @@ def test_gradients_are_as_exact_as_those_of_standard_attention(amount, name, siz
     gradients.hold(grads, Q, K, V, dO, dlse, causal=sizes.causal)
 
 
-# d, heads, lag, ring: a buffer of few is used again, in either d, or nobody is as late as the lag
+# d, heads, lag, ring: few buffers, which are reused, for both d; or no program is as late as the lag
 BUFFERS = [("few", 64, (3, 2, 1), 1, 2), ("few", 128, (2, 2, 2), 2, 3), ("few", 64, (1, 2, 1), 9, 18)]
 BUFFERS += [("all", d, (3, 4, 2), *turns) for d in (64, 128) for turns in ((1, 2), (2, 3), (3, 7), (9, 18))]
 
@@ -118,7 +118,7 @@ EIGHT_BITS = [
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("qk", sorted(quantise.FORMATS))
 @pytest.mark.parametrize("sizes, tiles", EIGHT_BITS, ids=str)
-def test_in_eight_bits_only_the_rounding_of_P_is_wrong(sizes, tiles, qk, order, poisoned):
+def test_in_eight_bits_the_only_error_is_the_rounding_of_P(sizes, tiles, qk, order, poisoned):
     Q, K, V = (X + 0.5 for X in on_a_cpu.inputs(sizes)[:3])
     options = {"causal": sizes.causal, "scale": 0.25, "qk": qk}
     found, _ = on_a_cpu.attended("fp8", Q, K, V, tiles, order, **options)
@@ -132,7 +132,7 @@ SMALL = Sizes((1, 1, 1), 77, 131, 128, True)  # two tiles of rows and three of k
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("name", on_a_cpu.MODULES)
 def test_no_order_changes_a_bit(name, amount, poisoned):
-    """Of dQ neither, but where two consumers add to it: programs run one after the other here."""
+    """Not even of dQ, except if two consumers add to it: programs run one after the other here."""
     *tensors, dlse = on_a_cpu.inputs(SMALL)
 
     def run(order):

@@ -1,4 +1,4 @@
-"""Parts of rows and keys: Hopper's kernels return fp32, and take delta; interpreted, and on a Hopper GPU."""
+"""Parts of rows and keys: Hopper's kernels return fp32 and take delta; interpreted, and on a Hopper GPU."""
 
 import pytest
 import torch
@@ -43,7 +43,7 @@ def way(request):
 
 
 def problem(device, N_q, N_k, d, dtype=torch.bfloat16, heads=(1, 2, 1)):
-    """Return Q, K, V, dO, and what a whole row, which sees more keys, knows: O, lse, delta."""
+    """Return Q, K, V, dO, and O, lse and delta of whole rows, which see more keys."""
     B, H, H_k = heads
     torch.manual_seed(N_q + N_k + d)
     shapes = (B, H, N_q, d), (B, H_k, N_k, d), (B, H_k, N_k, d), (B, H, N_q, d)
@@ -84,7 +84,7 @@ def test_gradients_in_fp32_are_those_before_they_are_rounded(d, causal, N_q, N_k
 
 @pytest.mark.parametrize("with_dlse", [False, True])
 @pytest.mark.parametrize("d", [64, 128])
-def test_delta_found_once_gives_the_same_bits(d, with_dlse, way, poisoned):
+def test_delta_computed_once_gives_the_same_bits(d, with_dlse, way, poisoned):
     kernels, device = way
     inputs, (O, lse, dO) = problem(device, 77, 200, d)
     options = {"dlse": torch.randn_like(lse) if with_dlse else None, "causal": True, "out_dtype": FP32}
@@ -130,8 +130,8 @@ def test_equals_fp64_on_a_gpu(d, dtype, causal, N_q, N_k, poisoned):
 
 @pytest.mark.parametrize("rows, keys", [((3, 130), (5, 133)), ((64, 197), (0, 64))])
 @pytest.mark.parametrize("d", [64, 128])
-def test_parts_of_tensors_are_taken_where_they_stand(d, rows, keys, way, poisoned):
-    """Slices of rows and keys, as a ring takes: nothing around them is read, and results are contiguous."""
+def test_slices_of_tensors_are_taken_without_a_copy(d, rows, keys, way, poisoned):
+    """Slices of rows and keys, as in a ring: nothing around them is read, and results are contiguous."""
     kernels, device = way
     (Q, K, V), (_, lse, dO) = problem(device, 197, 197, d)
     i, j = slice(*rows), slice(*keys)
@@ -151,7 +151,7 @@ def test_parts_of_tensors_are_taken_where_they_stand(d, rows, keys, way, poisone
 
 
 @pytest.mark.parametrize("out_dtype", [torch.float64, torch.float16, "float32"])
-def test_a_dtype_that_is_not_kept_is_refused(out_dtype):
+def test_a_dtype_that_the_kernels_do_not_write_is_refused(out_dtype):
     (Q, K, V), (O, lse, dO) = problem("cpu", 8, 8, 64)
     with pytest.raises(TypeError, match="out_dtype is .*; pass torch.float32, .* or None for torch.bfloat16"):
         Interpreted.attention(Q, K, V, out_dtype=out_dtype)
@@ -167,7 +167,7 @@ def test_O_in_fp32_has_no_room_at_d_256():
 
 
 def test_parts_of_the_keys_add_up_to_the_whole(poisoned):
-    """At d = 256; lse, O and delta are those of rows that see more keys; shares come in fp32."""
+    """At d = 256; lse, O and delta are those of rows that see more keys; shares are in fp32."""
     Q, K, V, O, lse, dO, _ = on_a_cpu.inputs(on_a_cpu.Sizes((1, 2, 1), 70, 150, 256, False))
     options = {"delta": (O.float() * dO.float()).sum(-1), "out_dtype": FP32}
     whole = Interpreted.backward(Q, K, V, None, lse, dO, **options)
@@ -179,8 +179,8 @@ def test_parts_of_the_keys_add_up_to_the_whole(poisoned):
         assert (found - same).abs().max() <= 1e-4 * same.abs().max()
 
 
-def test_a_call_by_the_plan_of_another_has_the_same_bits(poisoned):
-    """At d = 256, which is launched otherwise; delta found before gives them too."""
+def test_a_call_with_the_plan_of_another_has_the_same_bits(poisoned):
+    """At d = 256, which has a different launch; also with delta computed before."""
     *tensors, dlse = on_a_cpu.inputs(on_a_cpu.Sizes((2, 2, 1), 67, 70, 256, True))
     Q, K, V, O, lse, dO = tensors
     options = {"dlse": dlse, "causal": True}

@@ -1,4 +1,4 @@
-"""What the Hopper kernel does not take is refused before any work, in a sentence that says who takes it."""
+"""The Hopper kernel refuses what it does not take before any work, and names a kernel that takes it."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ PORTABLE = "call flashlib.kernels.forward.attention"
 
 @pytest.fixture
 def hopper(monkeypatch):
-    """A Hopper GPU, as far as checks go; whatever they let through ends the test."""
+    """A Hopper GPU, as far as checks can tell; a launch fails the test."""
 
     def launched(*args, **options):
         raise AssertionError("it was launched")
@@ -50,7 +50,7 @@ def test_bad_input_is_refused(Q, options, error, words, hopper):
         forward.attention(Q, K, K, **options)
 
 
-def test_values_of_another_size_are_refused(hopper):
+def test_a_different_d_of_values_is_refused(hopper):
     with pytest.raises(ValueError, match=f"d_v 128; .* {PORTABLE}"):
         forward.attention(X, X, torch.zeros(1, 2, 32, 128, dtype=X.dtype))
 
@@ -72,7 +72,7 @@ def test_the_kernel_in_eight_bits_refuses_too(Q, options, words, hopper):
         fp8.attention(Q, Q.detach(), Q.detach(), **options)
 
 
-def test_in_eight_bits_nothing_is_answered_without_a_launch(hopper):
+def test_in_eight_bits_an_empty_problem_needs_no_launch(hopper):
     Q, K = (torch.zeros(1, 2, n, 64).half() for n in (5, 0))
     O, lse = fp8.attention(Q, K, K)
     assert O.dtype == torch.bfloat16 and not O.any() and (lse == -torch.inf).all()
@@ -109,7 +109,7 @@ def test_the_backward_refuses_as_the_forward_does(changed, error, words, hopper)
         backward.backward(**given)
 
 
-def test_without_a_gpu_it_says_who_runs_here(monkeypatch):
+def test_without_a_gpu_it_names_a_kernel_that_runs_here(monkeypatch):
     monkeypatch.setattr(which_gpu, "INTERPRETED", True)
     with pytest.raises(ValueError, match=f"takes a Hopper GPU: {PORTABLE}"):
         forward.attention(X, X, X)
@@ -123,14 +123,14 @@ def test_another_gpu_is_refused(capability, hopper, monkeypatch):
 
 
 @pytest.mark.parametrize("shapes", [((1, 2, 0, 64), (1, 2, 5, 64)), ((1, 2, 5, 64), (1, 2, 0, 64))])
-def test_nothing_is_answered_without_a_launch(shapes, hopper):
+def test_an_empty_problem_needs_no_launch(shapes, hopper):
     Q, K = (torch.zeros(shape).half() for shape in shapes)
     O, lse = forward.attention(Q, K, K)
     assert O.shape == Q.shape and not O.any() and (lse == -torch.inf).all()
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_what_the_copy_unit_can_address_is_taken(transposed, hopper):
+def test_tensors_that_the_copy_unit_can_address_are_taken(transposed, hopper):
     Q = torch.zeros(1, 32, 2, 64).half().transpose(1, 2) if transposed else X
     with pytest.raises(AssertionError, match="it was launched"):
         forward.attention(Q, Q, Q)

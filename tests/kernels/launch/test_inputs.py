@@ -1,4 +1,4 @@
-"""What a call is given is checked once: in full where its plan is not known yet, and not again where it is."""
+"""The arguments of a call are checked once: completely if its plan is not known yet, and not again if it is."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ CHECKS = ("check_attention", "check_device", "check_tensors", "have_memory")
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Count how often each check sees each tensor, by its number of elements: {(check, elements): times}."""
+    """Count how often each check sees each tensor, known by its number of elements: {(check, elements): times}."""
     counts = Counter()
 
     def counting(name, check):
@@ -36,7 +36,7 @@ def tensors():
     return [torch.randn(1, 1, N, d, device=DEVICE) for N, d in ((5, 16), (7, 16), (7, 32))]
 
 
-def test_each_input_is_checked_once_and_no_more_in_later_calls(seen):
+def test_each_input_is_checked_once_and_not_in_later_calls(seen):
     Q, K, V = tensors()
     forward.PLANS.of_none.clear()
     forward.attention(Q, K, V)
@@ -47,7 +47,7 @@ def test_each_input_is_checked_once_and_no_more_in_later_calls(seen):
     assert not seen
 
 
-def test_it_is_the_same_for_the_backward_pass(seen):
+def test_each_input_of_the_backward_pass_is_checked_once(seen):
     Q, K, V = tensors()
     O, lse = forward.attention(Q, K, V)
     dO = torch.randn_like(O)

@@ -1,4 +1,4 @@
-"""The key of a call tells apart all that its plan depends on: else a call would get the plan of an earlier one."""
+"""The key of a call contains all that its plan depends on: otherwise it would get the plan of a different call."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ X = torch.zeros(2, 3, 5, 16)
 LSE, ROTARY = torch.zeros(2, 3, 5), (torch.zeros(9, 8), torch.zeros(9, 8))
 LENGTHS = torch.full((2,), 5, dtype=torch.int32)
 CU = torch.tensor([0, 2, 5], dtype=torch.int32)
-SMALL = quantise.Quantised(X, X, X, *[None] * (len(quantise.Quantised._fields) - 3))
+SMALL = quantise.QuantisedQKV(X, X, X, *[None] * (len(quantise.QuantisedQKV._fields) - 3))
 ONE, OTHER = SimpleNamespace(__name__="one"), SimpleNamespace(__name__="other")
 
 
@@ -34,7 +34,7 @@ PACKED = {"causal": True, "dropout": 0.5, "slopes": torch.ones(3)}
 WINDOWS = {f"mask {n}": one for n, one in enumerate((masks.window(3, 2), masks.window(3, 1), masks.window(2, 2)))}
 CAPS = {f"cap {n}": masks.softcap(n) for n in (2.0, 3.0)}
 OF_HOPPER = {"causal": True, "out_dtype": torch.float32}
-CALLS = {  # a call, and for each of its options another value than what it has if nothing is said
+CALLS = {  # a call, and for each of its options a value other than the default
     "forward": (lambda **given: forward.attention(X, X, X, **given), {"causal": True, **TILES}),
     "backward": (
         lambda d_bias=False, **given: backward.plan_of(
@@ -85,7 +85,7 @@ CALLS = {  # a call, and for each of its options another value than what it has 
 
 
 class Asked(Exception):
-    """Raised where a key is made, with it: nothing is computed."""
+    """Raised with a key when it is made: nothing is computed."""
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import torch
 from flashlib.kernels import backward, forward
 from flashlib.kernels.launch import planning
 
-# Every launch is looked up as Triton does it, for a GPU that is absent, and not carried out.
+# Every launch is looked up as Triton does, for a GPU that is absent, but not carried out.
 COUNT = """
 import json
 import sys
@@ -60,13 +60,13 @@ def test_plans_are_forgotten_before_they_are_too_many():
     assert len(plans) == 1 and plans[plans.MOST] == "a plan"
 
 
-def test_what_is_no_tensor_has_no_key_and_is_not_kept():
+def test_a_call_with_anything_but_tensors_has_no_key_and_is_not_kept():
     plans = planning.Plans()
     assert plans.key(([1.0],)) is None
     assert plans.keep(None, "a plan") == "a plan" and not plans
 
 
-def test_a_key_tells_options_apart_that_are_equal():
+def test_a_key_distinguishes_equal_options_of_different_types():
     plans, X = planning.Plans(), torch.zeros(3)
     keys = [plans.key((X,), *options) for options in ((1, None), (True, None), (1, False), (1, 0), (1,))]
     assert None not in keys and len(set(keys)) == len(keys)
@@ -79,7 +79,7 @@ def test_a_key_tells_options_apart_that_are_equal():
     ((1, 3, 5, 32), (7, 160, 32, 1)),
     ((1, 3, 1, 16), (0, 16, 1, 1)),
 ])  # fmt: skip
-def test_the_stride_of_an_axis_of_size_1_does_not_count(shape, strides, device):
+def test_the_stride_of_an_axis_of_size_1_does_not_matter(shape, strides, device):
     X = torch.empty_strided(shape, strides, device=device).normal_()
     assert X.is_contiguous() and planning.resolve_descriptors(True, X, X.half())
     described = planning.describe(X, 16, 32).strides
@@ -96,8 +96,8 @@ def test_the_stride_of_an_axis_of_size_1_does_not_count(shape, strides, device):
 
 @pytest.mark.parametrize("strides", [(2560, 640, 16, 1), (2560, 16, 64, 1), (0, 640, 16, 1), (5120, 1280, 32, 2)])
 @pytest.mark.parametrize("out_dtype", [None, torch.float32])
-def test_gradients_lie_head_after_head_however_Q_K_and_V_lie(strides, out_dtype, device):
-    """Where these do too, memory is asked for in a shorter way."""
+def test_gradients_are_stored_head_after_head_whatever_the_strides_of_Q_K_and_V(strides, out_dtype, device):
+    """If these are too, memory is allocated in a shorter way."""
     Q, K, V = (torch.empty_strided((1, 4, 40, 16), strides, device=device).normal_().half() for _ in range(3))
     Q, K, V = (torch.empty_strided(X.shape, strides, dtype=X.dtype, device=device).copy_(X) for X in (Q, K, V))
     O, lse = forward.attention(Q, K, V)
@@ -110,7 +110,7 @@ def test_gradients_lie_head_after_head_however_Q_K_and_V_lie(strides, out_dtype,
 
 
 @pytest.mark.parametrize("strides", [(160, 80, 0, 1), (160, 80, 17, 1), (161, 80, 16, 1)])
-def test_other_strides_count(strides, device):
+def test_other_strides_matter(strides, device):
     X = torch.empty_strided((2, 2, 5, 16), strides, dtype=torch.bfloat16, device=device)
     with pytest.raises(ValueError, match="descriptors=True takes tensors"):
         planning.resolve_descriptors(True, X)
@@ -127,7 +127,7 @@ def test_packed_tokens_are_described_as_one_sequence(shape):
 
 @pytest.mark.gpu
 def test_hooks_see_every_launch():
-    """Profilers learn from hooks what ran; without hooks a launch leaves that work out."""
+    """Profilers learn from hooks what ran; without hooks a launch skips that work."""
     Q, K, V = torch.randn(3, 1, 2, 40, 32, device="cuda", dtype=torch.float16)
     before = forward.attention(Q, K, V)
     seen = []

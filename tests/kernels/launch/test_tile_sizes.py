@@ -1,4 +1,4 @@
-"""The tuned table fits every GPU, and what does not fit is made smaller, but no smaller than it must be."""
+"""The tuned table fits every GPU, and tiles that do not fit are made smaller, but no smaller than necessary."""
 
 import math
 from functools import partial
@@ -30,9 +30,9 @@ def test_the_table_fits_the_gpus_it_was_made_for(name, D):
         assert tile_sizes.fitted(config, shared, room) == config
 
 
-def test_the_bytes_of_a_program_are_those_of_its_tiles():
+def test_the_shared_memory_of_a_program_is_that_of_its_tiles():
     config, d = Config(16, 64, 4, 3), 32
-    q, k, row, bits = (16, d, 2), (64, d, 2), (16, 4), (16, 64 // 8)  # in 16 bits but for lse and delta, in fp32
+    q, k, row, bits = (16, d, 2), (64, d, 2), (16, 4), (16, 64 // 8)  # in 16 bits; lse and delta in fp32
     passes = {
         tile_sizes.shared_bytes: [q, *[k, k] * 3],
         partial(tile_sizes.shared_bytes, bits=True): [q, *[k, k] * 3, bits, bits],
@@ -87,7 +87,7 @@ def test_a_gpu_without_tensor_cores_takes_small_tiles(monkeypatch):
     assert default(128, torch.float16, False) == tile_sizes.NO_TENSOR_CORES[128][0]
 
 
-def test_short_sequences_have_tiles_of_their_own(monkeypatch):
+def test_short_sequences_have_separate_tiles(monkeypatch):
     monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(227 * KB, 132))
     rule, short = tile_sizes.HOPPER[128]
     assert default(128, torch.float16, True, N_q=rule.B_R * 2 - 1, heads=66) == rule
@@ -107,7 +107,7 @@ def test_a_mask_that_leaves_few_keys_has_the_tiles_of_short_sequences():
     )
 
 
-def test_tiles_are_no_larger_than_blocks_where_that_can_be():
+def test_tiles_are_not_larger_than_blocks_if_possible():
     (rule, short), wide = tile_sizes.HOPPER[128], (256, 256)
     for sides, expected in [((wide,), rule), ((wide, (64, 64)), short), (((64, 128),), short)]:
         assert default(128, torch.float16, True, sparsity=tile_sizes.Sparsity(sides=sides)) == expected
@@ -153,7 +153,7 @@ def test_which_masks_are_kept_as_bits():
     assert not sparsity_of(drawn.stripes(), False, 200, 200).bits
 
 
-def test_what_is_asked_for_stays_and_the_rest_gives_way(monkeypatch):
+def test_chosen_numbers_stay_and_the_others_shrink(monkeypatch):
     monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(163 * KB, 108))  # an A100
     sizes = {"causal": False, "N_q": 4096, "N_k": 4096, "heads": 64}
     cpu = torch.device("cpu")
@@ -180,7 +180,7 @@ def test_the_backward_table_fits_the_gpus_it_was_made_for(name, D, monkeypatch):
 
 
 @pytest.mark.parametrize("D", [16, 64, 256])
-def test_backward_passes_are_made_smaller_and_what_is_asked_for_stays(D, monkeypatch):
+def test_backward_passes_are_made_smaller_and_chosen_numbers_stay(D, monkeypatch):
     monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(64 * KB, 40))
     passes = tile_sizes.backward(D, torch.float16, False, torch.device("cuda"))
     shared = (

@@ -1,4 +1,4 @@
-"""PyTorch for AMD's GPUs also says "cuda" and a capability: nothing takes such a GPU for one of NVIDIA's."""
+"""PyTorch for AMD's GPUs also reports "cuda" and a capability: nothing mistakes such a GPU for one of NVIDIA's."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from flashlib.private_apis import of_driver
 
 GPU = torch.device("cuda", 0)
 HOPPER, MI300X = (9, 0), (9, 4)
-PROPERTIES = {  # as the drivers of Triton say them
+PROPERTIES = {  # as Triton's drivers report them
     HOPPER: {"max_shared_mem": 232_448, "multiprocessor_count": 132, "warpSize": 32},
     MI300X: {"max_shared_mem": 65_536, "multiprocessor_count": 304, "warpSize": 64},
 }
@@ -20,7 +20,7 @@ PROPERTIES = {  # as the drivers of Triton say them
 
 @pytest.fixture(params=[HOPPER, MI300X], ids=["of NVIDIA", "of AMD"])
 def gpu(request, monkeypatch):
-    """Pretend that torch finds a GPU, and was made for its maker; return what torch calls its capability."""
+    """Pretend that torch finds a GPU and was built for its maker; return the capability that torch reports."""
     monkeypatch.setattr(torch.version, "hip", "7.0.2" if request.param == MI300X else None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: request.param)
     monkeypatch.setattr(
@@ -47,7 +47,7 @@ def test_the_kernel_for_hopper_refuses_a_gpu_of_amd(gpu, monkeypatch):
     if gpu == HOPPER:
         hopper.check(X, X, X, False, None)
     else:
-        with pytest.raises(ValueError, match="another maker than NVIDIA, not Hopper's .*: call flashlib.kernels"):
+        with pytest.raises(ValueError, match="a maker other than NVIDIA, not Hopper's .*: call flashlib.kernels"):
             hopper.check(X, X, X, False, None)
 
 
@@ -57,14 +57,14 @@ def test_older_gpus_of_nvidia_have_less(capability, tensor_cores, tma):
     assert (room.tensor_cores, room.tma) == (tensor_cores, tma)
 
 
-def test_wavefronts_of_64_are_half_as_many_but_one_for_each_part():
+def test_wavefronts_of_64_are_half_as_many_but_not_below_four():
     of_nvidia, of_amd = (tile_sizes.Room(65_536, 40, lanes=lanes) for lanes in (32, 64))
     counts = 1, 2, 4, 8, 16
     assert [of_nvidia.warps(n) for n in counts] == list(counts)
     assert [of_amd.warps(n) for n in counts] == [1, 2, 4, 4, 8]
 
 
-def test_tiles_of_amd_have_the_wavefronts_that_were_asked_for(monkeypatch):
+def test_tiles_of_amd_have_the_requested_wavefronts(monkeypatch):
     monkeypatch.setattr(tile_sizes, "room", lambda device: tile_sizes.Room(163 * 1024, 8, lanes=64))
     bf16, size = torch.bfloat16, dict(causal=False, N_q=4096, N_k=4096, heads=64)
     assert tile_sizes.default(128, bf16, False, GPU, **size).num_warps == 4

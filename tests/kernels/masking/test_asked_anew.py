@@ -1,4 +1,4 @@
-"""Each call goes by what a mask's function says then; a backward pass by what its forward pass saw."""
+"""Each call evaluates a mask's function anew; a backward pass uses what its forward pass saw."""
 
 import dataclasses
 import types
@@ -21,7 +21,7 @@ Q, K, V, dO = (torch.from_numpy(np.random.default_rng(i).standard_normal((1, 1, 
 
 
 def same(ids, r, c):
-    """Return whether rows and keys have one id, in the library of c; memory is shared, not copied."""
+    """Return whether rows and keys have the same id, in the library of c; memory is shared, not copied."""
     ids = ids if isinstance(c, np.ndarray) else torch.from_numpy(ids).to(c.device)
     return ids[r] == ids[c]
 
@@ -56,7 +56,7 @@ class Stepped(masks.Mask):
 
 @dataclasses.dataclass(frozen=True)
 class Shifted(masks.Mask):
-    """A new kind that equals others of its step, and looks up what can change."""
+    """A new kind that equals others with its step, and looks up something that can change."""
 
     step: int
     world = types.SimpleNamespace(shift=0)
@@ -141,7 +141,7 @@ def alike(one, other):
     [*(("an array, in place", joined) for joined in JOINED)]
     + [(changing, joined) for changing in [*CHANGING][1:] for joined in ("alone", "both")],
 )
-def test_the_next_call_sees_what_was_changed(changing, joined):
+def test_the_next_call_sees_the_change(changing, joined):
     changing_mask, change = CHANGING[changing]()
     mask = JOINED[joined](changing_mask)
     found = {name: call(mask) for name, call in CALLS.items()}  # and stays, with what a backward pass keeps
@@ -161,13 +161,13 @@ def test_the_next_call_sees_what_was_changed(changing, joined):
 
 
 @pytest.mark.parametrize("changing", CHANGING)
-def test_a_backward_pass_goes_by_what_its_forward_pass_saw(changing):
+def test_a_backward_pass_uses_the_mask_of_its_forward_pass(changing):
     mask, change = CHANGING[changing]()
     expected = numbers(_autograd(mask))
     assert alike(numbers(_autograd(mask, change)), expected), "the gradients are of another mask than O"
 
 
-def test_what_a_kernel_or_a_table_says_is_prepared_once():
+def test_a_mask_with_a_kernel_or_of_a_table_is_prepared_once():
     for mask in (drawn.stripes(), masks.dense(np.tri(N, dtype=bool))):
         forward.attention(*_given(), mask=mask)
         kept = forward.PLANS.of(mask)

@@ -1,4 +1,4 @@
-"""The kernels read tensors in changes of scores, and give their gradients: compared with autograd in fp64."""
+"""The kernels read tensors in changes of scores, and compute their gradients: compared with autograd in fp64."""
 
 import gc
 import weakref
@@ -68,7 +68,7 @@ def results(attention, given, T, make, dtype, **options):
 
 
 def hold(given, T, make, dtype=torch.float32, deterministic=True, **options):
-    """Hold O and all gradients against fp64: at most twice the error of standard attention in the same dtype."""
+    """Compare O and all gradients with fp64: at most twice the error of standard attention in the same dtype."""
     found = results(autograd.attention, given, T, make, dtype, deterministic=deterministic, **options)
     exact, plain = (results(torch_ref.attention, given, T, make, of, **options) for of in (torch.float64, dtype))
     for name, X, X_exact, X_plain in zip(("O", "dQ", "dK", "dV", "dT"), found, exact, plain, strict=True):
@@ -94,7 +94,7 @@ def test_every_kind_and_its_gradient(amount, name, device, poisoned):
 
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_the_buckets_of_t5(deterministic, device):
-    """Spread over distances, in torch: a weight's gradient comes through both."""
+    """Spread over distances in torch: a weight's gradient passes through the spreading."""
     N_q, N_k = 33, 47
     buckets = torch.from_numpy(biased.bucket(torch.arange(1 - N_q, N_k).numpy())).to(device)
     weight = torch.randn(6, H, device=device)
@@ -103,13 +103,13 @@ def test_the_buckets_of_t5(deterministic, device):
 
 
 def test_a_part_and_several_tensors(device, poisoned):
-    """Tensors in any order of axes, repeated without memory, and met where a part stands; a sink beside them."""
+    """Tensors with any order of axes, expanded, and read at the positions of a part; with a sink."""
     rows, keys = (range(3, 14), range(31, 41)), range(1, 45, 2)
     given, T = tensors(device, 21, 22), torch.randn(45, 41, H, device=device)
     of_keys, s = torch.randn(45, device=device), torch.tensor([0.5, -1.0], device=device)
 
     def make(T):
-        first, second = T.permute(2, 1, 0), of_keys.to(T).expand(1, 1, 41, 45)  # heads lie side by side
+        first, second = T.permute(2, 1, 0), of_keys.to(T).expand(1, 1, 41, 45)  # heads are innermost
         whole = masks.softcap(3.0) & masks.bias(first) & masks.bias(second) & masks.prefix(5)
         return masks.placed(whole, 41, 45, rows, keys)
 
@@ -121,7 +121,7 @@ def test_a_part_and_several_tensors(device, poisoned):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy, about NaN
 def test_the_gradient_has_the_same_bits_in_any_order_of_programs(device):
-    """Sequences in another order are programs in another order. A sum that is no number is not a wrong one."""
+    """A different order of sequences is a different order of programs. A sum that is NaN stays NaN."""
     given, T = tensors(device, 21, 19), torch.randn(7, device=device)
 
     def gradient(given):
@@ -142,7 +142,7 @@ def near(b, h, r, c):
 
 
 def test_shares_of_parts_add_up(device):
-    """`backward` adds to what it is given: the gradient of a tensor is the sum over parts of the keys."""
+    """`backward` adds to the tensors it gets: the gradient of a tensor is the sum over parts of the keys."""
     Q, K, V, dO = tensors(device, 20, 24)
     T = torch.randn(H, 43, device=device)
     mask = masks.distance_bias(T) & masks.window(9, 2)
@@ -198,13 +198,13 @@ def test_minus_infinity_hides(device, poisoned):
     oracle.assert_close(O.detach().cpu(), exact.O.cpu(), rounding=5e-6)
 
 
-def test_what_is_written_counts_and_a_new_tensor_makes_no_new_plan(device):
+def test_changes_of_a_bias_take_effect_and_a_new_tensor_needs_no_new_plan(device):
     Q, K, V, _ = tensors(device, 9, 11)
     T = torch.zeros(H, 19, device=device)
     mask = masks.distance_bias(T)
     first = forward.attention(Q, K, V, mask=mask).O
     plans = forward.PLANS.of(mask)
-    kept = len(plans)  # some are those of calls before
+    kept = len(plans)  # some are from earlier calls
     T += torch.arange(19, device=device)
     second = forward.attention(Q, K, V, mask=mask).O
     torch.testing.assert_close(first, forward.attention(Q, K, V).O)
@@ -220,7 +220,7 @@ def test_what_is_written_counts_and_a_new_tensor_makes_no_new_plan(device):
     assert gone() is None, "no plan holds a tensor"
 
 
-def test_what_is_written_before_the_backward_pass_is_noticed(device):
+def test_a_change_before_the_backward_pass_is_noticed(device):
     Q, K, V, dO = tensors(device, 9, 11)
     T = torch.randn(9, 11, device=device)
     O = autograd.attention(Q.requires_grad_(), K, V, mask=masks.bias(T)).O
@@ -260,7 +260,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("mask, error, words", REFUSED)
-def test_what_does_not_fit_is_refused_before_any_work(mask, error, words):
+def test_a_bias_that_does_not_fit_is_refused_before_any_work(mask, error, words):
     for attend in (
         lambda: forward.attention(X, X, X, mask=mask),
         lambda: autograd.attention(X, X, X, mask=mask & masks.causal()),
@@ -271,7 +271,7 @@ def test_what_does_not_fit_is_refused_before_any_work(mask, error, words):
             attend()
 
 
-def test_what_would_be_lost_is_refused():
+def test_gradients_that_would_be_lost_are_refused():
     leaf = T8.clone().requires_grad_()
     mask, lse = masks.bias(leaf), X[..., 0].contiguous()
     for attend in (forward.attention, lambda *Y, mask: backward.backward(*Y, X, lse, X, mask=mask)):
@@ -281,7 +281,7 @@ def test_what_would_be_lost_is_refused():
         func.vmap(lambda Q: autograd.attention(Q, X, X, mask=masks.bias(T8)).O)(X[None])
     with pytest.raises(TypeError, match="a bias and forward are given"):
         autograd.attention(X, X, X, mask=mask, forward=forward)
-    with pytest.raises(ValueError, match="bias has 8 queries, and in decoding they stand elsewhere"):
+    with pytest.raises(ValueError, match="bias has 8 queries, and in decoding their positions differ"):
         decode.attention(X, X, X, mask=masks.bias(T8))
     with pytest.raises(ValueError, match="decoding takes no mask of placed"):
         decode.attention(
@@ -301,7 +301,7 @@ def test_what_would_be_lost_is_refused():
             backward.backward(X, X, X, X, lse, X, mask=mask, d_bias=d_bias)
 
 
-def test_some_heads_read_what_is_theirs(device):
+def test_some_heads_read_their_own_entries(device):
     T, S, c = torch.randn(4, 5, 7), torch.randn(2, 5, 7), torch.arange(7)
     part = of_heads.part(masks.bias(T), 2, 4)
     place = masks.Place(5, 7, 0, torch.arange(2)[:, None, None])
@@ -309,7 +309,7 @@ def test_some_heads_read_what_is_theirs(device):
     assert part.biases[0] is T
 
 
-def test_a_tensor_of_which_a_head_is_larger_than_32_bits_is_read_in_64():
+def test_a_tensor_whose_heads_span_more_than_32_bits_is_read_in_64():
     for N, at in ((2**15, looked_up.of_place), (2**16, looked_up.of_far_place)):
         mask = masks.bias(torch.empty(N, N, device="meta"))
         change, read = biases.bias_change(mask.device_change(masks.Place(N, N), 1))

@@ -68,19 +68,19 @@ def test_a_mask_that_does_not_fit_is_refused(call, mask, error, words):
 
 
 @each_call
-def test_causal_is_a_bool_beside_a_mask_too(call):
+def test_causal_is_a_bool_even_with_a_mask(call):
     with pytest.raises(TypeError, match="causal is 'yes'"):
         call(mask=masks.window(1, 1), causal="yes")
 
 
 @pytest.mark.parametrize("amount", ["all"])
-def test_a_mask_inside_of_torch_compile_is_refused(amount, device):
+def test_a_mask_inside_torch_compile_is_refused(amount, device):
     compiled = torch.compile(lambda X: autograd.attention(X, X, X, mask=masks.window(3, 0)).O, backend="aot_eager")
     with pytest.raises(RuntimeError, match="cannot look into a mask: .* put torch.compiler.disable around"):
         compiled(tensors(device, 5, 5)[0])
 
 
-def test_gradients_in_batches_with_a_mask_are_taken_by_vmap(device):
+def test_gradients_in_batches_with_a_mask_need_vmap(device):
     Q, K, V, dO = tensors(device, 21, 29)
     O = autograd.attention(Q.requires_grad_(), K, V, mask=masks.window(3, 0)).O
     batch = torch.stack([dO, 1 - dO])
@@ -88,14 +88,14 @@ def test_gradients_in_batches_with_a_mask_are_taken_by_vmap(device):
     def pull(dO, **options):
         return torch.autograd.grad(O, Q, dO, retain_graph=True, **options)[0]
 
-    words = r"batches its gradients \(is_grads_batched\).*: take batches by torch.func.vmap or in a loop"
+    words = r"batches its gradients \(is_grads_batched\).*: compute batches with torch.func.vmap or in a loop"
     with pytest.raises(RuntimeError, match=words):
         pull(batch, is_grads_batched=True)
     torch.testing.assert_close(func.vmap(pull)(batch), torch.stack([pull(each) for each in batch]))
 
 
 @pytest.mark.parametrize("amount", ["all"])
-def test_a_mask_outside_of_what_is_compiled_is_not(amount, device):
+def test_a_mask_in_a_function_that_is_not_compiled_is_accepted(amount, device):
     Q, K, V, _ = tensors(device, 21, 29)
     mask = masks.window(3, 0)
     apart = torch.compiler.disable(lambda *X: autograd.attention(*X, mask=mask).O)
@@ -136,7 +136,7 @@ def test_torch_func_takes_gradients_and_batches(amount, kind, device):
     ],
     ids=["function of b", "ids of a batch", "union"],
 )
-def test_under_vmap_a_mask_is_asked_for_the_sequence_and_not_for_the_batch(mask, device):
+def test_under_vmap_a_mask_gets_the_number_of_the_sequence(mask, device):
     Y = torch.randn(3, 2, 1, 8, 16, device=device)
     given = func.vmap(lambda Q: autograd.attention(Q, Q, Q, mask=mask).O)(Y)
     exact = torch.stack([torch_ref.attention(*[X.double()] * 3, mask=mask).O for X in Y])
@@ -157,7 +157,7 @@ def test_gradients_by_autograd(amount, kind, device, poisoned):
 
 @pytest.fixture
 def prepared(monkeypatch):
-    """The masks for which a variant was made."""
+    """The masks that were prepared."""
     prepared_mask, asked = prepare.prepared_mask, []
     monkeypatch.setattr(
         prepare, "prepared_mask", lambda mask, *rest: asked.append(mask) or prepared_mask(mask, *rest)
@@ -186,7 +186,7 @@ def test_a_second_call_prepares_nothing(amount, kind, prepared, device, rng):
     assert len(prepared) == 4, "other sizes are prepared for themselves"
 
 
-def test_tiles_that_were_asked_for_are_prepared_once_too(prepared, device, rng):
+def test_a_mask_for_requested_tiles_is_prepared_once_too(prepared, device, rng):
     mask = drawn.WIDE["dense of heads"](rng, 1, 2, 21, 45)
     Q, K, V, dO = tensors(device, 21, 45)
     for calls in (3, 3, 6, 6):
@@ -197,7 +197,7 @@ def test_tiles_that_were_asked_for_are_prepared_once_too(prepared, device, rng):
 
 
 @pytest.mark.parametrize("options", [{"num_warps": True}, {"num_stages": 1.0}, {"descriptors": 0}, {"causal": 0}])
-def test_what_equals_a_kept_option_is_refused_all_the_same(options, device):
+def test_a_wrong_type_is_refused_even_if_it_equals_a_kept_option(options, device):
     Q, K, V, dO = tensors(device, 21, 45)
     kept = dict(num_warps=1, num_stages=1, descriptors=False, causal=False)
     given = forward.attention(Q, K, V, **kept)
@@ -208,7 +208,7 @@ def test_what_equals_a_kept_option_is_refused_all_the_same(options, device):
         backward.backward(Q, K, V, *given, dO, **kept | options)
 
 
-def test_masks_that_are_known_by_their_numbers_may_be_made_anew(prepared, device):
+def test_masks_that_compare_by_value_may_be_made_anew(prepared, device):
     Q, K, V, _ = tensors(device, 21, 45)
     for calls, make in (
         (1, lambda: masks.window(17, 2)),
@@ -220,7 +220,7 @@ def test_masks_that_are_known_by_their_numbers_may_be_made_anew(prepared, device
 
 
 @pytest.mark.parametrize("four", [False, True])
-def test_a_call_asks_a_function_once_for_each_score(four, device, monkeypatch):
+def test_a_call_evaluates_a_function_once_for_each_score(four, device, monkeypatch):
     monkeypatch.setattr(bits, "SCORES", 45 * 2 * 3)  # three rows at a time, or six
     asked = []
 
@@ -249,7 +249,7 @@ def test_a_call_asks_a_function_once_for_each_score(four, device, monkeypatch):
         torch.testing.assert_close(one.double(), other, atol=5e-5, rtol=0)
 
 
-def test_tiles_are_listed_once_for_heads_that_the_mask_does_not_tell_apart(device):
+def test_tiles_are_listed_once_for_heads_that_the_mask_does_not_distinguish(device):
     def listed(mask):
         sizes = PassSizes(2, 3, 40, 40, 16, 16, torch.device(device))
         counts, _, *strides, _ = prepare.prepared_mask(mask, False, sizes)[0][1]
@@ -293,7 +293,7 @@ def test_more_tiles_than_a_grid_has_programs_are_refused(device, monkeypatch):
         (lambda b, h, r, c: (r >= c + 0 * h)[:1, :2], ValueError, "it must return one that broadcasts to"),
     ],
 )
-def test_what_a_function_may_not_return_is_refused_in_words(f, error, words, device):
+def test_a_wrong_result_of_a_function_is_refused_in_words(f, error, words, device):
     Q, K, V, _ = tensors(device, 5, 5)
     for attention in (forward.attention, torch_ref.attention):
         with pytest.raises(error, match=words):
@@ -309,7 +309,7 @@ def test_a_sparse_tensor_is_refused_in_words(device):
             attention(sparse, sparse, sparse)
 
 
-def test_a_function_that_takes_no_tensors_is_told_so(device):
+def test_a_function_that_does_not_take_tensors_is_refused_in_words(device):
     Q, K, V, _ = tensors(device, 5, 5)
     table = np.eye(5, dtype=bool)
     for f in (lambda r, c: table[r, c], lambda r, c: (c <= r) and (c < 4)):
@@ -340,7 +340,7 @@ def test_two_masks_do_not_share_a_plan(device):
         few=["dense of heads"],
     ),
 )
-def test_what_was_prepared_goes_with_its_mask(amount, kind, device, rng):
+def test_prepared_numbers_are_freed_with_their_mask(amount, kind, device, rng):
     mask = drawn.WIDE[kind](rng, 1, 1, 5, 7)
     plans = forward.PLANS.of_masks, backward.PLANS.of_masks
     gc.collect()
@@ -355,7 +355,7 @@ def test_what_was_prepared_goes_with_its_mask(amount, kind, device, rng):
 
 
 class Steps(masks.Mask):
-    """A new kind, of which nothing but `sees` is known."""
+    """A new kind that defines only `sees`."""
 
     def sees(self, place, r, c):
         return (r - c) % 2 == 0
@@ -371,14 +371,14 @@ class Halved(masks.Mask):
         return 0.5
 
 
-def test_a_new_kind_that_kernels_cannot_ask_is_refused():
+def test_a_new_kind_that_kernels_do_not_support_is_refused():
     for attend in (*CALLS.values(), lambda mask: decode.attention(X, X, X, mask=mask)):
         with pytest.raises(TypeError, match=r"no kernel changes scores as Halved does: pass masks.score\("):
             attend(mask=Halved() & masks.causal())
     with pytest.raises(ValueError, match="decoding takes no mask of steps"):
         decode.attention(X, X, X, mask=Steps())
     with_kernel = Steps()
-    with_kernel.kernel = drawn.in_stripes  # which only a function's is
+    with_kernel.kernel = drawn.in_stripes  # used only if the mask is a Function
     with pytest.raises(ValueError, match="decoding takes no mask of steps"):
         decode.attention(X, X, X, mask=with_kernel)
     begins = torch.tensor([0, 8], dtype=torch.int32, device=DEVICE)

@@ -1,4 +1,4 @@
-"""FlexAttention, which is another's, and our kernels agree on random masks and changes of scores."""
+"""PyTorch's FlexAttention and our kernels agree on random masks and changes of scores."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ B, H, D = 2, 2, 16
 
 
 def drawn(seed, N_q, N_k, device):
-    """Return a random mask as ours and as FlexAttention's, which counts rows from the first query."""
+    """Return a random mask for us and for FlexAttention, which counts rows from the first query."""
     torch.manual_seed(seed)
     allowed = torch.rand(B, H, N_q, N_k, device=device) < (0.02, 0.3, 0.9)[seed % 3]
     allowed[..., 0] |= ~allowed.any(-1)  # a row that sees no key is nan there

@@ -27,7 +27,7 @@ LOADING = False, True  # descriptors
 
 
 def one_of(ways, kind, kinds):
-    """Return one of the ways to do it, by the place of a kind: each way is met, but not by all kinds."""
+    """Return one of the ways, chosen by the index of a kind: each way is used, but not by all kinds."""
     return list(ways)[list(kinds).index(kind) % len(ways)]
 
 
@@ -39,7 +39,7 @@ def tensors(device, N_q, N_k, d=16, dtype=torch.float32, heads=(1, 2, 1)):
 
 
 def check(Q, K, V, **options):
-    """Hold O and lse against standard attention in fp64, and return them; heads of K and V may be grouped."""
+    """Compare O and lse with standard attention in fp64, and return them; heads of K and V may be grouped."""
     repeated = (X.repeat_interleave(Q.shape[1] // K.shape[1], dim=1) for X in (K, V))
     return check_repeated(lambda Q, *_, **options: forward.attention(Q, K, V, **options), Q, *repeated, **options)
 
@@ -64,7 +64,7 @@ def test_every_kind_of_mask_and_its_gradients_equal_the_definition(kind, size, d
         )  # its slopes: differences
 
 
-FEW = [  # one for each way to list tiles, to tell batches and heads apart, and to change scores
+FEW = [  # one for each way to list tiles, to distinguish batches and heads, and to change scores
     "causal documents of sequences", "documents of sequences and a union", "slopes of heads", "function of heads",
     "function of heads with a kernel", "score of heads", "blocks of whole tiles", "blocks of parts of tiles",
     "new kind of heads",
@@ -118,7 +118,7 @@ def _of_bits(Out_ptr, told, row, column, B_R: tl.constexpr, B_C: tl.constexpr, T
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("B_r, B_c, rows", [(16, 16, 1), (32, 32, 1), (16, 128, 1), (64, 64, 7), (128, 16, 16)])
 def test_a_tile_of_bits_is_that_of_the_mask(transposed, B_r, B_c, rows, device, rng):
-    """Also past the ends of Q and K, where nothing is seen; rows: of the mask that are alike."""
+    """Also past the ends of Q and K, where nothing is seen; rows: how many equal rows of the mask share bits."""
     N_q, N_k = 45, 77
     lines = torch.from_numpy(rng.random((2, 3, -(-N_q // rows), N_k)) < 0.5).to(device)
     whole = torch.zeros(N_q + 128, N_k + 128, dtype=torch.bool, device=device)
@@ -135,8 +135,8 @@ def test_a_tile_of_bits_is_that_of_the_mask(transposed, B_r, B_c, rows, device, 
 
 
 @pytest.mark.parametrize("amount, heads", [("few", (1, 11, 1)), ("all", (3, 3, 3))], ids=str)
-def test_every_block_of_every_head_has_its_turn(amount, heads, device, rng, poisoned):
-    """For more heads than take turns at a time, and not a multiple of them."""
+def test_every_block_of_every_head_is_computed(amount, heads, device, rng, poisoned):
+    """For more heads than are computed at a time, and not a multiple of them."""
     Q, K, V, dO = tensors(device, 21, 45, heads=heads)
     ids = np.sort(rng.integers(0, 4, (heads[0], 45)), axis=1)
     check(Q, K, V, mask=masks.documents(ids), B_r=16, B_c=16)
@@ -165,7 +165,7 @@ def test_the_longest_blocks_of_eight_heads_come_first(heads, at_a_time, device):
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_keys_past_the_end_weigh_nothing_where_all_scores_are_low(deterministic, device, poisoned):
+def test_keys_past_the_end_have_no_weight_where_all_scores_are_low(deterministic, device, poisoned):
     """A padded key has a score of 0: without a mask its weight is 2^400."""
     Q, K, V, dO = tensors(device, 64, 40, heads=(1, 1, 1))
     Q, K, mask = 3 + Q / 100, -3 - K / 100, masks.window(None, 60)
@@ -193,7 +193,7 @@ def test_a_capped_score_is_right_to_the_digits_of_fp32(device):
     assert ((given - exact) / exact).abs().max() < 6e-7  # five roundings of fp32
 
 
-def test_a_cap_beyond_fp32_is_no_cap(device):
+def test_a_cap_beyond_fp32_has_no_effect(device):
     Q, K, V, _ = tensors(device, 21, 45, heads=(1, 1, 1))
     given, plain = (forward.attention(Q, K, V, mask=mask, B_r=16, B_c=16) for mask in (masks.softcap(1e39), None))
     assert torch.allclose(given.O, plain.O, atol=1e-6) and torch.allclose(given.lse, plain.lse, atol=1e-6)
@@ -201,7 +201,7 @@ def test_a_cap_beyond_fp32_is_no_cap(device):
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_blocks_come_in_the_order_of_their_tiles(transposed, device, rng, monkeypatch):
-    """For each sequence of a batch by itself, and for more blocks than are compared at a time."""
+    """For each sequence of a batch separately, and for more blocks than are compared at a time."""
     monkeypatch.setattr(bounds, "OTHERS", 16)
     N_q, N_k, B_r, B_c = 501, 603, 16, 32
     ids = np.stack([np.sort(rng.integers(0, 40, N_k)), np.sort(rng.integers(0, 4, N_k))])
@@ -242,7 +242,7 @@ def test_with_causal_the_masks_intersect(amount, kind, device, rng, poisoned):
     "mask, causal, N_q, N_k",
     [(masks.causal(), False, 21, 45), (masks.causal(), True, 45, 21), (masks.Mask(), False, 21, 45)],
 )
-def test_the_plain_and_the_causal_mask_are_no_mask_to_the_bit(mask, causal, N_q, N_k, device):
+def test_the_plain_and_the_causal_mask_equal_no_mask_to_the_bit(mask, causal, N_q, N_k, device):
     Q, K, V, dO = tensors(device, N_q, N_k, heads=(1, 1, 1))
     as_causal = causal or mask == masks.causal()
     plain = forward.attention(Q, K, V, causal=as_causal, B_r=16, B_c=16)
@@ -293,7 +293,7 @@ def test_hidden_tiles_are_not_read(kind, device, poisoned):
 
 
 @pytest.mark.parametrize("kind", ["window", "documents"])
-def test_tiles_beside_an_interval_are_not_read(kind, device, poisoned):
+def test_tiles_outside_an_interval_are_not_read(kind, device, poisoned):
     Q, K, V, _ = tensors(device, 48, 48, heads=(1, 1, 1))
     mask = masks.window(15, 0) if kind == "window" else masks.documents(np.arange(48) // 16)
     V[:, :, :16] = torch.nan
@@ -302,8 +302,8 @@ def test_tiles_beside_an_interval_are_not_read(kind, device, poisoned):
 
 
 @pytest.mark.parametrize("kind", ["wide window", "slopes of heads", "empty rows"])
-def test_a_sink_is_one_key_more(kind, device, rng):
-    """Standard attention with the score of the sink beside the others, and 0 for its value."""
+def test_a_sink_is_one_more_key(kind, device, rng):
+    """Standard attention with the score of the sink among the others, and 0 for its value."""
     Q, K, V, dO = tensors(device, 21, 29, heads=(1, 2, 2))
     mask = drawn.WIDE[kind](rng, 1, 2, 21, 29)
     leaves = [X.requires_grad_() for X in (Q, K, V, torch.tensor([0.7, -1.3], device=device))]

@@ -1,4 +1,4 @@
-"""A kind of mask that is defined outside the package, in one class: kernels ask what it names, and not torch."""
+"""A kind of mask that is defined outside the package, in one class: kernels call its functions, not torch."""
 
 import dataclasses
 
@@ -48,7 +48,7 @@ class Steps(masks.Mask):
 
 
 class WeightedSteps(Steps):
-    """Such steps, and scores with a weight for each head."""
+    """The same steps, and scores with a weight for each head."""
 
     weights = np.float32([0.5, 2.0])
 
@@ -70,14 +70,14 @@ MASKS = {
 
 
 @pytest.mark.parametrize("kind", MASKS)
-def test_a_kind_that_says_how_kernels_ask_it_is_right_and_torch_is_not_asked(kind, device, poisoned, monkeypatch):
+def test_a_kind_with_functions_for_kernels_is_right_without_torch(kind, device, poisoned, monkeypatch):
     monkeypatch.setattr(bits, "mask_bits", lambda *_: pytest.fail("torch was asked"))
     Q, K, V, dO = tensors(device, 21, 45, heads=(1, 2, 1))
     check(Q, K, V, mask=MASKS[kind], B_r=16, B_c=16)
     gradients.check(Q, K, V, dO, mask=MASKS[kind], **SMALL)
 
 
-def test_decoding_takes_a_kind_whose_numbers_hold_for_all_sizes_and_calls():
+def test_decoding_takes_a_kind_whose_numbers_are_valid_for_all_sizes_and_calls():
     Q, K, V = (torch.randn(1, 2, n, 16, device=DEVICE) for n in (2, 45, 45))
     mask = WeightedSteps(3)
     given, exact = (

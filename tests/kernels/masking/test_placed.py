@@ -31,7 +31,7 @@ KINDS = {
     **drawn.WIDE,
     "tree": lambda rng, B, H, N_q, N_k: masks.tree(rng.integers(-1, np.arange(N_q))),
 }
-FEW = [  # one for each way to say what a part sees and how its scores change
+FEW = [  # one for each way to define what a part sees and how its scores change
     "prefix", "blocks", "alibi", "score", "union", "tree",
     "causal documents of sequences", "slopes of heads", "function of heads with a kernel",
     "score of heads", "new kind of heads",
@@ -40,14 +40,14 @@ IN_STRIPES = masks.from_function(lambda r, c: (r - c) % 5 == 0, kernel=drawn.in_
 
 
 def draw(rng, kind, rows, keys):
-    """Return the part of a mask of this kind at places of these layouts, and how many rows and keys it has."""
+    """Return the part of a mask of this kind for rows and keys in these layouts, and their numbers."""
     rows, keys = draw_runs(rng, rows, N_Q), draw_runs(rng, keys, N_K)
     part = masks.placed(KINDS[kind](rng, 2, 2, N_Q, N_K), N_Q, N_K, rows, keys)
     return part, len(listed(rows)), len(listed(keys))
 
 
 def hold(part, n_q, n_k, device, kind, dtype=torch.float32):
-    """Hold O, lse and the gradients of random tensors under a part against fp64, with NaN past their ends."""
+    """Compare O, lse and the gradients of random tensors under a part with fp64; past their ends is NaN."""
     Q, K, V, dO = tensors(device, n_q, n_k, dtype=dtype, heads=(2, 2, 1))
     check(Q, K, V, mask=part, B_r=16, B_c=16, descriptors=one_of(LOADING, kind, KINDS) if n_q * n_k else None)
     gradients.check(Q, K, V, dO, mask=part, **one_of(WAYS.values(), kind, KINDS) if n_q * n_k else {}, **SMALL)
@@ -55,14 +55,14 @@ def hold(part, n_q, n_k, device, kind, dtype=torch.float32):
 
 @pytest.mark.parametrize("rows, keys", WAYS_TO_STAND)
 @pytest.mark.parametrize("amount, kind", amounts(KINDS, few=FEW))
-def test_every_kind_of_mask_is_asked_where_a_part_stands(amount, kind, rows, keys, device, rng, poisoned):
+def test_every_kind_of_mask_is_right_at_the_place_of_a_part(amount, kind, rows, keys, device, rng, poisoned):
     hold(*draw(rng, kind, rows, keys), device, kind)
 
 
 @pytest.mark.parametrize(
     "amount, kind", amounts(["causal", "documents", "blocks", "stripes", "union"], few=["documents", "stripes"])
 )
-def test_many_pieces_are_taken_where_no_score_is_changed(amount, kind, device, rng, poisoned):
+def test_many_pieces_are_taken_if_no_score_is_changed(amount, kind, device, rng, poisoned):
     hold(*draw(rng, kind, "three pieces", "three pieces"), device, kind)
 
 
@@ -97,7 +97,7 @@ def asked(n_q, n_k, transposed=False):
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_windows_of_a_part_are_closed_forms_and_nothing_is_in_memory(transposed):
+def test_windows_of_a_part_are_closed_forms_without_numbers_in_memory(transposed):
     for mask in (masks.causal(), masks.window(50, 0), masks.causal() & masks.window(9, 30)):
         for rows, keys in ((range(100, 200), range(40, 140)), (range(3, 400, 4), range(1, 400, 4))):
             part = masks.placed(mask, 400, 400, rows, keys)
@@ -115,7 +115,7 @@ def test_windows_of_a_part_are_closed_forms_and_nothing_is_in_memory(transposed)
     ],
 )
 def test_a_part_that_is_causal_or_whole_runs_the_code_without_a_mask(rows, keys, causal):
-    """Its recorded kernels, and those for Hopper, take no mask."""
+    """The recorded kernels, and those for Hopper, take no mask."""
     Q, K = (torch.zeros(1, 1, len(listed(given)), 16) for given in (rows, keys))
     assert prepare.checked_mask(masks.placed(masks.causal(), 80, 80, rows, keys), False, Q, K) == (None, causal)
 
@@ -175,7 +175,7 @@ def test_a_hidden_part_is_checked_as_any_other(device):
         forward.attention(Q, K, V, mask=part, out_dtype=torch.float16)
 
 
-def test_no_function_of_a_part_is_asked_score_by_score_where_it_has_a_kernel(device, rng, monkeypatch):
+def test_a_function_of_a_part_with_a_kernel_is_not_evaluated_by_torch(device, rng, monkeypatch):
     monkeypatch.setattr(bits, "mask_bits", lambda *_: pytest.fail("torch was asked"))
     Q, K, V, _ = tensors(device, 30, 40)
     for mask in (IN_STRIPES, IN_STRIPES & masks.documents(np.arange(80) // 30), masks.prefix(7) & IN_STRIPES):
@@ -186,7 +186,7 @@ def test_no_function_of_a_part_is_asked_score_by_score_where_it_has_a_kernel(dev
 LIMIT = [40]
 
 
-def test_what_a_function_of_a_part_says_is_asked_anew_when_it_changes(device):
+def test_a_function_of_a_part_is_evaluated_anew_when_it_changes(device):
     part = masks.placed(masks.from_function(lambda r, c: c < LIMIT[0]), 80, 80, range(0, 40), range(20, 60))
     Q, K, V, _ = tensors(device, 40, 40)
     for LIMIT[0] in (40, 30):

@@ -1,4 +1,4 @@
-"""What is prepared for kernels is what the masks say, for any sizes, tiles and batches: no kernel is launched."""
+"""The numbers prepared for kernels agree with the masks, for any sizes, tiles and batches, without attention."""
 
 from functools import reduce
 from itertools import product
@@ -34,7 +34,7 @@ def asked(N_q, N_k, B=B, H=H, **others):
 
 
 def seen(hide, N_q, N_k, b=0, h=0):
-    """Return which scores all of these masks let through, by their definition."""
+    """Return which scores all of these masks let through according to their definition."""
     place, c = masks.Place(N_q, N_k, b, h), np.arange(N_k)[None]
     r = np.arange(N_q)[:, None] + place.past
     return np.broadcast_to(True, (N_q, N_k)) & np.all([part.sees(place, r, c) & (r == r) for part in hide], axis=0)
@@ -53,7 +53,7 @@ ASKING = {
 
 
 @pytest.mark.parametrize("asking", ASKING)
-def test_the_bits_of_a_mask_are_those_of_its_sizes_whatever_was_asked_before(asking):
+def test_the_bits_of_a_mask_depend_on_its_sizes_and_not_on_earlier_ones(asking):
     mask = masks.from_function(ASKING[asking])
     for N_q, N_k in PLACES:
         words = kept_bits.mask_bits(mask, asked(N_q, N_k))
@@ -64,7 +64,7 @@ def test_the_bits_of_a_mask_are_those_of_its_sizes_whatever_was_asked_before(ask
             assert (found[b, h] == seen([mask], N_q, N_k, b, h)).all(), (N_q, N_k, b, h)
 
 
-def test_bits_are_kept_for_few_sizes_and_asked_in_parts_of_few_scores(monkeypatch):
+def test_bits_are_kept_for_few_sizes_and_computed_in_parts_of_few_scores(monkeypatch):
     parts = []
     mask = masks.from_function(lambda r, c: (parts.append(len(r)), (r + c) % 3 > 0)[1])
     monkeypatch.setattr(kept_bits, "SCORES", 4 * 40)
@@ -78,7 +78,7 @@ def test_bits_are_kept_for_few_sizes_and_asked_in_parts_of_few_scores(monkeypatc
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows", "keys"])
 @pytest.mark.parametrize("kind", INTERVALS)
-def test_bounds_hold_what_is_seen_and_are_never_upside_down(kind, transposed):
+def test_bounds_enclose_what_is_seen_and_are_never_reversed(kind, transposed):
     for (N_q, N_k), b in product(PLACES, range(B)):
         hide = INTERVALS[kind](N_k)
         first, end = bounds.common_keys(hide, masks.Place(N_q, N_k, b % bounds.batches_of(hide)))
@@ -105,7 +105,7 @@ def _differ(b, h, r, c):
     return r != c
 
 
-def test_sparsity_says_whether_torch_must_be_asked():
+def test_sparsity_says_whether_torch_must_evaluate_the_mask():
     known, table = masks.causal(), masks.blocks(np.eye(3, dtype=bool), 4, 4)
     by_torch = masks.from_function(lambda r, c: r != c)
     by_kernel = masks.from_function(lambda r, c: r != c, kernel=_differ)
@@ -120,8 +120,8 @@ def test_sparsity_says_whether_torch_must_be_asked():
 
 
 @pytest.mark.parametrize("sides", [(8, 16), (16, 8), (16, 16), (32, 16), (24, 48), (48, 24)], ids=str)
-def test_a_table_of_blocks_is_all_there_is_only_where_no_tile_is_cut(sides):
-    """As the table says: each block may differ from its neighbour."""
+def test_a_table_of_blocks_suffices_only_if_no_tile_is_cut(sides):
+    """Judged from the table: each block may differ from its neighbour."""
     mask = masks.blocks(np.indices((12, 12)).sum(0) % 2 > 0, *sides)
     dense = seen([mask], 96, 96).reshape(6, 16, 6, 16).swapaxes(1, 2).reshape(36, -1)
     whole = bool((dense.all(1) | ~dense.any(1)).all())
@@ -143,7 +143,7 @@ def test_bounds_in_a_closed_form_are_those_of_each_row(kind):
 
 @pytest.mark.parametrize("asking", [*product(ASKING, [False, True])], ids=str)
 def test_a_table_lists_for_each_block_the_tiles_of_which_something_is_seen(asking):
-    """As the kernel reads it; the block with the most tiles begins first."""
+    """Read as in the kernel; the block with the most tiles begins first."""
     (asking, transposed), (N_q, N_k) = asking, (45, 70)
     mask = masks.from_function(
         lambda b, h, r, c: ASKING[asking](b, h, r, c) & ((r - 25) // 16 + h != c // 16) & (c < 64)
@@ -164,7 +164,7 @@ def test_a_table_lists_for_each_block_the_tiles_of_which_something_is_seen(askin
 
 
 @pytest.mark.parametrize("size", [1e-45, 1e-30, 1.0, 1e30, 1e300])
-def test_what_changes_scores_is_finite_in_fp32(size):
+def test_the_numbers_of_score_changes_are_finite_in_fp32(size):
     slopes, cap = masks.alibi([size, -size, 1.0]), masks.softcap(size)
     (each,), (c, inverse) = score_changes.score_changes([slopes, cap], asked(8, 8)).numbers
     assert (each * 2.0**20).isfinite().all(), "times a distance"

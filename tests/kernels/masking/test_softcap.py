@@ -33,7 +33,7 @@ def exact(Q, K, V, dO, mask):
 
 
 def hold(given, O_exact, grads, exact_grads, size):
-    """Compare O, and the gradients, which grow with Q and K, with fp64; fp32 has scores of 2200 to 1e-4."""
+    """Compare O and the gradients, which grow with Q and K, with fp64; fp32 holds scores of 2200 to 1e-4."""
     tolerance = 1e-3 if size == 2200 else 1e-5
     assert np.abs(np.asarray(given.cpu()) - O_exact.cpu().numpy()).max() <= tolerance
     for X, Y in zip(grads, exact_grads, strict=True):

@@ -2,15 +2,15 @@
 
      r1_alike           eight warps, all alike, copy, multiply, and add dQ to HBM
      r2_producer        one warp brings the tiles; products of a step are begun together
-     r3_two_consumers   two groups of warps with 64 keys each, who do not wait for each other
+     r3_two_consumers   two groups of warps with 64 keys each, which do not wait for each other
      r4_half_columns    the groups share dS, and each computes half the columns of dQ: half as much is added to HBM
-     r5_in_order        the sums in HBM lie as threads hold them: one instruction adds four numbers, not two
+     r5_in_order        the sums in HBM have the order of registers: one instruction adds four numbers, not two
      r6_reducer         two other warps add
      7                  no file: `kernels.hopper.backward`, in which the copy unit adds, and sums stay in L2
 
 Each has `backward(Q, K, V, O, lse, dO, *, ...)` for d = 128, and a kernel to read. A program has 128 keys of a
-head and streams 64 rows a step past them. `tiles` has what all share, `finish` what makes dQ of the sums. In all
-rungs that have a producer its registers move to consumers, for whom dK and dV alone fill half of what there is.
+head and streams 64 rows a step past them. `tiles` has the common functions, `finish` turns the sums into dQ. In
+all rungs with a producer its registers move to the consumers, where dK and dV alone fill half of all registers.
 """
 
 import math
@@ -34,7 +34,7 @@ def launch(
     lse: torch.Tensor, dO: torch.Tensor, *, dlse: torch.Tensor | None, causal: bool, scale: float | None,
     keys: int = 64,
 ) -> Grads:  # fmt: skip
-    """Check the inputs, run a rung's kernel, make dQ of its sums, return the gradients.
+    """Check the inputs, run a rung's kernel, turn its sums into dQ, return the gradients.
 
     Shapes, dtypes and errors as in `kernels.hopper.backward.backward`, but d is 128.
     keys: of a consumer, which has a warp for 16 of them.

@@ -1,4 +1,4 @@
-"""What makes dQ of the sums: times the scale, rounded, and put into order where they lie as threads held them."""
+"""Turn the sums into dQ: times the scale, rounded, and reordered if they have the order of registers."""
 
 import triton
 import triton.language as tl
@@ -8,7 +8,7 @@ TILE = tl.constexpr(64 * 128)
 
 @triton.jit
 def from_rows(sums, dQ, scale, N_q, T_r):
-    """Write 64 rows of dQ, (B, H, N_q, 128), whose sums lie row by row."""
+    """Write 64 rows of dQ, (B, H, N_q, 128), whose sums are stored row by row."""
     tile = tl.program_id(0).to(tl.int64)
     rows, columns = tl.arange(0, 64), tl.arange(0, 128)
     x = tl.load(sums + tile * TILE + rows[:, None] * 128 + columns[None, :]) * scale
@@ -19,7 +19,7 @@ def from_rows(sums, dQ, scale, N_q, T_r):
 
 @triton.jit
 def from_registers(sums, dQ, scale, N_q, T_r):
-    """The same where the sums of each half of the columns lie as r5_in_order's threads hold them."""
+    """The same if the sums of each half of the columns have the order of r5_in_order's registers."""
     tile = tl.program_id(0).to(tl.int64)
     x = tl.load(sums + tile * TILE + tl.arange(0, TILE)) * scale
     x = tl.reshape(x, [2, 8, 4, 8, 4, 2, 2])  # half; columns by eights; rows by warp; row; columns by two; +8 rows

@@ -1,10 +1,10 @@
-"""Rung 1: eight warps, all alike, ask the copy unit for tiles, have five products computed, and add dQ to HBM.
+"""Rung 1: eight warps, all alike, request tiles from the copy unit, have five products computed, add dQ to HBM.
 
-What is new beside the forward's first rung: a program keeps 128 keys and walks over the rows, since dK and dV sum
-over rows. Scores are transposed, keys as rows: P^T and dS^T stand in registers as the products for dV and dK want
-their left operand. dQ = dS K wants dS the other way round, so dS^T goes through shared memory, where the tensor
-cores read it transposed. Each product is waited for at once, and so is each addition to dQ, in which all programs
-of a head meet in HBM.
+New compared with the forward's first rung: a program keeps 128 keys and walks over the rows, since dK and dV sum
+over rows. Scores are transposed, keys as rows: P^T and dS^T are in registers as the products for dV and dK need
+their left operand. dQ = dS K needs dS not transposed, so dS^T goes through shared memory, from which the tensor
+cores read it transposed. Warps wait at once for each product and for each addition to dQ in HBM, to which all
+programs of a head add.
 
     barrier       count  who arrives, and when                 who waits, for which parity
     kv_full       1      who asks for it + bytes of K, V       all warps     0: one block of keys, one phase

@@ -1,9 +1,9 @@
 """Rung 2: one warp, the producer, brings the tiles; eight warps, the consumer, multiply, compute and add.
 
-As in the forward: who reads a slot says when it is free, and whoever asks for the next tile does nothing else. And
-products are begun before the last one is waited for: dP runs under the exponentials, dV under the arithmetic of
-dS, and dK under the way of dS through shared memory. A consumer's threads need 128 registers for dK and dV alone,
-so the producer gives up what it does not need.
+As in the forward: the reader of a slot signals when it is free, and the warp that requests tiles does nothing
+else. And products begin before the previous one has ended: dP runs under the exponentials, dV under the arithmetic
+of dS, and dK while dS goes through shared memory. A consumer's threads need 128 registers for dK and dV alone, so
+the producer gives up those that it does not need.
 
     barrier       count  who arrives, and when                 who waits, for which parity
     kv_full       1      producer + bytes of K, V              consumer   0: one block of keys, one phase
@@ -50,7 +50,7 @@ def producer(memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def step(dK, dV, g, memory, sums, cut, scale_log2e, CAUSAL: gl.constexpr, MASKED: gl.constexpr):
-    """Begin S and dP; P under dP, then dV; dS under dV, then dK; say that the slots are free; dQ."""
+    """Begin S and dP; P under dP, then dV; dS under dV, then dK; signal that the slots are free; dQ."""
     kv, qo, rows, ds, barriers = memory
     D: gl.constexpr = dK.type.shape[1]
     SUM: gl.constexpr = dK.type.layout

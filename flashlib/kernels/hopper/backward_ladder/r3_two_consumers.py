@@ -1,7 +1,7 @@
 """Rung 3: two consumers of four warps, each with 64 keys, which do not wait for each other.
 
 In rung 2 all eight warps begin their products together, and all compute exponentials together. Here each group
-goes at its own pace: while one computes, the other may have the tensor cores. Nobody hands on a turn, as the
+goes at its own pace: while one computes, the other may have the tensor cores. They do not take turns, as the
 forward's consumers do: five products for two stretches of arithmetic leave fewer gaps to fill. A consumer's dS^T
 covers its own 64 keys, and so does the dQ that it adds: all 64 rows and 128 columns of it. So every number of dQ
 is added to twice as often as in rung 2, which makes this rung the slower one: rung 4 adds less.
@@ -43,7 +43,7 @@ def backward(
 def step(
     dK, dV, g, memory, sums, cut, scale_log2e, ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """Do what rung 2 does, for 64 keys: dQ of these keys is added whole."""
+    """Do the same as rung 2, for 64 keys: the whole dQ of these keys is added."""
     kv, qo, rows, ds, barriers = memory
     SUM: gl.constexpr = dK.type.layout
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])

@@ -1,7 +1,7 @@
 """Rung 4: consumers share dS, and each computes half the columns of dQ, over the keys of both.
 
-dQ sums over keys. Where each consumer adds what its own 64 keys contribute, the program adds two numbers to each
-place in HBM; here the tensor cores add them before. It costs a wait: dQ begins when both have stored their dS^T.
+dQ sums over keys. If each consumer adds the contribution of its own 64 keys, the program adds two numbers to each
+place in HBM; here the tensor cores add them first. It costs a wait: dQ begins when both have stored their dS^T.
 And dQ takes half the registers.
 
     barrier       count  who arrives, and when                  who waits, for which parity
@@ -12,8 +12,8 @@ And dQ takes half the registers.
     ds_full[s]    2      each consumer, its dS(g) is stored     both consumers  round & 1
     k_done        2      each consumer, its last dQ is done     both consumers  0: K is read, there is room for dK
 
-No barrier says that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both stored
-dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
+No barrier has to make sure that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both
+stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
 """
 
 import torch
@@ -55,7 +55,7 @@ def half_of_dq(kv, ds, s, ME: gl.constexpr, DQ_LAYOUT: gl.constexpr):
 def step(
     dK, dV, g, memory, sums, cut, scale_log2e, ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """Do what rung 3 does, but dQ: half its columns, over the keys of both."""
+    """Do the same as rung 3, except for dQ: half its columns, over the keys of both."""
     kv, qo, rows, ds, barriers = memory
     SUM: gl.constexpr = dK.type.layout
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
@@ -111,7 +111,7 @@ def consumer(
         dK, dV = step(dK, dV, g, memory, sums, cut, scale_log2e, ME, CAUSAL, True)
     mbarrier.arrive(barriers.index(tiles.K_DONE))
     at = [head // H_k, head % H_k, start, 0]
-    tiles.store(dV, kv.index(2 + ME), dv_desc, at)  # where V lay, which nobody else reads
+    tiles.store(dV, kv.index(2 + ME), dv_desc, at)  # in the slot of V, which nobody else reads
     mbarrier.wait(barriers.index(tiles.K_DONE), 0)  # the other is past its last product with my K
     tiles.store(dK * scale, kv.index(ME), dk_desc, at)
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has

@@ -1,9 +1,9 @@
-"""Rung 5: the sums of dQ lie in HBM in the order of the registers, so four numbers are added at a time.
+"""Rung 5: the sums of dQ are in HBM in the order of the registers, so that four numbers are added at a time.
 
-A row of dQ is spread over the threads of a warp in pairs: rung 4 adds two numbers with an instruction. But nobody
-reads the sums before the last pass, which makes bf16 of them anyway. So each thread adds what it has, four numbers
-side by side, and a warp 512 bytes in a row: half as many instructions for as many bytes. A thread that adds must
-wait until its instruction is taken, which is where the time goes.
+A row of dQ is spread over the threads of a warp in pairs: rung 4 adds two numbers per instruction. But nobody
+reads the sums before the last pass, which converts them to bf16 anyway. So each thread adds its own numbers, four
+side by side, and a warp 512 contiguous bytes: half as many instructions for as many bytes. A thread that adds must
+wait until its instruction is accepted, which is where the time goes.
 
 Roles and barriers are as in rung 4.
 """
@@ -34,10 +34,10 @@ def backward(
 
 @gluon.jit
 def add_half(dQ, sums):
-    """Add half of dQ as it stands in registers: each thread its own numbers, four by four, side by side.
+    """Add half of dQ in the order of registers: each thread adds its own numbers, four at a time, side by side.
 
-    A product gives a thread two neighbours in a row, and two more eight rows below. To the sums it does not matter
-    which number lies where, as long as all who add agree, and `finish.from_registers` puts them into order.
+    A product gives a thread two neighbours in a row, and two more eight rows below. For the sums it does not
+    matter where each number is, as long as all programs agree; `finish.from_registers` puts them into order.
     """
     LAYOUT: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
     x = dQ.reshape([4, 2, 8, 8, 4, 2]).permute([3, 0, 2, 4, 1, 5]).reshape([64 * 64])
@@ -49,7 +49,7 @@ def add_half(dQ, sums):
 def step(
     dK, dV, g, memory, sums, cut, scale_log2e, ME: gl.constexpr, CAUSAL: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """Do what rung 4 does, and add dQ in the order of registers."""
+    """Do the same as rung 4, but add dQ in the order of registers."""
     kv, qo, rows, ds, barriers = memory
     SUM: gl.constexpr = dK.type.layout
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
@@ -116,7 +116,7 @@ def consumer(
         dK, dV = step(dK, dV, g, memory, sums, cut, scale_log2e, ME, CAUSAL, True)
     mbarrier.arrive(barriers.index(tiles.K_DONE))
     at = [head // H_k, head % H_k, start, 0]
-    tiles.store(dV, kv.index(2 + ME), dv_desc, at)  # where V lay, which nobody else reads
+    tiles.store(dV, kv.index(2 + ME), dv_desc, at)  # in the slot of V, which nobody else reads
     mbarrier.wait(barriers.index(tiles.K_DONE), 0)  # the other is past its last product with my K
     tiles.store(dK * scale, kv.index(ME), dk_desc, at)
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has

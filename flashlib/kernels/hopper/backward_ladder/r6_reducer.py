@@ -1,8 +1,8 @@
 """Rung 6: two more warps, the reducer, add dQ to HBM; consumers only hand it over.
 
-An addition in HBM holds its registers until the memory's unit takes it. The consumers have better things to do:
+An addition in HBM occupies its registers until the memory unit accepts it. The consumers have better things to do:
 they store half a tile of dQ in shared memory, which takes few clocks, and go on. The reducer has nothing else to
-do. If it falls behind, it is waited for.
+do. If it falls behind, the consumers wait for it.
 
     barrier       count  who arrives, and when                  who waits, for which parity
     kv_full       1      producer + bytes of K, V               consumers       0
@@ -139,7 +139,7 @@ def consumer(
         dK, dV = step(dK, dV, g, memory, dq, cut, scale_log2e, ME, CAUSAL, True)
     mbarrier.arrive(barriers.index(tiles.K_DONE))
     at = [head // H_k, head % H_k, start, 0]
-    tiles.store(dV, kv.index(2 + ME), dv_desc, at)  # where V lay, which nobody else reads
+    tiles.store(dV, kv.index(2 + ME), dv_desc, at)  # in the slot of V, which nobody else reads
     mbarrier.wait(barriers.index(tiles.K_DONE), 0)  # the other is past its last product with my K
     tiles.store(dK * scale, kv.index(ME), dk_desc, at)
     tma.store_wait(0)  # the copy unit reads my shared memory: stay until it has

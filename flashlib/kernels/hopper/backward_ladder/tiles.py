@@ -1,6 +1,6 @@
-"""What the rungs of the Hopper backward share beside their ideas: who does what, slots, masks, storing dK and dV.
+"""What the rungs of the Hopper backward share besides their ideas: the work of programs, slots, masks, storing.
 
-Written as in `kernels.hopper.backward`, which says why; frozen here with the rungs.
+Written as in `kernels.hopper.backward`, which explains why; frozen here with the rungs.
 """
 
 from triton.experimental import gluon
@@ -22,7 +22,7 @@ DQ_FULL, DQ_EMPTY, BARRIERS = gl.constexpr(10), gl.constexpr(12), gl.constexpr(1
 def shared(q_desc, k_desc, lse_desc, CONSUMERS: gl.constexpr):
     """Return the slots of K, V; of two Q, two dO; of two lse, two delta; of dS, a matrix for each K; and barriers.
 
-    A rung that has no use for a barrier lets it be. Of those of all consumers a phase takes CONSUMERS arrivals.
+    A rung may leave a barrier unused. A phase of the barriers of all consumers takes CONSUMERS arrivals.
     """
     KEYS_OF_ONE: gl.constexpr = k_desc.block_shape[2]
     kv = gl.allocate_shared_memory(k_desc.dtype, [2 * CONSUMERS] + k_desc.block_shape, k_desc.layout)
@@ -60,10 +60,10 @@ def vector(slot):
 
 @gluon.jit
 def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Return what a program computes: causal blocks with the most rows come first.
+    """Return the work of a program; causal blocks with the most rows come first.
 
-    That is: the head of K and V, over the batch; the block of keys; the first row block that sees a key of it; the
-    first whose rows see all of them.
+    The work is a head of K and V, over the batch; a block of keys; the first row block that sees a key of it; the
+    first row block whose rows see all of them.
     """
     H_k, group, N_q, N_k, T_r, T_c = sizes
     head, j = gl.program_id(0) // T_c, gl.program_id(0) % T_c
@@ -78,7 +78,7 @@ def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def rows_of(g, first, whole, T_r, group):
-    """Return the row block of tile g, whole ones first, and which of the heads that read these keys has it."""
+    """Return the row block of tile g, whole ones first, and its head among those that read these keys."""
     i = whole + g // group
     return i - (T_r - first if i >= T_r else 0), g % group
 
@@ -93,7 +93,7 @@ def fetch(tile_desc, at, slot, row_desc, row_at, row_slot, full):
 
 @gluon.jit
 def fetch_rows(g, memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Ask for Q, dO, lse and delta of tile g."""
+    """Request Q, dO, lse and delta of tile g."""
     kv, qo, rows, ds, barriers = memory
     q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc = descs
     H_k, group, N_q, N_k, T_r, T_c = sizes
@@ -108,7 +108,7 @@ def fetch_rows(g, memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr)
 
 @gluon.jit
 def fetch_keys(memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Ask for K and V: of each consumer, whose keys follow those of the one before."""
+    """Request K and V of each consumer, whose keys follow those of the previous one."""
     kv, qo, rows, ds, barriers = memory
     q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc = descs
     H_k, group, N_q, N_k, T_r, T_c = sizes
@@ -132,7 +132,7 @@ def begin(k, q, S_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def operand(x, ACC: gl.constexpr):
-    """Return x as the left operand of a product summed in layout ACC, in the registers in which it is."""
+    """Return x as the left operand of a product summed in layout ACC, in the registers where it is."""
     LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=ACC, k_width=2)
     return pin(gl.convert_layout(x, LAYOUT, assert_trivial=True), 2)
 
@@ -141,8 +141,8 @@ def operand(x, ACC: gl.constexpr):
 def limits(start, first, whole, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
     """Return how many tiles need no mask, how many there are, and what `seen` needs.
 
-    That is: tiles without a mask; heads that read these keys; how far `start`, a consumer's first key, lies past
-    the first row's own, or past the end.
+    That is: tiles without a mask; heads that read these keys; how far `start`, a consumer's first key, is past the
+    first row's own, or past the end.
     """
     H_k, group, N_q, N_k, T_r, T_c = sizes
     n_whole, n = group * (T_r - whole), group * (T_r - first)
@@ -165,7 +165,7 @@ def seen(S, g, cut, CAUSAL: gl.constexpr, MASKED: gl.constexpr):
 def masked(S, g, cut, CAUSAL: gl.constexpr):
     n_whole, group, past = cut
     N: gl.constexpr = S.type.shape[0]
-    if CAUSAL:  # by eights of rows: every thread has some of each, so that their numbers are constants
+    if CAUSAL:  # in eights of rows: every thread has some of each, so that their numbers are constants
         eights = S.reshape([N, 8, 8])
         LAYOUT: gl.constexpr = eights.type.layout
         past = past - (g - n_whole) // group * 64
@@ -191,7 +191,7 @@ def sums_of(g, dq_ptr, sizes, B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.con
 
 @gluon.jit
 def add_rows(dQ, sums, column):
-    """Add dQ, 64 rows, to the sums in HBM, which lie row by row, from a column on."""
+    """Add dQ, 64 rows, to the sums in HBM, which are stored row by row, from a column on."""
     LAYOUT: gl.constexpr = dQ.type.layout
     WIDTH: gl.constexpr = dQ.type.shape[1]
     rows = gl.arange(0, 64, layout=gl.SliceLayout(1, LAYOUT))
@@ -201,7 +201,7 @@ def add_rows(dQ, sums, column):
 
 @gluon.jit
 def store(X, slot, desc, at):
-    """Have the copy unit store dK or dV from a slot that nobody reads any more, without keys past the end."""
+    """Have the copy unit store dK or dV from a slot that is no longer read, except keys past the end."""
     matrix(slot).store(X.to(slot.dtype))
     fence_async_shared()  # the copy unit sees what was stored
     gl.barrier()  # all of my warps have stored

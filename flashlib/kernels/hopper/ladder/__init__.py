@@ -1,7 +1,7 @@
 """Numbered, frozen versions of the Hopper kernel, one idea more in each; chapter 13 shows them line by line.
 
      r1_alike        eight warps, all alike, copy, multiply and compute
-     r2_producer     one warp brings the tiles; who reads a slot says when it is free
+     r2_producer     one warp brings the tiles; the readers of a slot signal when it is free
      r3_consumers    two groups of warps: while one computes its softmax, the other has the tensor cores
      r3_turns        the two in turns: each multiplies when it is told to
      r4_overlap      a group's next product runs under its softmax
@@ -9,9 +9,9 @@
      r6_persistent   a program for each multiprocessor, and causal rows with the most keys first
      7               no file: `kernels.hopper.forward`, which at d = 64 has a third group of warps
 
-Each has `attention(Q, K, V, *, causal, scale)` for d = 64 and 128, and a kernel to read; `tiles` has what they
-share, and how scores become P is the same in all. Up to r4, where all threads have equally many registers, a tile
-has 64 keys: with 128, the compiler spills registers, in r4 at d = 64 and in r2 at d = 128 already.
+Each has `attention(Q, K, V, *, causal, scale)` for d = 64 and 128, and a kernel to read; `tiles` has their common
+functions, and scores become P in the same way in all. Up to r4, where all threads have equally many registers, a
+tile has 64 keys: with 128, the compiler spills registers, in r4 at d = 64 and in r2 already at d = 128.
 """
 
 import math
@@ -42,7 +42,8 @@ def launch(
 
     Shapes, dtypes and errors as in `kernels.hopper.forward.attention`, but d is 64 or 128.
     rows: for each of the `consumers`, which have a warp for 16 of them. moved: whether they get the producer's
-    registers. persistent: a program for each multiprocessor, not for each row block. turns: for r3_turns.
+    registers. persistent: whether there is a program for each multiprocessor, not for each row block. turns: for
+    r3_turns.
     """
     Q, K, V = as_autocast(Q, K, V)
     finished.check(Q, K, V, causal, None)

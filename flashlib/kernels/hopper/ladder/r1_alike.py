@@ -1,15 +1,16 @@
-"""Rung 1: eight warps, all alike, ask the copy unit for tiles, have them multiplied and compute the softmax.
+"""Rung 1: eight warps, all alike, request tiles from the copy unit, have them multiplied and compute the softmax.
 
-Each product is waited for at once, and nothing else is done meanwhile: tensor cores and exponentials take turns.
-Only copies run beside them, as far ahead as there are slots. A slot is free when all warps are past the products
-that read it, which a barrier of the whole program says: there is no other role to tell.
+They wait for each product at once and do nothing else meanwhile: tensor cores and exponentials take turns. Only
+copies run at the same time, as far ahead as there are slots. A slot is free when all warps are past the products
+that read it, which a barrier of the whole program ensures: there is no other role to notify.
 
     barrier      count  who arrives, and when           who waits, for which parity
     q_full       1      who asks for it + bytes of Q    all warps      0: one row block, one phase
     k_full[s]    1      the same + bytes of K(g)        all warps      round & 1, round = g // STAGES
     v_full[s]    1      the same + bytes of V(g)        all warps      round & 1
 
-Who asks for a copy arrives, once, by `expect`, which says how many bytes must come. The copy unit counts them off.
+The thread that requests a copy arrives, once, with `expect`, which says how many bytes must come. The copy unit
+counts them off.
 """
 
 import torch
@@ -36,7 +37,7 @@ def attention(
 
 @gluon.jit
 def fetch_both(g, n, at, k_desc, v_desc, k_ring, v_ring):
-    """Ask for K and V of tile g of n."""
+    """Request K and V of tile g of n."""
     k_slots, k_full = k_ring
     v_slots, v_full = v_ring
     STAGES: gl.constexpr = k_slots.type.shape[0]

@@ -1,7 +1,7 @@
 """Rung 2: one warp, the producer, brings the tiles; eight warps, the consumer, multiply and compute.
 
-The producer waits until a slot is free and asks for the next tile at once, whatever the consumer does. So each has
-something to tell the other: a ring of slots has barriers for "full" and for "empty".
+The producer waits until a slot is free and requests the next tile at once, whatever the consumer is doing. So each
+must signal the other: a ring of slots has barriers for "full" and for "empty".
 
     barrier      count  who arrives, and when           who waits, for which parity
     q_full       1      producer + bytes of Q           consumer   0: one row block, one phase
@@ -10,8 +10,8 @@ something to tell the other: a ring of slots has barriers for "full" and for "em
     k_empty[s]   1      consumer, Q K(g)^T is done      producer   (round & 1) ^ 1: K(g - STAGES) is read
     v_empty[s]   1      consumer, P V(g) is done        producer   (round & 1) ^ 1: V(g - STAGES) is read
 
-P V of a tile and S of the next are issued together: the softmax between them is the only stretch in which the
-tensor cores wait.
+P V of a tile and S of the next are issued together: the softmax between them is the only time in which the tensor
+cores wait.
 """
 
 import torch

@@ -1,8 +1,8 @@
-"""Rung 3, its first half: two consumers of four warps and 64 rows each, where rung 2 has one of eight warps.
+"""Rung 3, first half: two consumers of four warps and 64 rows each, where rung 2 has one of eight warps.
 
 While one computes its softmax, the tensor cores have the other's products. Nobody tells the two when to multiply:
-the tensor cores do one product after the other, in the order in which they are asked. Rung `r3_turns` gives each a
-turn, and is the same in all else.
+the tensor cores do one product after the other, in the order in which they are issued. Rung `r3_turns` makes them
+take turns, and is otherwise the same.
 
     barrier      count  who arrives, and when               who waits, for which parity
     q_full[c]    1      producer + bytes of Q of c          consumer c      0: one row block, one phase

@@ -1,8 +1,8 @@
-"""Rung 3, its second half: the two consumers of `r3_consumers` in turns (ping-pong).
+"""Rung 3, second half: the two consumers of `r3_consumers` in turns (ping-pong).
 
-While one has the tensor cores multiply, the other computes its softmax. Left alone both may issue products at
-the same time and then compute at the same time; barriers of turns keep them apart. A turn is one P V and the next
-S; both consumers walk the same tiles, so they take equally many.
+While one has the tensor cores multiply, the other computes its softmax. Left alone, both may issue products at
+the same time and then compute at the same time; barriers for turns prevent that. A turn is one P V and the next S;
+both consumers walk over the same tiles, so they take equally many turns.
 
     barrier      count  who arrives, and when               who waits, for which parity
     q_full[c]    1      producer + bytes of Q of c          consumer c      0: one row block, one phase

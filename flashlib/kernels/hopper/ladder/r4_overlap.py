@@ -1,12 +1,12 @@
 """Rung 4: the next product runs under this softmax.
 
-In a turn a consumer issues S of tile g first, then P V of the tile before. It waits only for S: while P V runs,
-it makes P of S, which the next turn's P V takes. So tensor cores have work of this consumer too while it computes,
-and both S and P are held in registers at a time.
+In a turn a consumer issues S of tile g first, then P V of the previous tile. It waits only for S: while P V runs,
+it turns S into P for the next turn's P V. So the tensor cores have work from this consumer too while it computes,
+and S and P are in registers at the same time.
 Source: FlashAttention-3 (Shah and others, 2024), section 3.2.
 
-Barriers, and who waits for what, are as in rung 3; only when a consumer releases V(g - 1) is later: after the
-softmax of tile g, when it has waited for P V.
+Barriers, and who waits for what, are as in rung 3; but a consumer releases V(g - 1) later: after the softmax of
+tile g, when it has waited for P V.
 """
 
 import torch

@@ -1,11 +1,11 @@
 """Rung 5: registers move between roles.
 
-A program starts with equally many for each thread, and its warps count in groups of four: at twelve warps 168, of
-which the producer needs 24. The counts below have the roles exchange them (`setmaxnreg` in PTX): the producer
-keeps 24, a consumer gets 240. So consumers hold O and both S and P of 128 keys, where rung 4 has room for 64:
-half as many turns, each with twice the work between its barriers.
+A program starts with equally many for each thread, and warps are allocated in groups of four: with twelve warps
+there are 168, of which the producer needs 24. The counts below make the roles exchange them (`setmaxnreg` in PTX):
+the producer keeps 24, a consumer gets 240. So consumers can hold O and both S and P of 128 keys, where rung 4 has
+room for 64: half as many turns, each with twice the work between its barriers.
 
-Roles and barriers are as in rung 4, whose code they run.
+Roles and barriers are as in rung 4, whose code is used.
 """
 
 import torch

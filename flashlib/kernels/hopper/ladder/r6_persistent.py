@@ -1,17 +1,17 @@
 """Rung 6: a program for each multiprocessor, which computes one row block after the other; causal, longest first.
 
 So barriers and shared memory are set up once, the producer brings the next block's tiles while consumers store O,
-and rings go on where they were: g counts tiles over the program's whole life, and so do the phases. Q of the next
-block may come only when Q of this one is read, for which there is a barrier more than in rung 5:
+and rings continue where they were: g counts tiles over the program's whole life, and so do the phases. Q of the
+next block may come only when Q of this one has been read, for which there is one more barrier than in rung 5:
 
     barrier      count  who arrives, and when               who waits, for which parity
     q_full[c]    1      producer + bytes of Q of block t    consumer c      t & 1
     q_empty[c]   1      consumer c, its last Q K^T is done  producer        (t & 1) ^ 1
     turn[c]      1      as in rung 3                        as in rung 3, of u = g - t - 1 turns before
 
-Causal blocks differ in length. There each program computes one block, and they start from the longest: the GPU
-hands the next block to the first multiprocessor that is free, and short ones at the end leave few idle for long.
-Heads are taken in sections whose K and V stay in the L2 cache.
+Causal blocks differ in length. For these each program computes one block, and the longest start first: the GPU
+gives the next block to the first multiprocessor that is free, and short ones at the end leave few idle for long.
+Heads are processed in sections whose K and V stay in the L2 cache.
 """
 
 import torch
@@ -50,7 +50,7 @@ def block_of(tile, T_r, section, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
-    """Bring Q, and K and V tile by tile, whenever a slot is free, of one row block after the other."""
+    """Bring Q, and K and V tile by tile, whenever a slot is free, for one row block after the other."""
     H, group, N_q, N_k, T_r, section, n_tiles = sizes
     q_ring, k_ring, v_ring = rings
     q_slots, q_full, q_empty = q_ring
@@ -83,7 +83,7 @@ def producer(rings, q_desc, k_desc, v_desc, sizes, B_R: gl.constexpr, CAUSAL: gl
 def step(
     state, g, u, last, limits, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, MASKED: gl.constexpr,
 ):  # fmt: skip
-    """Take turn u: S of tile g and P V of the one before, under which the softmax of S runs."""
+    """Take turn u: S of tile g and P V of the previous one, under which the softmax of S runs."""
     k_slots, k_full, k_empty = k_ring
     v_slots, v_full, v_empty = v_ring
     q, q_free = q_slot

@@ -1,6 +1,6 @@
-"""What the Hopper rungs share beside their ideas: slots, masks, the softmax, how O and lse are stored.
+"""What the Hopper rungs share besides their ideas: slots, masks, the softmax, storing O and lse.
 
-Written as in `kernels.hopper.forward`, which says why; frozen here with the rungs.
+Written as in `kernels.hopper.forward`, which explains why; frozen here with the rungs.
 """
 
 from triton.experimental import gluon
@@ -123,7 +123,7 @@ def operand(P, dtype: gl.constexpr, O_LAYOUT: gl.constexpr):
 
 @gluon.jit
 def store_lse(lse_ptr, head, start, N_q, m, l, scales):
-    """Store lse of rows from `start` on; return what O_acc must be divided by."""
+    """Store lse of rows from `start` on; return the divisor of O_acc."""
     BY_ROW: gl.constexpr = m.type.layout
     ROWS: gl.constexpr = m.type.shape[0]
     rows = start + gl.arange(0, ROWS, layout=BY_ROW)
@@ -136,9 +136,9 @@ def store_lse(lse_ptr, head, start, N_q, m, l, scales):
 
 @gluon.jit
 def store_output(O_acc, divisor, o_slot, o_desc, at):
-    """Divide, and have the copy unit store O, without rows past the end."""
-    tma.store_wait(0)  # it has read the O before
-    gl.barrier()  # for all warps, of which each asked for a part
+    """Divide, and have the copy unit store O, except rows past the end."""
+    tma.store_wait(0)  # it has read the previous O
+    gl.barrier()  # for all warps, each of which requested a part
     O = O_acc * by_row(1.0 / divisor, O_acc)
     matrix(o_slot).store(O.to(o_slot.dtype))
     fence_async_shared()  # the copy unit sees what was stored

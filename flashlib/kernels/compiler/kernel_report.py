@@ -1,4 +1,4 @@
-"""What the compiler says of a kernel: registers, spills, and its listings. For `worker`."""
+"""What the compiler reports on a kernel: registers, spills and listings. For `worker`."""
 
 import re
 import subprocess
@@ -9,10 +9,10 @@ from flashlib.kernels.compiler import listings
 from flashlib.private_apis import of_compiler
 
 
-def of_nvidia(compiled: Any, log: str, disassembled: bool) -> dict:
+def nvidia_report(compiled: Any, log: str, disassembled: bool) -> dict:
     """Return fields of a `compiled.Compiled`.
 
-    compiled: Triton's CompiledKernel; log: what ptxas printed; disassembled: whether SASS is wanted.
+    compiled: Triton's CompiledKernel. log: what ptxas printed. disassembled: whether SASS is wanted.
     """
     return {
         "registers": _number(r"Used (\d+) registers", log),
@@ -25,8 +25,8 @@ def of_nvidia(compiled: Any, log: str, disassembled: bool) -> dict:
     }
 
 
-def of_amd(compiled: Any, log: str, disassembled: bool) -> dict:
-    """Return the same; AMDGCN has the numbers as comments, and needs no disassembler."""
+def amd_report(compiled: Any, log: str, disassembled: bool) -> dict:
+    """Return the same fields; AMDGCN states the numbers in comments and needs no disassembler."""
     text = compiled.asm["amdgcn"]
     return {
         "registers": _number(r"\.vgpr_count:\s+(\d+)", text),
@@ -44,7 +44,7 @@ def _number(pattern, text):
 
 
 def sass(compiled: Any) -> str:
-    """Return the listing of the code the GPU would run, "" where the disassembler is missing."""
+    """Return the listing of the code that the GPU would run, "" if the disassembler is missing."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compiled.asm["cubin"])
         file.flush()
@@ -56,4 +56,4 @@ def sass(compiled: Any) -> str:
     return listings.readable("sass", text)
 
 
-OF = {"NVIDIA": of_nvidia, "AMD": of_amd}
+REPORTS = {"NVIDIA": nvidia_report, "AMD": amd_report}

@@ -1,4 +1,4 @@
-"""Launches that the interpreter ran: noted, to be compiled afterwards for GPUs that need not be there."""
+"""A log of launches that the interpreter ran, to compile them later for GPUs that need not be present."""
 
 import contextlib
 import dataclasses
@@ -18,9 +18,10 @@ from flashlib.private_apis import of_watching
 
 
 class NotedLaunch(NamedTuple):
-    """A launch: its kernel, and its arguments and options as they were given, without what tensors hold.
+    """A launch: its kernel, arguments and options as they were passed, but tensors without their contents.
 
-    whole: whether it is compiled to the end; if not, up to LLVM's code, which takes longest and refuses least.
+    whole: whether to compile it to the end; if not, compilation stops before LLVM, which takes longest and
+    refuses least.
     """
 
     kernel: Any
@@ -29,11 +30,11 @@ class NotedLaunch(NamedTuple):
     whole: bool = False
 
 
-class Sent(NamedTuple):
+class LaunchParcel(NamedTuple):
     """Launches as they are sent to the process that compiles.
 
-    parcel: of pickling.dumps, a list of Launches. key: the same in each session for the same launches. places:
-    {text of a function that may be the learner's: in which line of its file it begins}.
+    parcel: the result of pickling.dumps on a list of NotedLaunch. key: the same in each session for the same
+    launches. places: {text of a function that may be the learner's: the line of its file where it begins}.
     """
 
     parcel: tuple
@@ -41,8 +42,8 @@ class Sent(NamedTuple):
     places: dict[str, int]
 
 
-class Launches:
-    """The launches that were noted. noting: whether further ones are."""
+class LaunchLog:
+    """The launches noted so far. noting: whether further ones are noted."""
 
     def __init__(self) -> None:
         self.noting = True
@@ -50,15 +51,15 @@ class Launches:
 
     def note(self, kernel: Any, arguments: tuple, options: dict) -> None:
         if not self.noting or (kernel.fn.__module__ or "").startswith("flashlib.kernels."):
-            return  # the course's own kernels have tests of their own
+            return  # the course's own kernels have their own tests
         one = NotedLaunch(kernel, tuple(map(_stand_in, arguments)), {n: _stand_in(x) for n, x in options.items()})
         kinds = {name: _kind(x, _is_constant(kernel.fn, name)) for name, x in _named(one).items()}
         key = kernel.fn, repr(kinds)
         if key not in self._found or _ones(one) < _ones(self._found[key]):
             self._found[key] = one
 
-    def sent(self) -> Sent | None:
-        """Return one NotedLaunch of each kernel, dtypes and constants, the smallest of a kernel whole.
+    def sent(self) -> LaunchParcel | None:
+        """Return one launch for each kernel, dtypes and constants; the smallest of each kernel is `whole`.
 
         None if there was no launch. Raises pickling.CannotBeSent.
         """
@@ -70,19 +71,19 @@ class Launches:
         seen: dict[FunctionType, int] = {}
         key = sources.digest(found, seen)
         places = dict(sources.source(f) for f in seen if not (f.__module__ or "").startswith("flashlib."))
-        return Sent(tuple(pickling.dumps(found)), key, places)
+        return LaunchParcel(tuple(pickling.dumps(found)), key, places)
 
 
 @contextlib.contextmanager
-def launches() -> Iterator[Launches]:
-    """Note what is launched in the interpreter while this lasts; yields the Launches."""
-    noted = Launches()
+def logged_launches() -> Iterator[LaunchLog]:
+    """Note what is launched in the interpreter while this lasts; yields the LaunchLog."""
+    noted = LaunchLog()
     with of_watching.launches_seen(noted.note):
         yield noted
 
 
-def told(one: NotedLaunch) -> str:
-    """Return the kernel of a launch and its constants as text."""
+def launch_text(one: NotedLaunch) -> str:
+    """Return the name of a launch's kernel and its constants as text."""
     constants = {n: x for n, x in _named(one).items() if _is_constant(one.kernel.fn, n) and isinstance(x, int)}
     said = ", ".join(f"{name} = {x}" for name, x in constants.items())
     return one.kernel.__name__ + (f", {said}" if said else "")
@@ -112,7 +113,7 @@ def _stand_in(x):
 
 
 def _kind(x, constant):
-    """Return what the compiler makes a difference of, whatever the sizes are: other than 1, they are all alike."""
+    """Return the properties of an argument that the compiler distinguishes, apart from sizes equal to 1."""
     if isinstance(x, tuple):
         return [_kind(part, constant) for part in x]
     if isinstance(x, TensorDescriptor | GluonDescriptor):
@@ -125,11 +126,11 @@ def _kind(x, constant):
 
 
 def _ones(one):
-    """Return how many integers are 1: of those the compiler makes constants."""
+    """Return how many integers are 1, which the compiler turns into constants."""
     return sum(type(x) is int and x == 1 for x in _named(one).values())
 
 
 def _size(one):
-    """Return the product of the numbers among the constants of a launch: about as much as there is to compile."""
+    """Return the product of the numbers among a launch's constants, roughly how much there is to compile."""
     constants = (x for name, x in _named(one).items() if _is_constant(one.kernel.fn, name))
     return math.prod(x for x in constants if type(x) is int and x > 0)

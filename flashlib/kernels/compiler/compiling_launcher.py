@@ -1,4 +1,4 @@
-"""What stands in for every launch in the process that compiles: the kernel is compiled, and not run."""
+"""Replaces every launch in the process that compiles: the kernel is compiled and not run."""
 
 import io
 from typing import Any, NoReturn
@@ -7,15 +7,15 @@ from flashlib.private_apis import of_compiler
 
 
 class Enough(Exception):
-    """The requested part is there."""
+    """Raised to stop the compiler once the requested part is available."""
 
 
-class Launches:
-    """Stands in for every launch: compiles, and keeps what was compiled and with which arguments.
+class CompilingLauncher:
+    """Replaces every launch: compiles the kernel, and keeps the result and its arguments.
 
-    name: of the one kernel that is compiled, since a call may launch several; None: the last is kept. names: of
-    all that were launched. until: how far: "config", not at all; "ttgir"; else to the end. compile_options:
-    those that only the compiler sees. log: what was printed while the kernel was compiled: ptxas's words.
+    name: of the kernel to compile, since a call may launch several; None keeps the last. names: of all kernels
+    launched. until: how far to compile: "config", not at all; "ttgir"; else to the end. compile_options: those
+    that only the compiler sees. log: what ptxas printed while the kernel was compiled.
     """
 
     def __init__(self) -> None:
@@ -28,8 +28,8 @@ class Launches:
             self.compile_options = sorted(only_compiler)
             if self.until == "config":
                 raise Enough
-            self.log.seek(self.log.truncate(0))  # ptxas speaks of one kernel, this one
-            of_compiler.forget_compiled(kernel)  # else it is not compiled again, and ptxas says nothing
+            self.log.seek(self.log.truncate(0))  # so that the log is about this kernel only
+            of_compiler.forget_compiled(kernel)  # else it is not compiled again, and ptxas prints nothing
             self.compiled = run(kernel, *args, grid=grid, warmup=True, **options)
 
         run = of_compiler.replace_run(compile_only)
@@ -42,6 +42,6 @@ class Launches:
         self.log = io.StringIO()
 
     def stop(self, ttgir: object) -> NoReturn:
-        """Take the place of what makes LLVM's code from TTGIR."""
+        """Replaces the compiler's step from TTGIR to LLVM's code."""
         self.ttgir = str(ttgir)
         raise Enough
