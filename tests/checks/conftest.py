@@ -65,7 +65,7 @@ def rings(monkeypatch):
     from flashlib.checks.harness import ranks
     from flashlib.ring import hops, runs
 
-    play, plan, played, planned = ranks.Task.played, hops.plan, {}, {}
+    play, plan, played, planned = ranks.RankTask.played, hops.plan, {}, {}
     right = [solutions.program(name).function for name in ("ring_rank", "ring_gradients")]
 
     def play_once(task, answer, problem, seed=None):
@@ -82,6 +82,6 @@ def rings(monkeypatch):
             planned[key] = plan(mask, *sizes)
         return planned[key]
 
-    monkeypatch.setattr(ranks.Task, "played", play_once)
+    monkeypatch.setattr(ranks.RankTask, "played", play_once)
     monkeypatch.setattr(hops, "plan", plan_once)
     monkeypatch.setattr(runs, "plan", plan_once)

@@ -152,7 +152,7 @@ def verdict_here(answer, monkeypatch, compiled=False):
     without a grid: the interpreter, once it has run, no longer minds that.
     """
     with monkeypatch.context() as patch:
-        patch.setattr(compiling, "_said", False)
+        patch.setattr(compiling, "_explained", False)
         if not compiled:
             patch.setattr(compiling, "noting", contextlib.nullcontext)
         if answer.mistake == "not_ended":

@@ -1,4 +1,4 @@
-"""The globals that a kernel uses: Triton's interpreter takes any, its compiler few."""
+"""The globals that a kernel uses: Triton's interpreter accepts any, its compiler only a few."""
 
 import builtins
 import dis
@@ -13,9 +13,9 @@ LANGUAGES = "triton.language", "triton.experimental.gluon.language"
 
 
 def refused(function: FunctionType, seen: Collection[FunctionType] = ()) -> tuple[str, object] | None:
-    """Return the name and the value of a global that the compiler refuses a kernel, or None.
+    """Return the name and the value of a global that the compiler refuses, or None.
 
-    function: what the kernel was made of. Kernels that it calls are looked at too.
+    function: the function that a kernel was made from. Kernels that it calls are checked too.
     """
     called = []
     for name in _loaded(function.__code__):

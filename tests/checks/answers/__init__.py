@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from flashlib.checks.engine import mistake_tables, solutions
 from flashlib.checks.engine.exercises import EXERCISES
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine.program import ProgramText
 from tests.checks.answers.terms import TERMS, UNLIKE
 
 FOLDER = Path(__file__).parent
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
     exercise: str
     mistake: str
     words: str
-    program: Program
+    program: ProgramText
     origin: str = ""
 
     @property
@@ -140,7 +140,7 @@ def edits(path):
 
 
 def _base(name, words, where):
-    """Return the Program that a table edits: the solution, or the right answer with these words."""
+    """Return the ProgramText that a table edits: the solution, or the right answer with these words."""
     if name not in EXERCISES:
         raise ValueError(f"{where}: there is no exercise {name!r}; there are {', '.join(EXERCISES)}")
     if not words:
@@ -159,6 +159,6 @@ def _written(pattern):
     for path in sorted(FOLDER.glob(f"*/{pattern}")):
         _, *sections = MARK.split(path.read_text(encoding="utf-8"))
         for name, mistake, words, text in zip(*(sections[n::4] for n in range(4)), strict=True):
-            program = Program(text.strip("\n"), solutions.globals_of(name))
+            program = ProgramText(text.strip("\n"), solutions.globals_of(name))
             found.append(Answer(name, mistake or "", words, program, "written"))
     return found

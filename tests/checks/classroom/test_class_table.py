@@ -115,8 +115,8 @@ FILES = {
     'no list of "cells"': b"[1]",
     "an old format": b'{"worksheets": []}',
     'it has no list of "cells"': b'{"cells": ' + b"1" * 5000 + b"}",
-    "its cell 0 is no cell with a text": b'{"cells": [{"cell_type": "code", "source": 5}]}',
-    "its cell 0 is no cell": b'{"cells": [5]}',
+    "its cell 0 does not have a text": b'{"cells": [{"cell_type": "code", "source": 5}]}',
+    "its cell 0 does not have": b'{"cells": [5]}',
     "up to 0 are read": b" " * 10**6,
 }
 
@@ -149,7 +149,7 @@ def test_what_lies_in_a_folder_is_told_apart(tmp_path):
         "two/a.ipynb",
     ]
     assert list(found) == named
-    assert "link that leads to no file" in found["link.ipynb"] and "folder" in found["three.ipynb"]
+    assert "broken link" in found["link.ipynb"] and "folder" in found["three.ipynb"]
 
 
 def test_a_stub_without_a_check_has_a_row(tmp_path):
@@ -174,7 +174,10 @@ def test_what_a_terminal_cannot_write_is_written_as_its_code(monkeypatch, tmp_pa
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr(sys, "stderr", other)
     monkeypatch.setattr(sys, "argv", ["checks", str(tmp_path)])
-    rows = [class_table.Row("ö.ipynb", "merge", "right", ""), class_table.Row("ö.ipynb", "safe", "wrong", "n° 1")]
+    rows = [
+        class_table.TableRow("ö.ipynb", "merge", "right", ""),
+        class_table.TableRow("ö.ipynb", "safe", "wrong", "n° 1"),
+    ]
     monkeypatch.setattr(class_table, "run", lambda folder: iter([rows] * (folder == str(tmp_path))))
     __main__.main()
     said = terminal.buffer.getvalue().decode("ascii")

@@ -81,8 +81,8 @@ def test_a_notebook_in_a_folder_of_the_workspace_counts(workspace, monkeypatch):
 def test_a_file_that_is_something_else_is_left_alone(workspace, text):
     (workspace / "progress.json").write_text(text)
     verdict = progress_file.record(RIGHT)
-    assert verdict.outcome == "right" and "delete it to start anew" in repr(verdict)
-    assert "delete it to start anew" in repr(progress())
+    assert verdict.outcome == "right" and "delete it to start over" in repr(verdict)
+    assert "delete it to start over" in repr(progress())
     assert (workspace / "progress.json").read_text() == text
 
 

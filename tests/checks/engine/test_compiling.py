@@ -65,7 +65,7 @@ def test_where_nothing_can_be_compiled_it_is_said_once(error, here, monkeypatch)
         raise error
 
     monkeypatch.setattr(learner_kernels, "refusal", refusal)
-    monkeypatch.setattr(compiling, "_said", False)
+    monkeypatch.setattr(compiling, "_explained", False)
     answer = solutions.solution("add")
     first, second = checks.add(answer), checks.add(answer)
     assert first.right and second.right
@@ -75,7 +75,7 @@ def test_where_nothing_can_be_compiled_it_is_said_once(error, here, monkeypatch)
 def test_where_the_cache_cannot_be_written_another_one_is_used(here, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "file" / "folder"))
-    monkeypatch.setattr(compiling, "_said", False)
+    monkeypatch.setattr(compiling, "_explained", False)
     refusals, refusal = [], learner_kernels.refusal
     monkeypatch.setattr(learner_kernels, "refusal", lambda sent: refusals.append(refusal(sent)))
     verdict = checks.add(solutions.solution("add"))

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks.engine import Case, Finding, Known, Measured, Program, examine, mistake_tables  # noqa: E402
-from flashlib.checks.engine.values import same, show  # noqa: E402
+from flashlib.checks.engine import Case, Finding, Known, Measured, ProgramText, examine, mistake_tables  # noqa: E402
+from flashlib.checks.engine.equality import same  # noqa: E402
+from flashlib.checks.engine.value_text import show  # noqa: E402
 
 x = np.array([1.0, 2.0, 4.0])
 CASES = [Case("one number", (x[:1],), 1.0), Case("three numbers", (x,), 7.0)]
-SUM = Program("def my_sum(x):\n    X = 1 * x\n    total = X.sum()\n    return total", {})
+SUM = ProgramText("def my_sum(x):\n    X = 1 * x\n    total = X.sum()\n    return total", {})
 TABLE = """
 [sum]
 mean*: the mean is taken: take the sum
@@ -135,7 +136,7 @@ def test_whatever_it_returns_or_raises_is_told(answer, sentence):
 
 def test_what_is_no_number_must_be_explained_in_every_case():
     """A guard may hide the nan of a mistake where an answer is right, but a wrong set is not mended by one."""
-    known = Known("sum", Program("def my_sum(x):\n    X = 1 * x\n    return set(X)", {}))
+    known = Known("sum", ProgramText("def my_sum(x):\n    X = 1 * x\n    return set(X)", {}))
     cases = [Case("two", (x[:2],), {1.0, 2.0}), Case("three", (x,), {1.0, 2.0, 4.0})]
     answer = lambda x: set(x) if len(x) < 3 else {1.0, 8.0, 64.0}  # noqa: E731
     assert examine(answer, cases, known).mistake == "value"  # and not "cubed", which is wrong for two

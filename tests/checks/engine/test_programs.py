@@ -7,10 +7,10 @@ import numpy as np  # noqa: E402
 
 from flashlib.checks.engine import mistake_tables  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
-from flashlib.checks.engine.program import Program  # noqa: E402
+from flashlib.checks.engine.program import ProgramText  # noqa: E402
 from tests.checks.each import each  # noqa: E402
 
-STEP = Program(
+STEP = ProgramText(
     "def step(m, x):\n    larger = np.maximum(m, x)\n    alpha = np.exp(m - larger)\n    return alpha", {"np": np}
 )
 
@@ -33,7 +33,7 @@ def test_a_text_that_begins_or_ends_with_a_blank_stands_in_backticks():
     both = "` - larger` -> ` - larger + 1`; return alpha -> return 2 * alpha"
     assert STEP.edited(both).function(1.0, 1.0) == 2 * np.e
     assert STEP.edited("return alpha ->").function(1.0, 1.0) is None
-    with pytest.raises(ValueError, match="' alpha' is there 2 times"):
+    with pytest.raises(ValueError, match="' alpha' occurs 2 times"):
         STEP.edited("` alpha` -> beta")
 
 
@@ -95,10 +95,10 @@ def test_an_id_may_come_again_where_ways_are_joined_and_each_keeps_its_words(rea
     [
         ("one: first", "a row belongs in a table"),
         ("[a]\nOne more", "a row is `id: sentence`"),
-        ("[a]\none: first\n     x -> y", "stands in backticks"),
+        ("[a]\none: first\n     x -> y", "in backticks"),
         ("[a]\nuse a\n[b]\nuse c", "there is no table c above; there are a, b"),
         ("[a]\none: first\ndrop two", "there is no row two above to drop; there are one"),
-        ("[a]\none: first\n[b]\none: first\nuse a", "one would lose what stands above"),
+        ("[a]\none: first\n[b]\none: first\nuse a", "one would overwrite the rows above"),
         ("[a]\none: first\n[a]", "there are two tables a"),
     ],
 )

@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from flashlib.checks.engine.values import as_array, same, show, show_apart
+from flashlib.checks.engine.equality import as_array, same
+from flashlib.checks.engine.value_text import show, show_both
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,8 @@ def test_what_cancels_is_compared_with_the_size_of_its_terms():
 
 def test_dtypes_are_shown_only_where_nothing_else_differs():
     X = np.arange(100.0)
-    expected, given = show_apart(X, X.astype(np.float32), ["result"])
+    expected, given = show_both(X, X.astype(np.float32), ["result"])
     assert expected.endswith(", float64") and given.endswith(", float32")
     Y = np.where(X > 50, np.nan, X).astype(np.float32)  # it differs beyond what is shown
-    assert not any("float" in text for text in show_apart(X, Y, ["result"]))
-    assert not any("float" in text for text in show_apart((X, X), (X, Y), ["O", "lse"]))
+    assert not any("float" in text for text in show_both(X, Y, ["result"]))
+    assert not any("float" in text for text in show_both((X, X), (X, Y), ["O", "lse"]))

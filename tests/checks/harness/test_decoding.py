@@ -1,7 +1,7 @@
-"""What is found of a step of decoding beside its result.
+"""Findings about a step of decoding other than its result.
 
-`Looked` notes what PyTorch computes, to which making tensors and views of them does not belong; `_way` judges how
-keys are read and parts joined.
+`TorchCalls` notes what PyTorch computes, not counting new tensors and views; `_way` judges how keys are read and
+parts merged.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 import flashlib.kernels  # noqa: E402, F401
-from flashlib.checks.harness.decoding import Looked, _way  # noqa: E402
+from flashlib.checks.harness.decoding import TorchCalls, _way  # noqa: E402
 from flashlib.checks.harness.watch import Watch  # noqa: E402
 
 
@@ -36,12 +36,12 @@ from flashlib.checks.harness.watch import Watch  # noqa: E402
     ],
 )
 def test_only_numbers_that_are_made_of_others_are_computed(does, computed):
-    looked = Looked()
-    with looked:
+    calls = TorchCalls()
+    with calls:
         does(torch.arange(4.0))
-    assert [name.strip("_") for name in looked.computed] == [name.strip("_") for name in computed]
-    looked.clear()
-    assert not looked.computed
+    assert [name.strip("_") for name in calls.computed] == [name.strip("_") for name in computed]
+    calls.clear()
+    assert not calls.computed
 
 
 MOST = 2 * 3 * (100 + 300 + 2 * 2 * 32)  # numbers of K: two heads, d = 3; each part may end in a tile of 32 keys

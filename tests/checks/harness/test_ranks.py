@@ -7,13 +7,13 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import Program, random_cases, solutions  # noqa: E402
+from flashlib.checks.engine import ProgramText, random_cases, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.harness import ranks  # noqa: E402
 from flashlib.checks.harness.ranks import RankSizes  # noqa: E402
 from flashlib.ring import Compute, Receive, Send, Wait  # noqa: E402
 
-FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
+FORWARD = ranks.RankTask(backward=False, timed=True, blocks=2)
 
 
 def verdict(edit, name="ring_rank"):
@@ -95,7 +95,7 @@ CASES = [
 @pytest.mark.parametrize(("amount", "mistake", "body"), CASES)
 def test_whatever_an_answer_does_is_said_in_words(amount, mistake, body):
     text = f"def my_ring_rank(me):\n    {body}"
-    answer = Program(text, {"Compute": Compute, "Send": Send, "Wait": Wait}).function
+    answer = ProgramText(text, {"Compute": Compute, "Send": Send, "Wait": Wait}).function
     found = examine_answer("ring_rank", answer, 0)
     assert found.mistake == mistake and len(repr(found).splitlines()) < 30
 
@@ -137,7 +137,7 @@ def test_numbers_that_depend_on_who_ends_first_are_found(monkeypatch):
     edit = "return me.finish(state) -> ended.append(me.r)\n    return me.finish(state)"
     edit += " if ended.index(me.r) == me.r else me.finish(me.nothing())"
     solution = solutions.program("ring_rank")
-    answer = Program(solution.edited(edit).source, {**solution.names, "ended": ended}).function
+    answer = ProgramText(solution.edited(edit).source, {**solution.names, "ended": ended}).function
 
     def program(me):
         if me.r == 0:

@@ -10,7 +10,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
-from flashlib.checks.engine import Program, random_cases, solutions  # noqa: E402
+from flashlib.checks.engine import ProgramText, random_cases, solutions  # noqa: E402
 from flashlib.checks.harness import roles  # noqa: E402
 from flashlib.pipeline import Wait  # noqa: E402
 from tests.checks import answers  # noqa: E402
@@ -48,7 +48,7 @@ class Unprintable:
 def answer_of(name, body):
     """Return an answer to the exercise `name` that takes whatever it is given."""
     names = {**solutions.program(name).names, "Unprintable": Unprintable}
-    return Program(f"def my_{name}(*arguments):\n    {body}", names).function
+    return ProgramText(f"def my_{name}(*arguments):\n    {body}", names).function
 
 
 def examined(name, answer, seed=4711):
@@ -131,9 +131,9 @@ def test_a_fault_is_played(name):
 
 def test_of_a_long_schedule_the_end_is_listed():
     actions = [SimpleNamespace(role="producer", command=n, flight=n % 2 or None) for n in range(roles.SHOWN + 3)]
-    first, *others = roles.listed(actions).splitlines()
+    first, *others = roles.schedule_text(actions).splitlines()
     assert first == "..." and len(others) == roles.SHOWN and others[0].startswith("4. producer: done: ")
-    assert roles.listed(actions[1:3]) == "1. producer: done: the number 1\n2. producer: the number 2"
+    assert roles.schedule_text(actions[1:3]) == "1. producer: done: the number 1\n2. producer: the number 2"
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -159,8 +159,8 @@ def test_nothing_is_played_where_there_is_no_program():
 
 def test_numbers_of_numpy_are_told_as_numbers():
     wait = Wait("full 0", np.int64(1))
-    assert roles.told(wait) == roles.told(Wait("full 0", 1)) == "Wait('full 0', 1)"
-    assert roles.told(Wait("full 0", np.arange(2))).startswith("Wait('full 0', array(")
+    assert roles.command_text(wait) == roles.command_text(Wait("full 0", 1)) == "Wait('full 0', 1)"
+    assert roles.command_text(Wait("full 0", np.arange(2))).startswith("Wait('full 0', array(")
     known = checks.EXERCISES["producer"].known
     task, _ = TASKS["producer"]
     counted = known.program.function

@@ -9,7 +9,8 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
-from flashlib.checks.engine.values import describe_value, same
+from flashlib.checks.engine.equality import same
+from flashlib.checks.engine.value_text import describe_value
 
 CLOSE = 1e-10  # relative error of fp64
 

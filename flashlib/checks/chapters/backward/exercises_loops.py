@@ -8,7 +8,7 @@ import numpy as np
 from flashlib import naive
 from flashlib.checks.chapters.backward.exercises import KB, drawn_scale, lean
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import gradient, sizes
 from flashlib.checks.harness.metered import MeteredArray
 from flashlib.tiled import blocks

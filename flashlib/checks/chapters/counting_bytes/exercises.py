@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from flashlib import cost
-from flashlib.checks.engine import Known, Program, Verdict, examine, exercise, written
+from flashlib.checks.engine import Known, ProgramText, Verdict, examine, exercise, written
 from flashlib.checks.harness import sizes
 
 # X is as large as Q, and as O; keys are the rows of K read, over all row blocks. Mistakes: shared/bytes.txt.
@@ -23,7 +23,7 @@ BYTES = """
 
 
 def _program(*texts):
-    return Program("".join(texts).strip(), {"cost": cost})
+    return ProgramText("".join(texts).strip(), {"cost": cost})
 
 
 def _dtype(itemsize):

@@ -8,7 +8,7 @@ import numpy as np
 from flashlib import lowbit
 from flashlib.checks.chapters.eight_bits.exercises import without_lowbit
 from flashlib.checks.engine import Case, Known, Verdict, attempt, examine, exercise, random_cases
-from flashlib.checks.engine.values import same
+from flashlib.checks.engine.equality import same
 from flashlib.lowbit import sums
 
 # ---- a rotation

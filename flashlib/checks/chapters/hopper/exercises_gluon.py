@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from flashlib.checks.engine import Case, Known, Verdict, exercise, random_cases, solutions
-from flashlib.checks.harness import heads, update
+from flashlib.checks.harness import multi_head, update
 from flashlib.softmax import summarise_rows
 
 LOG2E = np.log2(np.e)
@@ -177,7 +177,7 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
 
 def _attended(words, shape, causal=False, *, dtype="float16", order="BHNd", tolerance=None, **options):
     """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
-    one = heads.case(words, shape, _exact, causal, tolerance=tolerance or TOLERANCE[dtype], **options)
+    one = multi_head.case(words, shape, _exact, causal, tolerance=tolerance or TOLERANCE[dtype], **options)
     return one._replace(arguments=(*one.arguments, dtype, order), dtype=None)
 
 

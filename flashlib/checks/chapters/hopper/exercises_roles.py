@@ -56,7 +56,7 @@ def producer_cause(program: Program, found: Finding) -> Finding:
     return found
 
 
-PRODUCER = roles.Task(
+PRODUCER = roles.RoleTask(
     producer_program, ("tiles", "slots", "consumers"), ((1, 1, 1), (14, 6, 4)), cause=producer_cause
 )
 
@@ -165,7 +165,7 @@ def _check_releases(done, n):
             raise Finding("releases", name=name, times=times, n=n)
 
 
-CONSUMER = roles.Task(
+CONSUMER = roles.RoleTask(
     consumer_program, ("tiles", "slots of K", "slots of V"), ((1, 1, 1), (9, 5, 5)), consumer_work
 )
 RINGS = [
@@ -230,7 +230,7 @@ def turns_work(program: Program, n: int, consumers: int) -> None:  # noqa: ARG00
             _check_once(names, [f"{operation} {u}" for operation, _, _ in protocol.OPERATIONS], "softmax", u)
 
 
-TURNS = roles.Task(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), turns_work)
+TURNS = roles.RoleTask(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), turns_work)
 
 
 @exercise(

@@ -7,7 +7,7 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_array, same
+from flashlib.checks.engine.equality import as_array, same
 from flashlib.checks.harness import sizes, update
 from flashlib.softmax import summarise_rows
 

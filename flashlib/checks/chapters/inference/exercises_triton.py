@@ -18,7 +18,7 @@ def _taken(X, c):
 
 
 def _decoding(text):
-    """Return the Program of a loop over parts of the keys; a nan counts for nothing in tl.max."""
+    """Return the ProgramText of a loop over parts of the keys; a nan counts for nothing in tl.max."""
     looped = update.looped(text, before=(update.IN_FP32,), taken=_taken)
     return looped.edited("m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")
 

@@ -130,7 +130,7 @@ def _case(
 
     rising: later keys have larger scores. below: all scores are far below 0. nan: what is not a key's row is nan;
     else it is numbers as those of keys are. far: entries of the table behind a sequence's pages lead nowhere.
-    fine, size, V_size, alike: as in `heads.case`.
+    fine, size, V_size, alike: as in `multi_head.case`.
     """
     rng = rng or np.random.default_rng(len(lengths) + sum(lengths))
     pages = [-(-n // page) for n in lengths]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from numbers import Integral
 
 from flashlib.checks.engine import Finding
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.language.phrases import and_list
 
 AGAIN = {  # {how a page was given up before it was free and taken: the mistake if another gets it too}

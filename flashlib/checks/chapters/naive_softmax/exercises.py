@@ -7,7 +7,8 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Known, Verdict, attempt, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_numbers, show
+from flashlib.checks.engine.equality import as_numbers
+from flashlib.checks.engine.value_text import show
 from flashlib.softmax import naive
 
 DTYPES = (np.float16, np.float32, np.float64)

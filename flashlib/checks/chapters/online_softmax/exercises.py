@@ -6,7 +6,7 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Verdict, attempt, examine, exercise, random_cases
-from flashlib.checks.engine.values import same
+from flashlib.checks.engine.equality import same
 from flashlib.checks.harness.metered import held, read_once
 from flashlib.softmax import logsumexp, safe, summarise
 

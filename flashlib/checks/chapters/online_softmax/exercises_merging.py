@@ -16,7 +16,7 @@ from flashlib.checks.engine import (
     exercise,
     random_cases,
 )
-from flashlib.checks.engine.values import same
+from flashlib.checks.engine.equality import same
 from flashlib.softmax import State, logsumexp, safe, summarise_rows
 from flashlib.softmax import merge as true_merge
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, noted, random_cases
-from flashlib.checks.engine.values import as_array, same
+from flashlib.checks.engine.equality import as_array, same
 
 # ---- the layout, the scale and the heads
 

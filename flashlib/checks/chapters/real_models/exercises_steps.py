@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import sizes
 
 # ---- a cap, a mask and a sink

@@ -18,7 +18,7 @@ from flashlib.checks.engine import (
     noted,
     random_cases,
 )
-from flashlib.checks.engine.values import describe, show
+from flashlib.checks.engine.value_text import describe, show
 from flashlib.checks.harness.metered import MeteredArray
 
 INF = np.inf
@@ -35,7 +35,7 @@ UNGUARDED = "some = l"
 
 
 def _program(head, result, rows=""):
-    """Return the Program of a function that gives `result`; rows: what makes the rows of scores S."""
+    """Return the ProgramText of a function that gives `result`; rows: what makes the rows of scores S."""
     return defined(head, f"{rows}{LINES}result = {result}", "return result")
 
 

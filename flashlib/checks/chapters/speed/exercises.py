@@ -23,7 +23,7 @@ STEP = "step(S, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
 def _base_2(text, **names):
-    """Return the Program of a loop whose update is in base 2."""
+    """Return the ProgramText of a loop whose update is in base 2."""
     return update.looped(text, signature=STEP, **names).in_terms(IN_BASE_2)
 
 
@@ -132,7 +132,7 @@ def _rows(X, c, past):
 
 
 def _tail(text):
-    """Return the Program of a loop over pointers to K and V, whose maxima are those of the interpreter."""
+    """Return the ProgramText of a loop over pointers to K and V, whose maxima are those of the interpreter."""
     looped = _base_2(text, rows=_rows)
     return looped.edited("shift = m; m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from flashlib import cost
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.checks.engine.equality import as_array, same
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import loops, sizes, update
 from flashlib.checks.harness.metered import MeteredArray, held
 from flashlib.softmax import State, summarise_rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks.engine import Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import heads, update
+from flashlib.checks.harness import multi_head, update
 from flashlib.softmax import summarise_rows
 
 INF = np.inf
@@ -25,7 +25,7 @@ def padded(answer: Callable, known: Known) -> Verdict:
 
 
 def _padded(words, shape, **options):
-    return heads.case(words, shape, lambda Q, K, V: naive.attention(Q, K, V).O, **options)
+    return multi_head.case(words, shape, lambda Q, K, V: naive.attention(Q, K, V).O, **options)
 
 
 def _any_d(rng):
@@ -38,7 +38,7 @@ def _on_rung_5(answer):
     from flashlib.checks.harness.launches import launched
     from flashlib.kernels.ladder import r5_causal
 
-    launch, attended, dimensions, sizes = r5_causal.launch, heads.O_alone(launched(answer)), [], []
+    launch, attended, dimensions, sizes = r5_causal.launch, multi_head.O_alone(launched(answer)), [], []
 
     def noted(kernel, Q, K, V, **options):
         dimensions.append(Q.shape[-1])
@@ -64,16 +64,16 @@ def _on_rung_5(answer):
 
 
 def _with_penalty(text):
-    """Return the Program of a loop whose update subtracts the penalty; also in what is exchanged."""
+    """Return the ProgramText of a loop whose update subtracts the penalty; also in what is exchanged."""
     signature = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, slope)"
     before = "seen = c <= r + past", "distance = r + past - c", "penalty = slope * distance"
-    looped = update.looped(text, signature=signature, before=before, **heads.READ)
+    looped = update.looped(text, signature=signature, before=before, **multi_head.READ)
     return looped.in_terms({", -np.inf)": " - penalty, -np.inf)"})
 
 
 @exercise(title="A penalty for distance", minutes=30, difficulty="hard", program=_with_penalty, aside=True)
 def alibi(answer: Callable, known: Known) -> Verdict:
-    tiles = heads.AttentionTilings()
+    tiles = multi_head.AttentionTilings()
     stages = [
         [
             _penalised("one query and one key", (1, 1, 1, 1, 16), 0.5),
@@ -91,16 +91,16 @@ def alibi(answer: Callable, known: Known) -> Verdict:
         [_penalised("more queries than keys", (1, 1, 70, 5, 16), 0.5)],
         [_penalised("numbers that fp16 does not have", (1, 1, 21, 21, 16), 0.5, fine=True)],
         [
-            _penalised("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), 0.5, stored=heads.APART),
+            _penalised("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), 0.5, stored=multi_head.APART),
         ],
     ]
     known = replace(known, variants=tiles)
-    return examine(heads.streaming(answer, heads.O_alone, tiles), stages, known, outputs=("O",))
+    return examine(multi_head.streaming(answer, multi_head.O_alone, tiles), stages, known, outputs=("O",))
 
 
 def _penalised(words, shape, slope, **options):
     """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
-    return heads.case(words, shape, _alibi, slope, **options)
+    return multi_head.case(words, shape, _alibi, slope, **options)
 
 
 def _any_penalised(rng):

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from flashlib.checks.engine import Known, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import heads, update
+from flashlib.checks.harness import multi_head, update
 from flashlib.softmax import summarise_rows
 
 OUTPUTS = "O", "lse"
@@ -20,7 +20,7 @@ ATTENTION = partial(
     signature="step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, causal, N_k, r_0, c_0)",
     before=("half = V_j.dtype", update.IN_FP32, "seen = ((c <= r + past) | (not causal)) & (c < N_k)"),
     LN2=float(np.log(2)),
-    **heads.READ,
+    **multi_head.READ,
 )
 
 
@@ -32,7 +32,7 @@ ATTENTION = partial(
     limit=15.0,
 )
 def attention(answer: Callable, known: Known) -> Verdict:
-    tiles = heads.AttentionTilings()
+    tiles = multi_head.AttentionTilings()
     stages = [
         [
             _attended("blocks that are all full, without a mask", (1, 1, 128, 128, 16)),
@@ -51,7 +51,7 @@ def attention(answer: Callable, known: Known) -> Verdict:
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, under the causal mask", (1, 1, 70, 5, 16), True)],
-        [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=heads.APART)],
+        [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=multi_head.APART)],
         [_attended("d = 128, and numbers that fp16 does not have", (1, 1, 5, 21, 128), True, fine=True)],
         [
             _attended("tensors in fp16, and sums beyond 65504", (1, 1, 5, 150, 32), V_size=2**15, **FP16),
@@ -60,13 +60,13 @@ def attention(answer: Callable, known: Known) -> Verdict:
     ]
     known = replace(known, variants=tiles)
     return examine(
-        heads.streaming(answer, tiles=tiles), stages, known, outputs=OUTPUTS, nan="nan, or never stored"
+        multi_head.streaming(answer, tiles=tiles), stages, known, outputs=OUTPUTS, nan="nan, or never stored"
     )
 
 
 def _attended(words, shape, causal=False, **options):
     """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
-    return heads.case(words, shape, _exact, causal, **options)
+    return multi_head.case(words, shape, _exact, causal, **options)
 
 
 def _any_attended(rng):

@@ -7,7 +7,8 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.checks.engine.equality import as_array, same
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import sizes
 from flashlib.tiled import blocks
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from flashlib.checks.chapters.variants.exercises import CUT, WHOLE, kinds_of, table_of
 from flashlib.checks.engine import Known, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import heads, rules, update
+from flashlib.checks.harness import multi_head, rules, update
 from flashlib.softmax import summarise_rows
 
 OUTPUTS = "O", "lse"
@@ -48,7 +48,7 @@ VARIANT = partial(
     LN2=float(np.log(2)),
     listed=lambda numbers, place: numbers.flat[place] if 0 <= place < numbers.size else 0,
     in_memory=lambda X, c, whole, head: _in_memory(X, c.ravel(), whole, head),
-    **heads.READ,
+    **multi_head.READ,
 )
 
 
@@ -64,7 +64,7 @@ def _in_memory(X, c, whole, head):
 
 
 def _program(text):
-    """Return the Program of a loop over a table, in which SCORE stands wherever scores are hidden."""
+    """Return the ProgramText of a loop over a table, in which SCORE stands wherever scores are hidden."""
     return VARIANT(text).in_terms({"S_ij = np.where(": "S_ij = hide("})
 
 
@@ -101,14 +101,16 @@ def variant(answer: Callable, known: Known) -> Verdict:
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, scores that are changed", (1, 1, 40, 21, 16), NEAR, SLOPED)],
-        [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=heads.APART)],
+        [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=multi_head.APART)],
         [_attended("d = 128, and numbers that fp16 does not have", (1, 1, 5, 21, 128), fine=True)],
         [
             _attended("tensors in fp16, and sums beyond 65504", (1, 1, 5, 150, 32), V_size=2**15, **FP16),
             _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), size=4, V_size=0, **EXACT),
         ],
     ]
-    verdict = examine(heads.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN)
+    verdict = examine(
+        multi_head.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN
+    )
     return verdict if not verdict.right or _far(answer) else known.wrong("offsets_32")
 
 
@@ -145,13 +147,13 @@ def _attended(words, shape, SEEN=CAUSAL, SCORE=SAME, kinds=None, tile=(16, 16), 
         )
     of_score = np.kron(kinds, np.ones(tile, int))[:N_q, :N_k]
     seen = (of_score == WHOLE) | (of_score == CUT) & seen
-    indices = iter(product(range(B), range(H)))  # heads.case takes the heads in this order
+    indices = iter(product(range(B), range(H)))  # multi_head.case takes the heads in this order
 
     def exact(Q, K, V):
         b, h = next(indices)
         return _exact(Q, K, V, seen[b, h], lambda S: SCORE(S, b, h, *_places(N_q, N_k)))
 
-    case = heads.case(words, shape, exact, **options)
+    case = multi_head.case(words, shape, exact, **options)
     table = (X.astype(np.int32) for X in table_of(kinds))
     return case._replace(arguments=(*case.arguments, *table, SEEN, SCORE, *tile))
 
