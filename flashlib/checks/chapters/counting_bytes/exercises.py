@@ -1,4 +1,4 @@
-"""The exercises of chapter 07: sizes come in, a number of bytes or of rows comes out."""
+"""The exercises of chapter 07: compute a number of bytes or of rows from sizes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -135,7 +135,7 @@ def break_even(answer: Callable, known: Known) -> Verdict:
 @exercise(
     title="The largest row block that fits", minutes=10, difficulty="medium", program=partial(written, cost=cost)
 )
-def largest_tile(answer: Callable, known: Known) -> Verdict:  # the first are full to the byte, or a byte short
+def largest_tile(answer: Callable, known: Known) -> Verdict:  # the first fit to the byte, or are one byte short
     fixed = """
         22 1 1 2, 21 1 1 2, 126 2 3 2, 191 3 2 4, 0 4 8 2, 1000 5 4 2, 1024 16 16 4, 16384 64 64 2,
         49152 64 64 2, 101376 32 128 4, 232448 16 16 2, 204800 2 1 2

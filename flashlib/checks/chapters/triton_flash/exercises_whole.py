@@ -45,14 +45,14 @@ def attention(answer: Callable, known: Known) -> Verdict:
             _attended("a key more than queries, under the causal mask", (1, 1, 128, 129, 16), True),
             _attended("two sequences of three heads", (2, 3, 5, 7, 16)),
             _attended("d = 64 and large scores", (1, 1, 5, 150, 64), size=64),
-            _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), True, size=2**22),
-            _attended("scores of -1.7e10, all alike", (1, 1, 5, 21, 16), alike=2.0**16),
+            _attended("scores in the millions, all below 0 in some rows", (1, 1, 16, 16, 16), True, size=2**22),
+            _attended("scores of -1.7e10, all equal", (1, 1, 5, 21, 16), alike=2.0**16),
             _attended("scores of 0", (1, 1, 5, 150, 16), size=0),
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, under the causal mask", (1, 1, 70, 5, 16), True)],
-        [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=multi_head.APART)],
-        [_attended("d = 128, and numbers that fp16 does not have", (1, 1, 5, 21, 128), True, fine=True)],
+        [_attended("Q, K and V, each in a different order", (1, 2, 5, 7, 16), stored=multi_head.APART)],
+        [_attended("d = 128, and numbers that fp16 cannot represent", (1, 1, 5, 21, 128), True, fine=True)],
         [
             _attended("tensors in fp16, and sums beyond 65504", (1, 1, 5, 150, 32), V_size=2**15, **FP16),
             _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), size=4, V_size=0, **EXACT),
@@ -65,7 +65,7 @@ def attention(answer: Callable, known: Known) -> Verdict:
 
 
 def _attended(words, shape, causal=False, **options):
-    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
+    """Return the Case of Q, K and V with shape (B, H, N_q, N_k, d)."""
     return multi_head.case(words, shape, _exact, causal, **options)
 
 
@@ -77,7 +77,7 @@ def _any_attended(rng):
 
 
 def _exact(Q, K, V, causal):
-    """Return O and lse of one head, all keys at once."""
+    """Return O and lse of one head, computed from all keys at once."""
     S = Q @ K.T / np.sqrt(Q.shape[1])
     seen = np.tri(*S.shape, len(K) - len(Q), dtype=bool) | (not causal)
     return update.finished(summarise_rows(np.where(seen, S, -np.inf), V))
