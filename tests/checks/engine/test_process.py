@@ -252,7 +252,7 @@ def alone(monkeypatch):
     """No process can be started, as in a web page; what is told to who watches."""
     told = []
     monkeypatch.setattr(process.starting, "is_possible", lambda: False)
-    monkeypatch.setattr(process.anew, "ROOTS", ())  # loading all kernels anew takes long, and a page has none
+    monkeypatch.setattr(process.fresh_modules, "ROOTS", ())  # loading all kernels anew takes long, and a page has none
     monkeypatch.setattr(process, "_connection", types.SimpleNamespace(send=told.append))
     return told
 

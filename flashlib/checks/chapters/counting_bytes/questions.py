@@ -19,12 +19,12 @@ def _tiled(form=cost.fa2_traffic, B_r=64):
 
 
 def _scores_share():
-    """Return how many percent of standard attention's bytes are S and P, each written and read, at N = 512."""
+    """Return the percentage of standard attention's bytes for writing and reading S and P, at N = 512."""
     return round(100 * 4 * 512**2 * 2 / cost.standard_traffic(512, 512, d, dtype="float16").total)
 
 
 def _written():
-    """Return how many times as many bytes FA1 writes as FA2, at the size of the chapter's ledger."""
+    """Return the bytes that FA1 writes divided by those of FA2, at the size of the chapter's ledger."""
     fa1, fa2 = (
         form(512, 512, d, B_r=64, B_c=64, dtype="float16").written for form in (cost.fa1_traffic, cost.fa2_traffic)
     )
@@ -41,7 +41,7 @@ def _twice_the_length_and_SRAM():
 
 
 def _bound():
-    """Return what limits each on an H200 by the closed forms, N = 16384."""
+    """Return what limits each method on an H200 according to the closed forms, N = 16384."""
     N = 16384
     flops = cost.flops(N, N, d)
     moved = {

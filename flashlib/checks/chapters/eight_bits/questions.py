@@ -17,20 +17,20 @@ def _count(low, high):
 
 
 def _gain(format):
-    """Return in a word how much smaller the error of normal numbers is with a scale than without one."""
+    """Return, in words, how much smaller the error of normal numbers is with a scale than without one."""
     X = np.random.default_rng(0).normal(size=(64, 64))
     without, scaled = (lowbit.quantised(X, format, share=share).X for share in ("none", "tensor"))
     return "many times" if lowbit.error(without, X) > 2 * lowbit.error(scaled, X) else "hardly"
 
 
 def _vanishes(format):
-    """Return the size below which numbers become 0 if the largest, 100, is scaled to the last of the format."""
+    """Return the size below which numbers become 0 if the largest, 100, is scaled to the format's maximum."""
     numbers = lowbit.numbers(format)
     return float(numbers[numbers > 0][0] / 2 * 100 / lowbit.FORMATS[format].largest)
 
 
 def _below_the_maximum(times):
-    """Return how far below the largest score of a row a key lies whose weight becomes 0."""
+    """Return how far below the largest score of a row a score must be for its weight to become 0."""
     numbers = lowbit.numbers("e4m3")
     return math.log(times / (numbers[numbers > 0][0] / 2))
 

@@ -29,14 +29,14 @@ def _alike():
 
 
 def _passes_at_once():
-    """Return for each parity whether a role gets past a barrier of which no phase has completed."""
+    """Return for each parity whether a role gets past a barrier before any phase has completed."""
     barrier = pipeline.Barrier("b")
     state = MultiprocessorState(pipeline.Program({"role": None}, (barrier,), ()))
     return {f"parity_{phase}": state.may("role", pipeline.Wait(barrier, phase)) for phase in (0, 1)}
 
 
 def _slots(sizes, consumers=2):
-    """Return how many slots fit in the rings of K and of V, beside slots for Q and O of each consumer."""
+    """Return how many slots fit in the rings of K and of V, in addition to slots for each consumer's Q and O."""
     return (GPU.block_sram - 2 * consumers * sizes.q_bytes) // (2 * sizes.kv_bytes)
 
 
@@ -47,10 +47,10 @@ def _happens(roles, barriers, slots):
 
 
 def _ring(early, tiles=4, stages=2):
-    """Return what goes wrong where a product reads tiles of a ring. early: it is not waited for.
+    """Return what goes wrong if a product that reads tiles of a ring is not waited for. early: what is too early.
 
-    Either the producer does not wait for `empty`, with the product of tile 0 under way when it asks for tile
-    `stages`: "fetched". Or the consumer releases a slot once the product has begun: "released".
+    "fetched": the producer does not wait for `empty`, so the product of tile 0 may still be running when it
+    requests tile `stages`. "released": the consumer releases a slot as soon as the product has begun.
     """
     slots, begun = pipeline.ring("k", stages, protocol.SIZES.kv_bytes), pipeline.Barrier("begun")
     full, empty = pipeline.barriers("full", stages), pipeline.barriers("empty", stages)
@@ -81,7 +81,7 @@ def _ring(early, tiles=4, stages=2):
 
 
 def _one_slot(tiles=4):
-    """Return what goes wrong where the next product runs under the softmax, with rings of one slot."""
+    """Return what goes wrong if the next product runs during the softmax, with rings of one slot."""
     memory = protocol.shared(protocol.SIZES, consumers=1, stages=1)
     roles = {
         "producer": partial(protocol.producer, [tiles], memory),
@@ -91,7 +91,7 @@ def _one_slot(tiles=4):
 
 
 def _first_turns():
-    """Return the parity for which each consumer waits at its first turn."""
+    """Return the parity that each consumer waits for in its first turn."""
     memory = protocol.shared(protocol.SIZES)
     found = {}
     for me in range(2):
@@ -101,7 +101,7 @@ def _first_turns():
 
 
 def _one_slot_of_dS(tiles=3):
-    """Return what goes wrong in the backward where each consumer's dS has one slot, not two."""
+    """Return what goes wrong in the backward pass if each consumer's dS has one slot, not two."""
     memory = backward_protocol.shared(backward_protocol.SIZES)
     own = memory.ds[: backward_protocol.CONSUMERS]
     slots = (*memory.kv, *memory.qo, *memory.rows, *own, *memory.dq)
@@ -117,7 +117,7 @@ def _one_slot_of_dS(tiles=3):
 
 
 def _until_done(blocks, sms=2):
-    """Return when all are done, if a multiprocessor that is free takes the next block."""
+    """Return when all blocks are done, if each free multiprocessor takes the next block."""
     ends = [0] * sms
     for tiles in blocks:
         ends[ends.index(min(ends))] += tiles

@@ -11,7 +11,7 @@ PAGE = 16
 
 
 def _intensity(group):
-    """Return operations per byte of K and V of a head with `group` heads of Q, one query each, bf16."""
+    """Return operations per byte of K and V, for a head with `group` heads of Q and one query each, in bf16."""
     N, d = 4096, 128
     return 4 * N * d * group / (2 * N * d * 2)
 
@@ -27,7 +27,7 @@ def _two_parts():
 
 
 def _waste(*lengths):
-    """Return how many rows hold no token, in pages, and where the longest is reserved for each."""
+    """Return how many rows hold no token: in pages, and if the longest length is reserved for each sequence."""
     pages = Pages(64, PAGE)
     for length in lengths:
         pages.append(pages.start()[0], length)
@@ -35,7 +35,7 @@ def _waste(*lengths):
 
 
 def _forked():
-    """Return how many pages are owned after 40 tokens were forked, and each of the two has one more."""
+    """Return how many pages are owned after 40 tokens were forked and each copy has got one more token."""
     pages = Pages(64, PAGE)
     one, _ = pages.start()
     pages.append(one, 40)
@@ -45,7 +45,7 @@ def _forked():
 
 
 def _steps(*answers, slots=2):
-    """Return how many steps answers take, each a token a step, if slots are filled in batches and one by one."""
+    """Return how many steps answers take, at one token per step, if slots are filled in batches and one by one."""
     batches = sum(max(answers[k : k + slots]) for k in range(0, len(answers), slots))
     ends = [0] * slots
     for answer in answers:

@@ -9,13 +9,13 @@ LAYERS, H_Q, H_K, D, HIDDEN, MLP = 30, 9, 3, 64, 576, 1536  # of SmolLM2-135M
 
 
 def _calls(tokens):
-    """Return the calls of attention while so many tokens are written, and the rows of Q in the last of them."""
-    steps = ["prompt", *["token"] * (tokens - 1)]  # what each step is given: the prompt gives the first token
+    """Return the calls of attention while `tokens` tokens are written, and the rows of Q in the last call."""
+    steps = ["prompt", *["token"] * (tokens - 1)]  # the input of each step: the prompt gives the first token
     return {"calls": LAYERS * len(steps), "rows": 1}
 
 
 def _wrong_rows(tokens, padding):
-    """Return how many tokens see padding under a causal mask, if it stands after them, and before them."""
+    """Return how many tokens see padding under a causal mask, if it comes after them, and before them."""
     N = tokens + padding
     causal = masks.causal().on(N, N).seen(slice(0, N), slice(0, N))
     there = np.arange(N) < tokens

@@ -7,7 +7,7 @@ from flashlib.memory import HBM
 from flashlib.softmax import logsumexp, naive, safe
 
 FP16 = np.float16
-SHIFTS = (-800, -300, -5, 0.1, 7, 300, 800)  # those of the chapter's cell
+SHIFTS = (-800, -300, -5, 0.1, 7, 300, 800)  # the same as in the chapter's cell
 X = np.log([1.0, 2.0, 1.0, 4.0])
 
 

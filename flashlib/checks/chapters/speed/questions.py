@@ -19,7 +19,7 @@ def _shared(B_r, B_c, d, stages, itemsize):
 
 
 def _ceiling(N, d, B_r, B_c, gpu):
-    """Return FLOPs for each byte that programs ask for, and what would limit them if HBM answered each time."""
+    """Return FLOPs for each byte that programs request, and their limit if every request went to HBM."""
     traffic = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype="bfloat16")
     intensity = cost.intensity(cost.flops(N, N, d), traffic)
     return {"intensity": intensity, "limit": "bandwidth" if intensity < GPUS[gpu].ridge else "arithmetic"}
@@ -31,7 +31,7 @@ def _by_registers(registers, num_warps):
 
 
 def _launches(n, kernel, launch):
-    """Return the microseconds of n kernels in turn, each launched by the CPU, and in a graph."""
+    """Return the microseconds of n kernels one after another: each launched by the CPU, and in a graph."""
     started = done = 0
     for _ in range(n):
         started += launch

@@ -64,7 +64,7 @@ def _three_traffics():
 
 
 def _sliders():
-    """Return which block size changes what each order moves without a mask."""
+    """Return which block size changes the bytes that each order moves without a mask."""
     start = _moved(4096, 64, 64, 64, "float16")
     by_rows, by_cols = _moved(4096, 64, 128, 64, "float16"), _moved(4096, 64, 64, 128, "float16")
     return {
@@ -76,7 +76,7 @@ def _sliders():
 
 
 def _break_even():
-    """Return the first sizes with which the orders move no more than standard attention, d = 128."""
+    """Return the first block sizes with which each order moves no more than standard attention, d = 128."""
     sizes = range(1, 512)
     return {
         "FA2": next(

@@ -14,7 +14,7 @@ def _owners(N, B):
 
 
 def _sum_of_weights(other):
-    """Return what the weights of five scores of -5 add up to, in a block of 8 filled up with `other`."""
+    """Return the sum of the weights of five scores of -5, in a block of 8 filled up with `other`."""
     block = np.array([-5.0] * 5 + [other] * 3)
     p = np.exp(block - block.max())
     return float((p / p.sum())[:5].sum())
