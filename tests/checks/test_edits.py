@@ -1,4 +1,4 @@
-"""Wrong answers that are edits of right ones are read as `tests.checks.answers` says."""
+"""Wrong answers that are edits of right ones are read as described in `tests.checks.answers`."""
 
 import pytest
 

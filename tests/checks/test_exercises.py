@@ -1,4 +1,4 @@
-"""Exercises, questions and notebooks belong together."""
+"""Exercises, questions and notebooks match."""
 
 import re
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_a_folder_of_a_chapter_is_registered_and_a_package():
 
 
 def test_nothing_is_left_to_fill_in():
-    """`tools.new_exercise` marks with TODO what is to be replaced."""
+    """`tools.new_exercise` marks everything that must be replaced with TODO."""
     inside = (path for folder in (folders.FOLDER, answers.FOLDER) for path in folder.rglob("*.*"))
     paths = [*(path for path in inside if path.suffix in (".py", ".txt")), *(ROOT / "notebooks").glob("*.ipynb")]
     left = [path.relative_to(ROOT).as_posix() for path in paths if "TODO" in path.read_text(encoding="utf-8")]
@@ -97,7 +97,7 @@ def test_an_exercise_without_a_solution_is_named():
         solutions.program("none")
 
 
-def test_the_name_of_an_exercise_hides_no_module():
+def test_the_name_of_an_exercise_does_not_hide_a_module():
     modules = {path.stem for path in (ROOT / "flashlib" / "checks").iterdir()}
     assert not modules & set(EXERCISES)
     assert all(getattr(checks, name) is exercise for name, exercise in EXERCISES.items())
@@ -112,7 +112,7 @@ def test_every_question_is_asked_once_and_unanswered():
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_question_is_marked(chapter):
-    """The text above a card has the question, in the section that the card stands in."""
+    """The text above a card contains the question, in the same section as the card."""
     text = ""
     for cell in CHAPTERS[chapter].cells:
         if cell.source.startswith("checks.predict("):

@@ -17,7 +17,7 @@ def test_a_chapter_is_known_by_number_slug_and_name(text):
 
 
 @pytest.mark.parametrize("text", ["0", "99", "tile", ""])
-def test_another_is_refused_with_those_that_there_are(text):
+def test_an_unknown_chapter_is_refused_with_a_list_of_those_known(text):
     with pytest.raises(ValueError, match="there is no chapter .* with exercises; .* 06 tiling, 07"):
         mistakes.chapter_of(text)
 
@@ -31,7 +31,7 @@ def test_each_row_is_described_and_each_way_shown_as_a_diff(exercise):
         assert any(line.startswith(row.id) and line.endswith(row.sentence) for line in lines)
 
 
-def test_a_way_that_is_no_edit_is_named_with_its_row(monkeypatch):
+def test_a_way_that_is_not_an_edit_is_named_with_its_row(monkeypatch):
     row = mistake_tables.Mistake("never", "it is never made", ("y = 1",))
     monkeypatch.setattr(mistakes, "tables", lambda: {"scores_for": {"never": row}})
     with pytest.raises(ValueError, match=r"^\[scores_for\] never: 'y = 1' must replace one line"):

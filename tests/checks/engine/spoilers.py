@@ -1,6 +1,6 @@
-"""Code by which an answer breaks flashlib's checks, and in a process that they share, the later ones too.
+"""Code with which an answer breaks flashlib's checks, including later ones in the same process.
 
-The whole text runs in a page, so `outcomes` imports what it needs.
+The whole text runs in a page, so `outcomes` has its own imports.
 """
 
 SPOILERS = {
@@ -37,7 +37,7 @@ class Spoils:
 
 
 def outcomes(spoilers, cell):
-    """Return {name: [outcome of a wrong answer, of a right one]}, each after the check of one that spoils."""
+    """Return {name: [outcome of a wrong answer, of a right one]}, each checked after an answer that spoils."""
     import numpy as np
 
     from flashlib import checks

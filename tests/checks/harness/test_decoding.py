@@ -35,7 +35,7 @@ from flashlib.checks.harness.watch import Watch  # noqa: E402
         (lambda X: X.__imul__(2), ["mul"]),
     ],
 )
-def test_only_numbers_that_are_made_of_others_are_computed(does, computed):
+def test_only_functions_that_make_numbers_from_others_compute(does, computed):
     calls = TorchCalls()
     with calls:
         does(torch.arange(4.0))
@@ -63,7 +63,7 @@ DONE = {"K": MOST, "V": MOST, "table": 1, "launches": 2, "programs": 2 * 2 * 2}
     ],
 )
 def test_keys_are_read_once_and_each_part_has_its_program(parts, otherwise, found):
-    """Two sequences of 100 and 300 keys, whose 19 pages hold three of the widest tiles, and four heads of Q."""
+    """Two sequences of 100 and 300 keys, whose 19 pages contain three of the widest tiles, and four heads of Q."""
     watch, done = Watch({}), DONE | otherwise
     watch.sees, watch.products[16, 3, 32] = True, 1
     watch.read = {name: done[name] for name in ("K", "V", "table")}
