@@ -39,7 +39,7 @@ def test_the_question_is_in_the_cell_just_above_its_card(chapter):
 
 
 def test_every_question_is_asked_in_plain_words():
-    found = prediction.asked()
+    found = prediction.card_texts()
     assert sorted(found) == sorted(prediction.questions())
     for name, text in found.items():
         assert not set(text) & set("$\\{}*"), f"{name}: a formula that a card cannot set: {text}"

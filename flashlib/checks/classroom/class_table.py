@@ -46,11 +46,11 @@ def read(folder: Path) -> list[NotebookAnswers]:
     """Return the NotebookAnswers under `folder`, sorted by name; raises ValueError if there are none."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise ValueError(f"{plain(str(folder))} is not a folder; pass the folder that contains the notebooks")
+        raise ValueError(f"{escaped(str(folder))} is not a folder; pass the folder that contains the notebooks")
     found = sorted(notebook_file.paths(folder), key=lambda one: one[0].relative_to(folder).parts)
     if not found:
-        raise ValueError(f"there is no notebook (.ipynb) in {plain(str(folder))}")
-    return [_read(path, plain(path.relative_to(folder).as_posix()), problem) for path, problem in found]
+        raise ValueError(f"there is no notebook (.ipynb) in {escaped(str(folder))}")
+    return [_read(path, escaped(path.relative_to(folder).as_posix()), problem) for path, problem in found]
 
 
 def _read(path, name, problem):
@@ -154,14 +154,14 @@ def table(rows: list[TableRow]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def plain(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a text with control characters, which a terminal would interpret, escaped as \\x1b."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _line(text):
     """Return the first line of a text, plain and cut."""
-    line = plain((text.splitlines() or [""])[0])
+    line = escaped((text.splitlines() or [""])[0])
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
 
 

@@ -92,7 +92,7 @@ def restore_ids(nb: Any, folder: Path = FOLDER) -> int:
     ids = {cell.get("id") for cell in nb.cells}
     gone = [cell for name, cell in chapter.cells.items() if name not in ids]
     unknown = [cell for cell in nb.cells if cell.cell_type == "code" and cell.get("id") not in chapter.cells]
-    course, mine = ([plain(cell.source) for cell in cells] for cells in (gone, unknown))
+    course, mine = ([stripped(cell.source) for cell in cells] for cells in (gone, unknown))
     found, matcher = 0, SequenceMatcher(a=course, b=mine, autojunk=False)
     for what, a, a_end, b, b_end in matcher.get_opcodes():
         if what == "equal" or what == "replace" and not by_ids and a_end - a == b_end - b:
@@ -102,15 +102,15 @@ def restore_ids(nb: Any, folder: Path = FOLDER) -> int:
     return found
 
 
-def plain(source: str) -> str:
+def stripped(source: str) -> str:
     """Return a source without what tools strip: blanks at the ends of lines, empty lines at both ends."""
     return "\n".join(line.rstrip() for line in source.splitlines()).strip("\n")
 
 
 def _chapter_by_sources(nb, folder):
     """Return the chapter that shares the most sources with `nb` that no other has; None for fewer than ENOUGH."""
-    mine = {plain(cell.source) for cell in nb.cells if cell.cell_type == "code"}
-    shared = [mine & {plain(cell.source) for cell in one.cells.values()} for one in chapters(folder)]
+    mine = {stripped(cell.source) for cell in nb.cells if cell.cell_type == "code"}
+    shared = [mine & {stripped(cell.source) for cell in one.cells.values()} for one in chapters(folder)]
     times = Counter(source for sources in shared for source in sources)
     own = [sum(times[source] == 1 for source in sources) for sources in shared]
     most = max(own)
@@ -127,7 +127,7 @@ def kind(cell: Any, chapter: StoredChapter | None) -> CellKind:
     tags = original.metadata.get("tags", [])
     if any(tag.startswith("stub:") for tag in tags):
         return CellKind.STUB
-    if cell.cell_type != "code" or plain(cell.source) != plain(original.source):
+    if cell.cell_type != "code" or stripped(cell.source) != stripped(original.source):
         return CellKind.CHANGED
     if VARIES in tags:
         return CellKind.VARIES
@@ -173,7 +173,7 @@ def remarks(nb: Any, chapter: StoredChapter | None) -> list[str]:
     if chapter is None:
         return ["not of the course, by the ids and the sources of its cells: run, with nothing to compare"]
     code = [cell for cell in nb.cells if cell.cell_type == "code" or cell.get("id") in chapter.cells]
-    of_kind = {k: [name(nb, cell) for cell in code if kind(cell, chapter) == k] for k in CellKind}
+    of_kind = {k: [cell_name(nb, cell) for cell in code if kind(cell, chapter) == k] for k in CellKind}
     ids = {cell.get("id") for cell in nb.cells}
     gone = [cell_id for cell_id in chapter.cells if cell_id not in ids]
     said = [f"{len(of_kind[CellKind.COMPARED])} of {len(chapter.cells)} cells compared with {chapter.slug}"]
@@ -190,7 +190,7 @@ def remarks(nb: Any, chapter: StoredChapter | None) -> list[str]:
     return said
 
 
-def name(nb: Any, cell: Any) -> str:
+def cell_name(nb: Any, cell: Any) -> str:
     """Return nbval's name of a cell, with its number among the code cells, and its id."""
     if cell.cell_type != "code":
         return f"a text ({cell.id})"

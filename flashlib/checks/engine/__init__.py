@@ -1,7 +1,7 @@
 """An answer, its cases and the verdict on it; the names here are for chapters and harnesses."""
 
 from flashlib.checks.engine import random_cases
-from flashlib.checks.engine.cases import Case, Finding, Measured, SideFinding, attempt, noted, raised
+from flashlib.checks.engine.cases import Case, Finding, Measured, SideFinding, attempt, inspected, raised
 from flashlib.checks.engine.diagnosis import diagnose
 from flashlib.checks.engine.examination import examine
 from flashlib.checks.engine.exercises import exercise
@@ -12,5 +12,5 @@ from flashlib.checks.engine.verdict import Outcome, Verdict
 
 __all__ = [
     "Case", "Finding", "Known", "Measured", "Outcome", "ProgramText", "SideFinding", "Verdict", "announce",
-    "attempt", "defined", "diagnose", "examine", "exercise", "noted", "raised", "random_cases", "written",
+    "attempt", "defined", "diagnose", "examine", "exercise", "inspected", "raised", "random_cases", "written",
 ]  # fmt: skip

@@ -112,7 +112,7 @@ def line_of(error: BaseException) -> str:
     return cut(line)
 
 
-def noted(answer: Callable, look: Callable[..., Finding | None]) -> Callable:
+def inspected(answer: Callable, look: Callable[..., Finding | None]) -> Callable:
     """Return a function that returns a Measured: the answer's result, and what look(result, *arguments) finds.
 
     look: returns a Finding or None. It is not called for a result of None, which is reported in any case.

@@ -59,14 +59,14 @@ def _problem(field, value, shows):
         return ""
     known = (why for wrong, why in field["wrong"] if equal(value, wrong, tolerance))
     why = next(known, None) or (_nearly(value, right, field) if field["kind"] == "number" else "")
-    why = "" if not shows and tells(field, why) else why
+    why = "" if not shows and gives_away(field, why) else why
     text, right = quoted(field, written(value) or "set()"), quoted(field, field["shown"])
     if shows:
         return f"not {text}, but {right} ({why})." if why else f"not {text}, but {right}."
     return f"not {text} ({why})." if why else f"not {text}."
 
 
-def tells(field: dict, sentence: str) -> bool:
+def gives_away(field: dict, sentence: str) -> bool:
     """Return whether a sentence gives away the right answer."""
     return bool(re.search(rf"(?<![\w.^-]){re.escape(field['shown'])}(?![\w^]|\.\d)", sentence, re.A))
 

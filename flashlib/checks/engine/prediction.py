@@ -21,7 +21,7 @@ OUTCOMES = {"right": Outcome.RIGHT, "wrong": Outcome.WRONG, "open": Outcome.NOT_
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a chapter. Its text is in the notebook and, for its card, in `asked`.
+    """A question of a chapter. Its text is in the notebook and, for its card, in `card_texts`.
 
     answer: computes the right value: a number, bool, str (one of `choices`), tuple of numbers or set (of some of
     `choices`); or a dict of these for a question with several parts, which are answered by keyword. Numbers are
@@ -49,7 +49,7 @@ def questions() -> dict[str, Question]:
 
 
 @cache
-def asked() -> dict[str, str]:
+def card_texts() -> dict[str, str]:
     """Return the text above each card in the notebooks: {name of the question: text}."""
     lines = [
         line for path in folders.files(folders.ASKED) for line in path.read_text(encoding="utf-8").splitlines()
@@ -145,7 +145,7 @@ def _card(question):
 
     keep = partial(progress_file.keep_prediction, question.name)
     given = progress_file.predicted().get(question.name)
-    asks = say(asked().get(question.name, ""))
+    asks = say(card_texts().get(question.name, ""))
     return PredictionCard(question.name, asks, _fields(question), question.reason, question.hint, given, keep)
 
 

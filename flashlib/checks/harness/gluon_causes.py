@@ -30,7 +30,7 @@ def cause(ran: Ran, fault: PipelineFault) -> Finding:
     return Finding(fault.kind.id, said=fault.said)
 
 
-def without_need(ran: Ran) -> Iterator[Finding]:
+def slowdowns(ran: Ran) -> Iterator[Finding]:
     """Yield a Finding for each thing that slows down a right kernel."""
     for role, said in ran.said.items():
         mine = {copy.barrier for copy in _of(said, Copy)}
@@ -45,7 +45,7 @@ def without_need(ran: Ran) -> Iterator[Finding]:
                 yield Finding("few_registers", role=role, given=given, other=other, more=more)
 
 
-def in_vain(ran: list[Ran], result: Any) -> Iterator[Finding]:
+def wasted_work(ran: list[Ran], result: Any) -> Iterator[Finding]:
     """Yield a Finding for programs of a launch whose work is wasted. result: the arrays that it computes."""
     for one in ran:
         if not one.stored and any(_of(said, Product) for said in one.said.values()):
@@ -111,7 +111,7 @@ def _same_place(slot, barrier):
     return slot[0] == barrier[0] and slot.partition("[")[2] == barrier.partition("[")[2]
 
 
-def unlike_slots(ran: Ran) -> Iterator[Finding]:
+def mismatched_slots(ran: Ran) -> Iterator[Finding]:
     """Yield a Finding for a role that waits or arrives at barriers of slots that it does not fill or read.
 
     Slots and barriers belong together if their first letters and numbers match, as k_slots[1] and k_empty[1].
@@ -205,7 +205,7 @@ def _first_parity(ran):
                     yield Finding("parity_empty", role=role, barrier=barrier)
 
 
-def refilled(ran: Ran) -> Iterator[Finding]:
+def refilled_slots(ran: Ran) -> Iterator[Finding]:
     """Find a slot that gets a second tile without a wait for this slot in between."""
     for role, said in ran.said.items():
         filled = set()
@@ -275,6 +275,6 @@ def _nobody_waits(ran):
 
 # In this order, because earlier causes explain later ones.
 LOOKS = (
-    _bytes, _early_release, unlike_slots, _late_wait, _written_early, _parity_of_tile, _first_parity, refilled,
-    _too_often, _other_slot, _nobody_arrives, _arrivals, _parity, _nobody_waits,
+    _bytes, _early_release, mismatched_slots, _late_wait, _written_early, _parity_of_tile, _first_parity,
+    refilled_slots, _too_often, _other_slot, _nobody_arrives, _arrivals, _parity, _nobody_waits,
 )  # fmt: skip

@@ -17,7 +17,7 @@ from flashlib import gluon
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
 from flashlib.checks.engine.cases import line_of
 from flashlib.checks.harness import roles
-from flashlib.checks.harness.gluon_causes import cause, in_vain, refilled, unlike_slots, without_need
+from flashlib.checks.harness.gluon_causes import cause, mismatched_slots, refilled_slots, slowdowns, wasted_work
 from flashlib.checks.harness.kernel_globals import refused
 from flashlib.gluon import Ran, Wrong
 from flashlib.pipeline import PipelineFault, Product, Program, Report, schedules
@@ -73,7 +73,7 @@ class Harness:
         if 0 < max(map(_multiply, ran)) < self.consumers and not found:
             found = Finding("one_consumer")
         if self.consumers and not found and isinstance(result, tuple):
-            found = next(in_vain(ran, result), None)
+            found = next(wasted_work(ran, result), None)
         if self.search and not found:
             longest = max(ran, key=lambda one: sum(map(len, one.said.values())))
             found = self._searched(longest, arguments) or next(self._without_fault(longest), None)
@@ -98,9 +98,9 @@ class Harness:
     def _without_fault(self, ran):
         """Yield a Finding for each thing that is wrong with a program although no fault was found in it."""
         if not self.consumers:  # then slots and barriers have our names
-            yield from unlike_slots(ran)
-            yield from refilled(ran)
-        yield from without_need(ran)
+            yield from mismatched_slots(ran)
+            yield from refilled_slots(ran)
+        yield from slowdowns(ran)
 
     def _fault(self, ran: Ran, fault: PipelineFault, arguments: tuple) -> Finding:
         """Return the Finding about a fault; keep the shortest schedule that leads to one.

@@ -136,7 +136,7 @@ class Loads:
         self._holding -= size
 
 
-def held(f: Callable[[], Any], enough: float) -> tuple[Any, float]:
+def measured_memory(f: Callable[[], Any], enough: float) -> tuple[Any, float]:
     """Return f() and the most bytes that it held at once, measured again if these are more than `enough`.
 
     The measurement may include what other threads hold meanwhile, but hardly every time.

@@ -81,7 +81,7 @@ class RankTask(NamedTuple):
         run = ring.events(*problem.arrays()[:3], **options)
         fault = f"\n{run.fault.kind}" if run.fault else ""
         numbers = np.concatenate([X.ravel() for X in run.result]) if run.result else np.zeros(0)
-        return text(run) + fault, numbers, run
+        return run_text(run) + fault, numbers, run
 
     def options(self, problem: RankSizes) -> dict:
         """Return the arguments of `ring.events` other than Q, K, V and the program."""
@@ -263,7 +263,7 @@ def _tiles_by_source(run, r):
     return found
 
 
-def text(run: ring.RingRun) -> str:
+def run_text(run: ring.RingRun) -> str:
     """Return what each rank did, one line for each; the order of requests without a wait between does not show."""
     lines = []
     for r in range(len(run.ranks)):

@@ -52,7 +52,7 @@ class RoleTask(NamedTuple):
 
     def model(self, answer: Callable) -> Callable[..., str]:
         """Return a function of a case's arguments that returns the commands of an answer's program, as text."""
-        return lambda *arguments: text(fixed(self.program(answer, *arguments)))
+        return lambda *arguments: program_text(fixed(self.program(answer, *arguments)))
 
     def words(self, arguments: tuple) -> str:
         return ", ".join(f"{name} = {value}" for name, value in zip(self.names, arguments, strict=True))
@@ -66,7 +66,7 @@ def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: RoleTa
 
     cases = [Case("", one, None) for one in cases] + random_cases.cases(draw)
     right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
-    cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
+    cases = [case._replace(expected=program_text(program)) for case, program in zip(cases, right, strict=True)]
     shown: Any = None  # the first wrong case
     tried, schedule = [], []  # its schedule
     for case, solution in zip(cases, right, strict=True):
@@ -126,7 +126,7 @@ def _listed(make):
     return found
 
 
-def text(program: Program) -> str:
+def program_text(program: Program) -> str:
     """Return all commands of a fixed program, one on each line."""
     return "\n".join(f"{role}: {command_text(one)}" for role, make in program.roles.items() for one in make())
 
@@ -141,7 +141,7 @@ def _looked_at(program):
         commands.expanded(program)
     except (TypeError, ValueError) as error:
         found = Finding("no_command", said=cut(str(error)))
-    return program, text(program), found
+    return program, program_text(program), found
 
 
 def command_text(command: object) -> str:

@@ -39,7 +39,7 @@ def rows(text: str) -> list[tuple]:
     return [tuple(map(literal_eval, row.split())) for row in text.split(",")]
 
 
-def whole(answer: Callable, right: Callable, bools: bool = False) -> Callable:
+def whole_numbers(answer: Callable, right: Callable, bools: bool = False) -> Callable:
     """Return an answer that must return whole numbers; floats with the right values are reported.
 
     right: takes the same arguments and returns the expected result, a tuple for several numbers or arrays; for
@@ -72,9 +72,9 @@ def _inexact(result, expected, bools):
 def examine_whole(
     answer: Callable, cases: Sequence[Case], known: Known, outputs: Sequence[str], bools: bool = False
 ) -> Verdict:
-    """Return the Verdict on an answer that must return several whole numbers; see `whole`."""
+    """Return the Verdict on an answer that must return several whole numbers; see `whole_numbers`."""
     right = {case.arguments: case.expected for case in cases}
-    run = whole(answer, lambda *arguments: right[arguments], bools)
+    run = whole_numbers(answer, lambda *arguments: right[arguments], bools)
     return examine(run, cases, known, outputs=outputs)
 
 
@@ -121,9 +121,9 @@ def examine_search(
         given[sizes] = answer(*sizes)
         return given[sizes]
 
-    verdict = examine(whole(kept, right), cases, known)
+    verdict = examine(whole_numbers(kept, right), cases, known)
     if verdict.right:
-        last = examine(whole(answer, right), large, replace(known, program=None))
+        last = examine(whole_numbers(answer, right), large, replace(known, program=None))
         if last.mistake in UNNAMED:
             return known.wrong("ends_early", *last.details)
         return last if last.mistake else verdict

@@ -70,7 +70,7 @@ def test_changed_added_and_deleted_cells_are_listed(mine):
     changed = next(s for s in said if s.startswith("changed: not compared"))
     for cell in mine.cells:
         if cell.cell_type == "code" and course.kind(cell, chapter) == CellKind.CHANGED:
-            assert course.name(mine, cell) in changed
+            assert course.cell_name(mine, cell) in changed
     assert f"gone from it, or new in the course: {gone.id}" in said
     assert f"your own: run, not compared: Cell {last} (of-mine)" in said
 
@@ -101,7 +101,7 @@ def through_text(nb):
     """As it comes back from jupytext, through a file of Python: blanks at the ends of lines are gone too."""
     for cell in code_of(nb):
         cell.id, cell.metadata = uuid.uuid4().hex[:8], {}
-        cell.source = course.plain(cell.source)
+        cell.source = course.stripped(cell.source)
 
 
 def without_ids(nb):

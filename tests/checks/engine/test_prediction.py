@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 from flashlib.checks.engine import folders, prediction  # noqa: E402
 from flashlib.checks.engine.answer_types import written  # noqa: E402
-from flashlib.checks.engine.grade import equal, quoted, tells  # noqa: E402
+from flashlib.checks.engine.grade import equal, gives_away, quoted  # noqa: E402
 from flashlib.checks.engine.prediction import Question, predict, questions  # noqa: E402
 from tests.checks.each import each  # noqa: E402
 from tests.checks.engine import guesses  # noqa: E402
@@ -93,14 +93,14 @@ def test_a_wrong_guess_gets_the_answer_only_on_request(question):
             given = {part: typed(question, x) for part, x in {**parts, field["part"]: value}.items()}
             verdict = answered(question, given)
             said = verdict.sentence.replace(f"not {quoted(field, written(value))}", "")
-            assert verdict.outcome == "right" or not tells(field, said), f"{field['shown']} is in: {said}"
+            assert verdict.outcome == "right" or not gives_away(field, said), f"{field['shown']} is in: {said}"
 
 
 @each(questions().values(), lambda question: question.name)
 def test_every_question_has_a_hint_that_does_not_give_the_answer_away(question):
     assert question.hint.endswith((".", "?")) and len(question.hint) <= 160
     for field in prediction._fields(question):
-        assert not tells(field, question.hint), f"{field['shown']} is in: {question.hint}"
+        assert not gives_away(field, question.hint), f"{field['shown']} is in: {question.hint}"
 
 
 QUESTIONS = {
@@ -192,7 +192,7 @@ def test_what_is_overlooked(some):
 @pytest.mark.parametrize("says", ["it is 3", "3.", "it is 3, or", "(3)", "3 is less than 3.5"])
 @pytest.mark.parametrize("does_not", ["3.5", "13", "0.3", "3^2", "x3", "-3", "2^3", "30", ""])
 def test_a_sentence_gives_away_a_number_that_stands_alone_in_it(says, does_not):
-    assert tells({"shown": "3"}, says) and not tells({"shown": "3"}, f"it is {does_not}")
+    assert gives_away({"shown": "3"}, says) and not gives_away({"shown": "3"}, f"it is {does_not}")
 
 
 def test_a_choice_may_be_words_so_it_is_quoted(some):

@@ -143,10 +143,10 @@ def test_a_program_that_multiplies_but_stores_nothing_is_reported():
 
     product, O = [Product("S", (), 1)], np.zeros((3, 5))
     first, idle, without = ran(0, product, 15), ran(1, product, 0), ran(2, [], 0)
-    assert list(gluon_causes.in_vain([first, without], (O,))) == []
-    (found,) = gluon_causes.in_vain([first, without, idle], (O,))
+    assert list(gluon_causes.wasted_work([first, without], (O,))) == []
+    (found,) = gluon_causes.wasted_work([first, without, idle], (O,))
     assert (found.id, found.fields["number"]) == ("idle_program", "1, 0")
-    (found,) = gluon_causes.in_vain([first, first._replace(number=(1, 0, 0), stored=1)], (O,))
+    (found,) = gluon_causes.wasted_work([first, first._replace(number=(1, 0, 0), stored=1)], (O,))
     assert (found.id, found.fields["n"], found.fields["there"]) == ("stored_twice", 16, 15)
 
 

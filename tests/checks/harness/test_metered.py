@@ -5,7 +5,7 @@ import weakref
 import numpy as np
 import pytest
 
-from flashlib.checks.harness.metered import MeteredArray, held
+from flashlib.checks.harness.metered import MeteredArray, measured_memory
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -76,7 +76,7 @@ def test_counting_takes_no_memory_whatever_else_the_process_watches():
     watched = [np.empty(0) for _ in range(2000)]
     others = [weakref.finalize(x, len, ()) for x in watched]
     metered = MeteredArray(X)
-    _, most = held(lambda: [metered[n % 4].size for n in range(5000)] and None, enough=0)
+    _, most = measured_memory(lambda: [metered[n % 4].size for n in range(5000)] and None, enough=0)
     for other in others:
         other.detach()
     assert most < 60_000, "only the list, each element of which takes 8 bytes"
@@ -92,5 +92,5 @@ def test_stores_are_counted_and_the_given_array_does_not_change():
 
 def test_memory_is_measured_again_if_it_seems_too_much():
     sizes = iter([10**6, 10**5])
-    total, most = held(lambda: np.zeros(next(sizes)).sum(), enough=10**6)
+    total, most = measured_memory(lambda: np.zeros(next(sizes)).sum(), enough=10**6)
     assert total == 0 and 8e5 <= most < 9e5

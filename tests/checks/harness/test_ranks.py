@@ -64,7 +64,7 @@ def test_computing_before_and_after_a_request_are_distinguished():
         return me.finish(me.nothing())
 
     def told(program):
-        return ranks.text(FORWARD.played(program, RankSizes(2, 4, "zigzag", True))[2])
+        return ranks.run_text(FORWARD.played(program, RankSizes(2, 4, "zigzag", True))[2])
 
     with pytest.raises(ranks.Finding) as found:
         told(early)

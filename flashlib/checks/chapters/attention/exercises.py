@@ -8,7 +8,7 @@ from numbers import Rational
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, inspected, random_cases
 from flashlib.checks.engine.equality import same
 from flashlib.checks.engine.value_text import describe_value
 
@@ -30,7 +30,7 @@ def longest(answer: Callable, known: Known) -> Verdict:
         _fits("2 TB less a byte", 2 * 10**12 - 1, 1, 1),
         _fits("a GPU of 24 GB, 12 heads in fp32", 24 * 10**9, 12, 4),
     ]
-    return examine(noted(answer, _is_whole), fixed + random_cases.cases(_any_fit, 4), known)
+    return examine(inspected(answer, _is_whole), fixed + random_cases.cases(_any_fit, 4), known)
 
 
 def _fits(words, capacity, H, itemsize):
@@ -60,7 +60,7 @@ def window(answer: Callable, known: Known) -> Verdict:
         _seen("more queries than keys and a wider window", 7, 5, 3),
         _seen("a window wider than the text", 3, 5, 9),
     ]
-    return examine(noted(answer, _is_mask), fixed + random_cases.cases(_any_window, 4), known)
+    return examine(inspected(answer, _is_mask), fixed + random_cases.cases(_any_window, 4), known)
 
 
 def _seen(words, N_q, N_k, w):
@@ -118,7 +118,7 @@ def causal_attention(answer: Callable, known: Known) -> Verdict:
         some_see_none + random_cases.cases(lambda rng: _any_attention(rng, more_keys=False)),
         fp32,
     ]
-    return examine(noted(_in_dtype_of_Q(answer), _is_exact), stages, known)
+    return examine(inspected(_in_dtype_of_Q(answer), _is_exact), stages, known)
 
 
 def _attention(words, Q, K, V):

@@ -8,7 +8,7 @@ import numpy as np
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import gradient
 from flashlib.checks.harness.gradient import softmax
-from flashlib.checks.harness.metered import held
+from flashlib.checks.harness.metered import measured_memory
 
 INF = np.inf
 KB = 1024
@@ -19,7 +19,7 @@ def lean(answer: Callable, limit: int) -> Callable:
 
     @wraps(answer)
     def run(*arguments):
-        result, most = held(lambda: answer(*arguments), limit)
+        result, most = measured_memory(lambda: answer(*arguments), limit)
         found = Finding("held", kb=most // KB, limit=limit // KB) if most > limit else None
         return Measured(result, found)
 

@@ -54,7 +54,7 @@ def _any_sizes(rng):
 
 @exercise(title="What FlashAttention-2 moves", minutes=10, difficulty="easy", program=_program(*FA2))
 def fa2_bytes(answer: Callable, known: Known) -> Verdict:
-    return examine(sizes.whole(answer, _fa2), sizes.cases(_fa2, SIZES, _any_sizes), known)
+    return examine(sizes.whole_numbers(answer, _fa2), sizes.cases(_fa2, SIZES, _any_sizes), known)
 
 
 # ---- bytes moved, under a causal mask
@@ -89,7 +89,7 @@ def causal_bytes(answer: Callable, known: Known) -> Verdict:
     def draw(rng):
         return *rng.integers(1, (300, 300, 90, 90)), _itemsize(rng)
 
-    return examine(sizes.whole(answer, right), sizes.cases(right, fixed, draw), known)
+    return examine(sizes.whole_numbers(answer, right), sizes.cases(right, fixed, draw), known)
 
 
 # ---- where tiling pays

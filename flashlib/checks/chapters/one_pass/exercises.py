@@ -7,7 +7,7 @@ import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import update
-from flashlib.checks.harness.metered import held, read_once
+from flashlib.checks.harness.metered import measured_memory, read_once
 from flashlib.softmax import State, summarise_rows
 
 INF = np.inf
@@ -178,9 +178,9 @@ def _metered(answer, known):
     def run(q, K, V, B_c, scale):
         if len(K) < MANY:
             return small(q, K, V, B_c, scale)
-        _, enough = held(lambda: right(q, K, V, B_c, scale), 0)
+        _, enough = measured_memory(lambda: right(q, K, V, B_c, scale), 0)
         enough += 6 * len(K)  # less than a number for each key
-        result, most = held(lambda: read(q, K, V, B_c, scale), enough)
+        result, most = measured_memory(lambda: read(q, K, V, B_c, scale), enough)
         return result._replace(found=result.found or (Finding("all_kept") if most > enough else None))
 
     return run

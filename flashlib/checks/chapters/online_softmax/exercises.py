@@ -7,7 +7,7 @@ import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Verdict, attempt, examine, exercise, random_cases
 from flashlib.checks.engine.equality import same
-from flashlib.checks.harness.metered import held, read_once
+from flashlib.checks.harness.metered import measured_memory, read_once
 from flashlib.softmax import logsumexp, safe, summarise
 
 INF = np.inf
@@ -153,7 +153,7 @@ def _kept(known, answer, rows):
     x = np.sin(np.arange(float(MANY)))  # all different
     attempt(answer, *[x[:9]] * rows)  # objects created by a first call do not count
     _Score.most = 0
-    _, kept = held(lambda: attempt(answer, *[x] * rows), FEW_BYTES)
+    _, kept = measured_memory(lambda: attempt(answer, *[x] * rows), FEW_BYTES)
     if kept > FEW_BYTES:
         return known.wrong("kept", n=MANY, kB=f"{kept / 1000:.0f}")
     return known.wrong("held", n=_Score.most) if _Score.most > FEW else None

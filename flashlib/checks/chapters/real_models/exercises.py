@@ -6,7 +6,17 @@ from functools import wraps
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, noted, random_cases
+from flashlib.checks.engine import (
+    Case,
+    Finding,
+    Known,
+    Measured,
+    Verdict,
+    examine,
+    exercise,
+    inspected,
+    random_cases,
+)
 from flashlib.checks.engine.equality import as_array, same
 
 # ---- the layout, the scale and the heads
@@ -100,7 +110,7 @@ def seen(answer: Callable, known: Known) -> Verdict:
         _table(2, 300, 297, 3),
         *random_cases.cases(_any_table, 5),
     ]
-    return examine(noted(answer, _not_bools), [cases, [_table(2, 2, 0, 0)]], known)
+    return examine(inspected(answer, _not_bools), [cases, [_table(2, 2, 0, 0)]], known)
 
 
 def _not_bools(result, *_):

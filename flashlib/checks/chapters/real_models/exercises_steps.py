@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, inspected, random_cases
 from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import sizes
 
@@ -204,7 +204,7 @@ def agrees(answer: Callable, known: Known) -> Verdict:
         _compared("an inf, where eager is inf elsewhere", {a: -np.inf}, {b: np.inf}),
         _compared("a nan, where eager is nan too", {a: np.nan}, {a: np.nan}),
     ]
-    return examine(noted(answer, _not_bool), [cases, of_both], known)
+    return examine(inspected(answer, _not_bool), [cases, of_both], known)
 
 
 def _not_bool(result, *_):

@@ -110,7 +110,7 @@ def zigzag_rows(answer: Callable, known: Known) -> Verdict:
     """
     cases = [_rows_of(*one) for one in sizes.rows(fixed)] + random_cases.cases(_any_rows)
     right = {case.arguments: case.expected for case in cases}
-    return examine(sizes.whole(answer, lambda *arguments: right[arguments]), cases, known)
+    return examine(sizes.whole_numbers(answer, lambda *arguments: right[arguments]), cases, known)
 
 
 def _rows_of(N, P, r):
@@ -171,7 +171,7 @@ def hide_copy(answer: Callable, known: Known) -> Verdict:
 
     cases = sizes.cases(right, fixed, draw)
     expected = {case.arguments: case.expected for case in cases}
-    run = sizes.whole(answer, lambda *arguments: expected[arguments])
+    run = sizes.whole_numbers(answer, lambda *arguments: expected[arguments])
     return examine(run, cases, known)
 
 

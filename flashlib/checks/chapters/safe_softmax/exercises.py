@@ -15,7 +15,7 @@ from flashlib.checks.engine import (
     defined,
     examine,
     exercise,
-    noted,
+    inspected,
     random_cases,
 )
 from flashlib.checks.engine.value_text import describe, show
@@ -139,7 +139,7 @@ def _with_finding(answer, id, holds):
         with contextlib.suppress(TypeError, ValueError, IndexError):  # not numbers, or of the wrong shape
             return Finding(id) if np.any(holds(S, np.asarray(result))) else None
 
-    return noted(answer, look)
+    return inspected(answer, look)
 
 
 @exercise(

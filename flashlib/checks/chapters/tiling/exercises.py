@@ -11,7 +11,7 @@ from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, exam
 from flashlib.checks.engine.equality import as_array, same
 from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import loops, sizes, update
-from flashlib.checks.harness.metered import MeteredArray, held
+from flashlib.checks.harness.metered import MeteredArray, measured_memory
 from flashlib.softmax import State, summarise_rows
 from flashlib.tiled import is_hidden, is_visible
 from flashlib.types import Step
@@ -56,7 +56,7 @@ def best_tile(answer: Callable, known: Known) -> Verdict:
     smallest = [_tile(2048, d, cost.sram_bytes(16, 16, d, "float16"), "float16") for d in (2, 64)]
     stages = [[_tile(*size) for size in fixed] + filled + random_cases.cases(_any_tile), smallest]
     right = {case.arguments: case.expected for stage in stages for case in stage}
-    return examine(sizes.whole(answer, lambda *size: right[size]), stages, known, outputs=("B_r", "B_c"))
+    return examine(sizes.whole_numbers(answer, lambda *size: right[size]), stages, known, outputs=("B_r", "B_c"))
 
 
 def _tile(N, d, capacity, dtype):
@@ -105,7 +105,7 @@ def _a_set(answer):
     @wraps(answer)
     def run(*size):
         enough = max(100_000, size[0] * size[1] / 2)
-        tiles, most = held(lambda: answer(*size), enough)
+        tiles, most = measured_memory(lambda: answer(*size), enough)
         if tiles is None:
             return None
         try:

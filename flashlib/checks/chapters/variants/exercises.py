@@ -125,7 +125,7 @@ def block_table(answer: Callable, known: Known) -> Verdict:
         _table("random tiles", _random_tiles(rng, 7, 9, 2, 3), 2, 3),
         *random_cases.cases(_any_table),
     ]
-    return examine(_in_order(sizes.whole(answer, _tables)), cases, known, outputs=TABLE)
+    return examine(_in_order(sizes.whole_numbers(answer, _tables)), cases, known, outputs=TABLE)
 
 
 def _in_order(answer):
@@ -203,7 +203,7 @@ def work_of(answer: Callable, known: Known) -> Verdict:
         ([0, 20001], 20000),
     ]  # fmt: skip
     cases = [_work(p, *pack) for pack in packs for p in range(-(-pack[0][-1] // pack[1]) + len(pack[0]) - 1)]
-    answer = sizes.whole(answer, _rows_of)
+    answer = sizes.whole_numbers(answer, _rows_of)
     return examine(answer, cases + random_cases.cases(_any_work, 6), known, outputs=("document", "first", "end"))
 
 
