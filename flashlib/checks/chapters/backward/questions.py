@@ -117,7 +117,7 @@ QUESTIONS = [
         hint="S - m and S - lse are two exponents. By how much do they differ? Take exp of that.",
         choices=("l", "exp(m)", "exp(lse)"),
         wrong={
-            "exp(m)": "the shift by m is there; what is missing is the division by l",
+            "exp(m)": "the shift by m is included; the division by l is missing",
             "exp(lse)": "the exponents differ by lse - m = log(l), not by lse",
         },
     ),
@@ -128,7 +128,7 @@ QUESTIONS = [
         hint="A row of P has N numbers. How many numbers do O and lse have in a row?",
         wrong={
             4096: "lse is one number in place of 4096, but O is kept too",
-            126: "S is not kept: the softmax goes back with P alone",
+            126: "S is not kept: the backward pass of the softmax needs only P",
             32: "that would be P in 2 bytes a number; all is fp32",
             16: "Q, K and V are kept by both and not counted here: only O and lse are",
         },

@@ -63,7 +63,7 @@ QUESTIONS = [
         hint="S and P are 4 N^2 items moved. How many items are Q, K, V and O, and what part of all is that?",
         wrong={
             80: "S and P are written and read again, so each is moved twice",
-            44: "that is S alone, or each of S and P moved once",
+            44: "that is only S, or each of S and P moved once",
             50: "Q, K, V and O have d = 64 columns, S and P have N = 512",
             98: "that is the share at N = 4096",
             11: "that is the share of all the others",
@@ -93,7 +93,7 @@ QUESTIONS = [
         wrong={
             "about half": "that is the effect of the SRAM on a sequence of the same length",
             "the same": "N counts twice in N^2 d^2 / M, and M only once",
-            "about four times": "that is the effect of the length alone; with twice the SRAM B_r is larger too",
+            "about four times": "that is only the effect of the length; with twice the SRAM B_r is larger too",
         },
     ),
     Question(
@@ -134,7 +134,7 @@ QUESTIONS = [
         "cache.",
         choices=DRAM,
         wrong={
-            DRAM[0]: "the formula counts what the programs ask for; the L2 cache lies between them and DRAM",
+            DRAM[0]: "the formula counts what the programs ask for; the L2 cache is between them and DRAM",
             DRAM[1]: "the L2 cache serves nearly every repeated read, of which there are 128 for each row of K",
         },
     ),

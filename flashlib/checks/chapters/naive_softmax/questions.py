@@ -130,7 +130,7 @@ QUESTIONS = [
         lambda: {"fp16": _stuck_at(np.finfo(np.float16).nmant + 1), "bf16": _stuck_at(8)},
         "with t binary digits the numbers from 2^t on lie 2 apart. So 2^t + 1 lies halfway between two of them "
         "and is rounded back to 2^t, the even one, however often 1 is added: 2^11 = 2048 and 2^8 = 256.",
-        hint="With t binary digits, from which power of two on do neighbouring numbers lie 2 apart?",
+        hint="With t binary digits, from which power of two on are neighbouring numbers 2 apart?",
         wrong={
             65504: "that is the largest number: the sum stops long before it",
             1024: "from 1024 on the neighbours are still 1 apart",

@@ -89,7 +89,7 @@ QUESTIONS = [
         hint="Maximum and sum are updated together. Can the weights be written before the row has ended?",
         wrong={
             3: "that is safe softmax: online softmax finds maximum and sum in one pass",
-            ("m_and_l", 2): "when the maximum grows, the sum is rescaled, so it needs no pass of its own",
+            ("m_and_l", 2): "when the maximum grows, the sum is rescaled, so it does not need its own pass",
             ("softmax", 1): "the first weight needs m and l of the whole row",
         },
     ),

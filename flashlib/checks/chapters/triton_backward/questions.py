@@ -113,7 +113,7 @@ QUESTIONS = [
             ("no_mask", 4096): "128 keys are summed in one tile, before the addition",
             ("no_mask", 1024): "that counts the tiles of all row blocks: a row block has 32",
             ("first", 32): "the first rows see only the first column block",
-            ("first", 0): "the first rows see their own keys, which lie in the first column block",
+            ("first", 0): "the first rows see their own keys, which are in the first column block",
             ("last", 1): "the last rows see all keys",
             ("last", 16): "that is the average: the last rows see all keys",
         },
@@ -143,7 +143,7 @@ QUESTIONS = [
         _differ,
         "a program sums dK_j and dV_j on its own, in the order of its loop, and writes them once. All programs "
         "add to dQ, in the order in which they get there, and sums in fp32 depend on the order.",
-        hint="Which gradient gets parts from several programs, and which are summed by one alone?",
+        hint="Which gradient gets parts from several programs, and which are summed by a single one?",
         choices=("dQ", "dK and dV", "all three"),
         wrong={
             "dK and dV": "these are summed by one program, in the order of its loop",
@@ -168,7 +168,7 @@ QUESTIONS = [
             (
                 "d_128",
                 "within a tenth",
-            ): "while a program that is alone on a multiprocessor waits, nobody fills in",
+            ): "while a program that is alone on a multiprocessor waits, no other fills the gap",
         },
     ),
     Question(  # as the notebook prints them: the same test compares
