@@ -13,7 +13,7 @@ from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: 
 from flashlib.checks.engine.prediction import questions  # noqa: E402
 from flashlib.checks.engine.verdict import Outcome  # noqa: E402
 from tests.checks import answers, test_answers  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tools import minutes, notebooks, solved  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ def test_there_are_enough():
     assert [e.chapter for e in EXERCISES.values()] == sorted(e.chapter for e in EXERCISES.values())
 
 
-@each(EXERCISES.values(), lambda exercise: exercise.name)
+@each_case(EXERCISES.values(), lambda exercise: exercise.name)
 def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     (text,) = cells(exercise.chapter, f"exercise:{exercise.name}")
     (stub,) = cells(exercise.chapter, f"stub:{exercise.name}")
@@ -45,7 +45,7 @@ def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     assert order.index(text.id) < order.index(stub.id)
 
 
-@each(test_answers.EXERCISES, lambda exercise: exercise.name)
+@each_case(test_answers.EXERCISES, lambda exercise: exercise.name)
 def test_an_answer_that_was_only_begun_is_not_solved_yet(exercise):
     if exercise.triton:
         import flashlib.kernels  # noqa: F401  before Triton

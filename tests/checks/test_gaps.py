@@ -20,7 +20,7 @@ from flashlib.checks.engine import compiling, examination, process, random_cases
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.harness import loops  # noqa: E402
 from tests.checks import answers  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402
 
 KINDS = {
@@ -55,7 +55,7 @@ def test_the_tables_are_those_of_the_exercises():
     assert sorted(tables()) == sorted(EXERCISES)
 
 
-@each(EXERCISES, str)
+@each_case(EXERCISES, str)
 def test_each_kind_of_gap_is_filled_or_cannot_occur(name):
     table = tables().get(name, {})
     assert list(table) == list(KINDS), f"gaps.txt of {name} needs these lines, in this order"

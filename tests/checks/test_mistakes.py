@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 from flashlib.checks import EXERCISES, mistakes  # noqa: E402
 from flashlib.checks.engine import mistake_tables  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 
 
 @pytest.mark.parametrize("text", ["6", "06", "06_tiling", "tiling", "Tiling"])
@@ -22,7 +22,7 @@ def test_an_unknown_chapter_is_refused_with_a_list_of_those_known(text):
         mistakes.chapter_of(text)
 
 
-@each(EXERCISES.values(), lambda exercise: exercise.name)
+@each_case(EXERCISES.values(), lambda exercise: exercise.name)
 def test_each_row_is_described_and_each_way_shown_as_a_diff(exercise):
     lines = list(mistakes.described(exercise))
     ways = [way for row in mistakes.tables()[exercise.known.table].values() for way in row.ways]

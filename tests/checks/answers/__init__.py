@@ -19,8 +19,8 @@ The folder of a chapter has three kinds of files with answers. The rest of a fil
 `wrong*.py`: wrong answers in a completely different style, each below a line `# exercise, id: a few words`.
 
 Other answers are generated. If the program of an exercise is an answer, each way to make a known mistake in it is
-a wrong answer. If it is the model of a kernel, so is each way that the kernel's terms translate (`terms.py`). If
-two wrong answers have the same text, the later one is used.
+a wrong answer. If it is the model of a kernel, so is each way that the kernel's terms translate
+(`kernel_terms.py`). If two wrong answers have the same text, the later one is used.
 """
 
 import ast
@@ -33,7 +33,7 @@ from typing import NamedTuple
 from flashlib.checks.engine import mistake_tables, solutions
 from flashlib.checks.engine.exercises import EXERCISES
 from flashlib.checks.engine.program import ProgramText
-from tests.checks.answers.terms import TERMS, UNLIKE
+from tests.checks.answers.kernel_terms import TERMS, UNLIKE
 
 FOLDER = Path(__file__).parent
 WORD = re.compile(r"\.?\b[A-Za-z_]\w*| @ ")  # a name, with its dot if it has one

@@ -16,7 +16,7 @@ from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import compiling, process, solutions  # noqa: E402
 from flashlib.kernels.compiler import client, learner_kernels, seen  # noqa: E402
 from flashlib.learner import pickling  # noqa: E402
-from tests.checks.refused import KINDS  # noqa: E402
+from tests.checks.refused_kernels import KINDS  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402
 
 

@@ -12,10 +12,10 @@ from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import exercises  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.verdict import MIME  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 
 
-@each(EXERCISES.values(), lambda exercise: exercise.name)
+@each_case(EXERCISES.values(), lambda exercise: exercise.name)
 def test_an_answer_that_is_not_a_function_is_reported(exercise):
     for odd in (None, 3, "f", [1.0]):
         verdict = exercise(odd)

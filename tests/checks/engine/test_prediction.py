@@ -15,7 +15,7 @@ from flashlib.checks.engine import folders, prediction  # noqa: E402
 from flashlib.checks.engine.answer_types import written  # noqa: E402
 from flashlib.checks.engine.grade import equal, gives_away, quoted  # noqa: E402
 from flashlib.checks.engine.prediction import Question, predict, questions  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tests.checks.engine import guesses  # noqa: E402
 
 
@@ -51,7 +51,7 @@ def to_four_digits(x):
     return float(f"{x:.4g}") if isinstance(x, float) else x
 
 
-@each(questions().values(), lambda question: question.name)
+@each_case(questions().values(), lambda question: question.name)
 def test_the_right_answer_is_right_and_its_reason_given(question):
     right = question.answer()
     parts = right if isinstance(right, dict) else {"": right}
@@ -61,7 +61,7 @@ def test_the_right_answer_is_right_and_its_reason_given(question):
     assert eval(repr(right)) == right, "solved notebooks write it down"
 
 
-@each(questions().values(), lambda question: question.name)
+@each_case(questions().values(), lambda question: question.name)
 def test_the_right_answer_can_be_entered(question):
     """It is one of the choices, or finite: an answer that may be inf or nan must be a choice."""
     fields = prediction._fields(question)  # raises if it is not one of the choices
@@ -69,7 +69,7 @@ def test_the_right_answer_can_be_entered(question):
     assert all(field["kind"] == "number" or not field["unit"] for field in fields)
 
 
-@each(questions().values(), lambda question: question.name)
+@each_case(questions().values(), lambda question: question.name)
 def test_the_verdict_on_a_typical_wrong_answer_says_what_it_overlooks(question):
     said = set()
     for field in prediction._fields(question):
@@ -85,7 +85,7 @@ def test_the_verdict_on_a_typical_wrong_answer_says_what_it_overlooks(question):
     assert said >= set(question.wrong.values()), "is never wrong"
 
 
-@each(questions().values(), lambda question: question.name)
+@each_case(questions().values(), lambda question: question.name)
 def test_a_wrong_guess_gets_the_answer_only_on_request(question):
     for field in prediction._fields(question):
         parts = {f["part"]: f["right"] for f in prediction._fields(question)}
@@ -96,7 +96,7 @@ def test_a_wrong_guess_gets_the_answer_only_on_request(question):
             assert verdict.outcome == "right" or not gives_away(field, said), f"{field['shown']} is in: {said}"
 
 
-@each(questions().values(), lambda question: question.name)
+@each_case(questions().values(), lambda question: question.name)
 def test_every_question_has_a_hint_that_does_not_give_the_answer_away(question):
     assert question.hint.endswith((".", "?")) and len(question.hint) <= 160
     for field in prediction._fields(question):

@@ -8,7 +8,7 @@ import numpy as np  # noqa: E402
 from flashlib.checks.engine import mistake_tables  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.program import ProgramText  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 
 STEP = ProgramText(
     "def step(m, x):\n    larger = np.maximum(m, x)\n    alpha = np.exp(m - larger)\n    return alpha", {"np": np}
@@ -121,7 +121,7 @@ def test_blanks_at_the_end_of_a_line_are_not_needed():
         assert [line for line in lines if line != line.rstrip()] == [], path
 
 
-@each(EXERCISES.values(), lambda exercise: exercise.name)
+@each_case(EXERCISES.values(), lambda exercise: exercise.name)
 def test_every_way_to_make_a_mistake_can_be_made(exercise):
     """Otherwise a hypothesis would raise, and explain an answer that raises."""
     for mistake in exercise.known.mistakes():

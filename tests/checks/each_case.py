@@ -1,7 +1,7 @@
 """One test for many cases of a line or two each: as separate tests, most of their time would be pytest's."""
 
 
-def each(cases, name):
+def each_case(cases, name):
     """Return a decorator: the test calls the function with each case, and reports all failures by name(case)."""
 
     def decorate(check):
