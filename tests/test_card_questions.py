@@ -15,7 +15,7 @@ from tools import notebooks  # noqa: E402
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
 def test_cards_ask_the_questions_of_the_notebook(chapter):
     made = cards.written(notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb"))
-    path = folders.FOLDER / chapter.name / folders.ASKED
+    path = folders.FOLDER / chapter.name / folders.CARD_QUESTIONS
     assert (path.read_text(encoding="utf-8") if path.exists() else "") == made, "run: python -m tools.tables"
 
 

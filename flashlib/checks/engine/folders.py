@@ -6,7 +6,7 @@ from types import ModuleType
 
 from flashlib.chapters import CHAPTERS
 
-ASKED = "asked.txt"  # the questions on the cards of a chapter, written by tools/card_questions.py
+CARD_QUESTIONS = "card_questions.txt"  # in each folder, written by tools/card_questions.py
 PACKAGE = "flashlib.checks.chapters"
 FOLDER = Path(__file__).parents[1] / "chapters"
 

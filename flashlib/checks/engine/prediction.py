@@ -52,7 +52,9 @@ def questions() -> dict[str, Question]:
 def card_texts() -> dict[str, str]:
     """Return the text above each card in the notebooks: {name of the question: text}."""
     lines = [
-        line for path in folders.files(folders.ASKED) for line in path.read_text(encoding="utf-8").splitlines()
+        line
+        for path in folders.files(folders.CARD_QUESTIONS)
+        for line in path.read_text(encoding="utf-8").splitlines()
     ]
     pairs = (line.partition(": ") for line in lines if not line.startswith("#"))
     return {name: text for name, _, text in pairs}
