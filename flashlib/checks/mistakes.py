@@ -25,7 +25,7 @@ def chapter_of(text: str) -> Chapter:
     raise ValueError(f"there is no chapter {text!r} with exercises; pass the number or the name of one: {names}")
 
 
-def described(exercise: Exercise) -> Iterator[str]:
+def description(exercise: Exercise) -> Iterator[str]:
     """Yield lines that describe the known mistakes of an exercise; ValueError names a way that is not an edit."""
     program = exercise.known.program
     for mistake in tables()[exercise.known.table].values():
@@ -46,7 +46,7 @@ def main() -> None:
         chapter = chapter_of(parser.parse_args().chapter)
         for exercise in EXERCISES.values():
             if exercise.chapter == chapter.slug:
-                print(f"\n==== {exercise.name}: {exercise.title}", *described(exercise), sep="\n")
+                print(f"\n==== {exercise.name}: {exercise.title}", *description(exercise), sep="\n")
     except ValueError as error:
         sys.exit(str(error))
 

@@ -24,7 +24,7 @@ def test_an_unknown_chapter_is_refused_with_a_list_of_those_known(text):
 
 @each_case(EXERCISES.values(), lambda exercise: exercise.name)
 def test_each_row_is_described_and_each_way_shown_as_a_diff(exercise):
-    lines = list(mistakes.described(exercise))
+    lines = list(mistakes.description(exercise))
     ways = [way for row in mistakes.tables()[exercise.known.table].values() for way in row.ways]
     assert sum(line.startswith("--- ") for line in lines) == len(ways)
     for row in mistakes.tables()[exercise.known.table].values():
@@ -35,7 +35,7 @@ def test_a_way_that_is_not_an_edit_is_named_with_its_row(monkeypatch):
     row = mistake_tables.Mistake("never", "it is never made", ("y = 1",))
     monkeypatch.setattr(mistakes, "tables", lambda: {"scores_for": {"never": row}})
     with pytest.raises(ValueError, match=r"^\[scores_for\] never: 'y = 1' must replace one line"):
-        list(mistakes.described(EXERCISES["scores_for"]))
+        list(mistakes.description(EXERCISES["scores_for"]))
 
 
 def test_it_is_a_command():

@@ -90,7 +90,7 @@ def _bytes(ran) -> Iterator[Finding]:
 
 
 def _early_release(ran):
-    """Find an arrival at a barrier of the producer while a product of the same role may still read the slot."""
+    """Find an arrival at a barrier that the producer waits at, while a product may still read the slot."""
     copies = {role for role, said in ran.said.items() if _of(said, Copy)}
     waited = {one.barrier for role in copies for one in _of(ran.said[role], Wait)}
     for role, said in ran.said.items():

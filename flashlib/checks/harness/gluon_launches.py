@@ -18,7 +18,7 @@ from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, c
 from flashlib.checks.engine.cases import line_of
 from flashlib.checks.harness import roles
 from flashlib.checks.harness.gluon_causes import cause, mismatched_slots, refilled_slots, slowdowns, wasted_work
-from flashlib.checks.harness.kernel_globals import refused
+from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.gluon import Ran, Wrong
 from flashlib.pipeline import PipelineFault, Product, Program, Report, schedules
 from flashlib.private_apis import of_kernels
@@ -82,7 +82,7 @@ class Harness:
     def _see(self, kernel, arguments, options):
         if (kernel.fn.__module__ or "").startswith("flashlib.kernels."):
             raise Finding("course_kernel", name=kernel.__name__)
-        if bad := refused(kernel.fn):
+        if bad := refused_global(kernel.fn):
             name, value = bad
             raise Finding("not_gluon" if callable(value) else "plain_global", name=name)
         self.rows |= {x.block_shape[-2] for x in arguments if isinstance(x, TensorDescriptor)}
@@ -197,7 +197,7 @@ def kernel_of(answer: Any) -> Any:
     """Return an answer that is a role or a step in Gluon; raises Finding if it is anything else."""
     if not of_kernels.is_gluon(answer):
         raise Finding("not_gluon", name=getattr(answer, "__name__", "it"))
-    if bad := refused(answer.fn):
+    if bad := refused_global(answer.fn):
         raise Finding("not_gluon" if callable(bad[1]) else "plain_global", name=bad[0])
     return answer
 

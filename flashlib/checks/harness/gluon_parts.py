@@ -20,7 +20,7 @@ ROWS = 64
 ELEMENTS = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 
 
-def described(X: torch.Tensor, rows: int) -> TensorDescriptor:
+def descriptor(X: torch.Tensor, rows: int) -> TensorDescriptor:
     """Return the descriptor of X, (heads, N, d), for tiles of `rows` rows of one head."""
     block = [1, rows, X.shape[2]]
     layout = gl.NVMMASharedLayout.get_default_for(block, ELEMENTS[X.dtype])
@@ -86,7 +86,7 @@ def producer_kernel(
     ], [4, 1], [240, 24])  # fmt: skip
 
 
-def produced(
+def run_producer(
     answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, head: int, row: int, B_c: int, stages: int
 ) -> tuple:
     """Run a producer; return the rows of Q, K and V that the readers received."""
@@ -94,8 +94,8 @@ def produced(
     N_k, d = K.shape[1:]
     came = [torch.full((heads, N, d), torch.nan, dtype=Q.dtype) for heads, N in ((1, 128), (2, N_k), (2, N_k))]
     producer_kernel[(1,)](
-        described(Q, ROWS), described(K, B_c), described(V, B_c), described(came[0], ROWS),
-        *(described(X, B_c) for X in came[1:]), head, row, -(-N_k // B_c), STAGES=stages,
+        descriptor(Q, ROWS), descriptor(K, B_c), descriptor(V, B_c), descriptor(came[0], ROWS),
+        *(descriptor(X, B_c) for X in came[1:]), head, row, -(-N_k // B_c), STAGES=stages,
         PRODUCER=kernel_of(answer), num_warps=4,
     )  # fmt: skip
     return tuple(X.numpy() for X in came), None
@@ -167,7 +167,7 @@ def step_kernel(
     ], [1], [24])  # fmt: skip
 
 
-def stepped(
+def run_steps(
     answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, limits: np.ndarray, B_c: int, stages: int, dtype: str
 ) -> tuple:
     """Run a step for each tile of keys; return m, l and O_acc of 64 rows."""
@@ -176,7 +176,7 @@ def stepped(
     limits = torch.from_numpy(np.ascontiguousarray(limits)).int()
     m, l, O_acc = (torch.full(shape, torch.nan) for shape in ((ROWS,), (ROWS,), (ROWS, d)))
     step_kernel[(1,)](
-        described(q, ROWS), described(k, B_c), described(v, B_c), limits, m, l, O_acc,
+        descriptor(q, ROWS), descriptor(k, B_c), descriptor(v, B_c), limits, m, l, O_acc,
         math.log2(math.e) / math.sqrt(d), -(-N_k // B_c), STAGES=stages, STEP=kernel_of(answer), num_warps=4,
     )  # fmt: skip
     return (m.numpy(), l.numpy(), O_acc.numpy()), None
@@ -185,7 +185,7 @@ def stepped(
 # ---- a whole kernel with its launch
 
 
-def attended(
+def run_attention(
     answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool, dtype: str, order: str
 ) -> tuple:
     """Launch an answer; return O and lse, and a Finding or None.

@@ -17,7 +17,7 @@ import torch
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, examine
 from flashlib.checks.engine.value_text import argument_names
 from flashlib.checks.harness import undefined
-from flashlib.checks.harness.kernel_globals import refused
+from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED
@@ -222,7 +222,7 @@ def examine_kernel(
         return kernels.wrong("plain_function", name=getattr(answer, "__name__", "it"))
     if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler does not support exceptions
         return Verdict("", Outcome.NOT_SOLVED, "")
-    if found := refused(answer.fn):
+    if found := refused_global(answer.fn):
         return kernels.verdict(_of_global(*found))
     return examine(launch(answer), cases, known, **options)
 

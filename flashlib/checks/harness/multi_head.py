@@ -62,19 +62,12 @@ def read_as(
     return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
 
 
-def still(X: np.ndarray | Strided, axis: int) -> np.ndarray:
-    """Return what is read if an axis of X is missing in the address."""
-    strides = list(strides_of(X))
-    strides[axis] = 0
-    return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
-
-
-def dense(X: np.ndarray | Strided) -> np.ndarray:
+def last_stride_1(X: np.ndarray | Strided) -> np.ndarray:
     """Return what is read if X is addressed as if the stride of its last axis were 1."""
     return memory(X)(offsets_of(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
 
 
-def like(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
+def with_strides_of(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
     """Return what a caller sees if contiguous O is read with X's strides."""
     strides = strides_of(X)
     order = sorted(range(O.ndim), key=lambda axis: -strides[axis])
@@ -88,7 +81,8 @@ def padded(X: np.ndarray, B_c: int) -> np.ndarray:
 
 # What a model may do with tensors.
 READ: dict[str, Any] = {
-    "whole": np.asarray, "read_as": read_as, "still": still, "dense": dense, "like": like, "padded": padded,
+    "whole": np.asarray, "read_as": read_as, "last_stride_1": last_stride_1, "with_strides_of": with_strides_of,
+    "padded": padded,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from flashlib.checks.harness.kernel_globals import refused
+from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.kernels import INTERPRETED
 from flashlib.private_apis import of_torch, of_watching
 import triton
@@ -68,7 +68,7 @@ class Watch:
         if module.startswith("flashlib.") and not module.startswith("flashlib.checks."):
             self.ours = self.ours or function.__name__
         if not module.startswith("flashlib."):
-            self.refused = self.refused or refused(function)
+            self.refused = self.refused or refused_global(function)
 
     def let(self, names: Iterable[str], given: Iterable, moved: Iterable) -> None:
         """Let kernels access the tensors in the arguments of a launch; moved: the interpreter's copies of them."""

@@ -90,7 +90,7 @@ def test_all_programs_of_a_right_answer_issue_the_same_commands_under_other_sche
     rng, ran = np.random.default_rng(3), []
     Q, K, V = (rng.normal(size=(1, 2, N, 64)).astype(np.float32) for N in (77, 150, 150))
     with gluon.taken(lambda *launch: None, ran):
-        gluon_parts.attended(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
+        gluon_parts.run_attention(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
     assert len(ran) == 2 and all(
         set(one.said) == {"attention_consumer 0", "attention_consumer 1", "gluon_producer"} for one in ran
     )
@@ -116,7 +116,7 @@ def test_memory_that_a_helper_of_the_course_allocates_has_the_kernels_name_for_i
     answer, ran = edited("hopper_attention", *ways), []
     Q = np.ones((1, 1, 64, 64), np.float32)
     with gluon.taken(lambda *launch: None, ran):
-        gluon_parts.attended(answer, Q, Q, Q, False, "float16", "BHNd")
+        gluon_parts.run_attention(answer, Q, Q, Q, False, "float16", "BHNd")
     names = {barrier.name for barrier in ran[0].barriers} | {slot.name for slot in ran[0].slots}
     assert {f"{x}_{part}[0]" for x in "kv" for part in ("slots", "full", "empty")} <= names
 
@@ -161,7 +161,7 @@ def test_a_tensor_is_surrounded_by_nan_and_aligned_for_the_copy_unit():
 def test_causes_are_found_whatever_the_barriers_are_called():
     text = solutions.program("hopper_attention").source.replace("k_full", "ready").replace("k_empty", "free_again")
     text = text.replace("mbarrier.expect(ready.index(s), k_desc.block_type.nbytes)", "pass")
-    harness = gluon_launches.Harness(gluon_parts.attended, solutions.build("hopper_attention", text))
+    harness = gluon_launches.Harness(gluon_parts.run_attention, solutions.build("hopper_attention", text))
     Q = np.ones((1, 1, 64, 64), np.float32)
     with pytest.raises(Finding) as found:
         harness(Q, Q, Q, False, "float16", "BHNd")

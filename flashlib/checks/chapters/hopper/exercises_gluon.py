@@ -42,7 +42,7 @@ def gluon_producer(answer: Callable, known: Known) -> Verdict:
             *random_cases.cases(_any_produced, 2),
         ],
     ]
-    return gluon_launches.examine_gluon(gluon_parts.produced, answer, stages, known, ("Q", "K", "V"))
+    return gluon_launches.examine_gluon(gluon_parts.run_producer, answer, stages, known, ("Q", "K", "V"))
 
 
 def _produced(words, H, N_q, N_k, head, row, B_c, stages, rng=None, d=64):
@@ -94,7 +94,7 @@ def consumer_step(answer: Callable, known: Known) -> Verdict:
             _stepped("scores of -1.2e10, all equal", 80, 64, 64, alike=2.0**15),
         ],
     ]
-    return gluon_launches.examine_gluon(gluon_parts.stepped, answer, stages, known, ("m", "l", "O_acc"))
+    return gluon_launches.examine_gluon(gluon_parts.run_steps, answer, stages, known, ("m", "l", "O_acc"))
 
 
 def _stepped(words, N_k, d, B_c, *, causal=False, past=None, growing=False, stages=2, dtype="float16", size=1.0,
@@ -171,7 +171,7 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
     ]
     variants = {64: "(K, 128), (V, 128) -> (K, 64), (V, 64)"}
     return gluon_launches.examine_gluon(
-        gluon_parts.attended, answer, stages, known, ("O", "lse"), variants=variants, consumers=2
+        gluon_parts.run_attention, answer, stages, known, ("O", "lse"), variants=variants, consumers=2
     )
 
 
