@@ -15,7 +15,7 @@ from tools import notebooks  # noqa: E402
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
 def test_cards_ask_the_questions_of_the_notebook(chapter):
     made = cards.written(notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb"))
-    path = folders.FOLDER / chapter.name / folders.ASKED
+    path = folders.FOLDER / chapter.name / folders.CARD_QUESTIONS
     assert (path.read_text(encoding="utf-8") if path.exists() else "") == made, "run: python -m tools.tables"
 
 
@@ -39,7 +39,7 @@ def test_the_question_is_in_the_cell_just_above_its_card(chapter):
 
 
 def test_every_question_is_asked_in_plain_words():
-    found = prediction.asked()
+    found = prediction.card_texts()
     assert sorted(found) == sorted(prediction.questions())
     for name, text in found.items():
         assert not set(text) & set("$\\{}*"), f"{name}: a formula that a card cannot set: {text}"

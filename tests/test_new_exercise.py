@@ -14,7 +14,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib.chapters import chapter  # noqa: E402
 from flashlib.checks.engine import mistake_tables  # noqa: E402
-from flashlib.checks.engine.program import Program  # noqa: E402
+from flashlib.checks.engine.program import ProgramText  # noqa: E402
 from tests.checks import test_gaps  # noqa: E402
 from tools import exercise_template, new_exercise, notebooks, solved  # noqa: E402
 
@@ -141,15 +141,16 @@ def test_a_bad_chapter_or_name_is_refused_before_anything_is_written(of, name, w
 
 def test_the_template_works(tmp_path):
     """In the second case of the check, each wrong answer gives a different number."""
-    right = Program(exercise_template.SOLUTION, {})
+    right = ProgramText(exercise_template.SOLUTION, {})
     tables = {}
     (tmp_path / "mistakes.txt").write_text(exercise_template.MISTAKES)
     mistake_tables.read(tmp_path / "mistakes.txt", tables)
     wrong = [right.edited(way).function for mistake in tables["NAME"].values() for way in mistake.ways]
     x = np.array([1.0, 3.0])
-    assert right.function(x) == Program(exercise_template.RIGHT, {}).function(x) == 2
+    assert right.function(x) == ProgramText(exercise_template.RIGHT, {}).function(x) == 2
     assert len({2, *(answer(x) for answer in wrong)}) == 5
     assert (
-        Program(exercise_template.WRONG, {}).function(x) == 3 and "NAME, no_smallest:" in exercise_template.WRONG
+        ProgramText(exercise_template.WRONG, {}).function(x) == 3
+        and "NAME, no_smallest:" in exercise_template.WRONG
     )
     assert list(exercise_template.KINDS) == list(test_gaps.KINDS)

@@ -9,7 +9,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output  # noqa: E402
 
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tools import notebooks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,7 +20,7 @@ PATHS = {
 MACHINE_PATH = re.compile(r"/(home|Users|root|tmp)/|[A-Za-z]:\\Users\\")
 
 
-of_each = each(PATHS.values(), lambda path: path.stem)
+of_each = each_case(PATHS.values(), lambda path: path.stem)
 
 # Outputs that may differ from run to run, with a pattern for their source: all others are compared.
 DIFFERS = {

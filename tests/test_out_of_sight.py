@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("nbformat")
 
 from flashlib.checks.engine.prediction import questions  # noqa: E402
-from tests.checks.each import each
+from tests.checks.each_case import each_case
 from tools import notebooks, workspace  # noqa: E402
 
 IN_SIGHT = 650  # pixels below a card
@@ -66,12 +66,12 @@ def given_away(nb):
                     yield asked[1], number
 
 
-@each(CHAPTERS, lambda path: path.stem)
+@each_case(CHAPTERS, lambda path: path.stem)
 def test_no_answer_is_visible_below_its_question(path):
     assert list(given_away(notebooks.read(path))) == []
 
 
-@each(CHAPTERS, lambda path: path.stem)
+@each_case(CHAPTERS, lambda path: path.stem)
 def test_folded_code_begins_with_a_comment(path):
     """JupyterLab shows the first line of a folded cell, which says what the cell is and gives nothing away."""
     cells = [cell for cell in notebooks.read(path).cells if "folded" in notebooks.tags(cell)]

@@ -9,7 +9,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, NEEDS, PARTS, ROUTES, chapter  # noqa: E402
 from tests.bench import recorded  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
 
 FOLDER = tables.START_HERE.parent
@@ -166,7 +166,7 @@ def test_only_chapters_on_the_route_have_sections_that_are_not():
     assert wrong == [], 'write "(optional)"'
 
 
-@each(CHAPTERS[1:], lambda c: c.slug)
+@each_case(CHAPTERS[1:], lambda c: c.slug)
 def test_the_head_of_a_chapter_names_what_it_builds_on(c):
     head = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells[0].source
     (said,) = re.findall(r"Builds on (.*?)\.(?=[\s*])", head, re.DOTALL)
@@ -193,7 +193,7 @@ def test_every_chapter_is_registered_in_order():
         chapter("99_none")
 
 
-@each(CHAPTERS, lambda c: c.slug)
+@each_case(CHAPTERS, lambda c: c.slug)
 def test_the_head_of_a_chapter_says_where_it_is_and_how_long_it_takes(c):
     nb = notebooks.read(FOLDER / f"{c.slug}.ipynb")
     assert chapter_heads.stated(nb).cells[0].source == nb.cells[0].source, "run python -m tools.tables"
@@ -251,7 +251,7 @@ def test_a_head_may_end_with_how_long_it_takes(rest):
     assert minutes.stated(nb).cells[0].source == f"# T\n\n*About 5 minutes.{rest}*"
 
 
-@each(CHAPTERS, lambda c: c.slug)
+@each_case(CHAPTERS, lambda c: c.slug)
 def test_a_chapter_agrees_with_the_registry(c):
     cells = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells
     assert cells[0].source.startswith(f"# {c.number} · {c.title}\n")

@@ -1,8 +1,8 @@
 """The questions on the cards of a chapter, taken from the text of its notebook.
 
 A question is written in the notebook. Its card repeats it, since the card may be read alone. `flashlib` has no
-notebooks, so `python -m tools.tables` writes these sentences into a file `asked.txt` in the folder of each
-chapter. Formulas become text that a card can show: names such as B_r, powers such as 2^20, `code`.
+notebooks, so `python -m tools.tables` writes these sentences into a file `card_questions.txt` in the folder of
+each chapter. Formulas become text that a card can show: names such as B_r, powers such as 2^20, `code`.
 """
 
 import re
@@ -44,7 +44,7 @@ def write() -> None:
     """Write the files of all chapters."""
     for chapter in CHAPTERS:
         if text := written(notebooks.read(NOTEBOOKS / f"{chapter.slug}.ipynb")):
-            (folders.FOLDER / chapter.name / folders.ASKED).write_text(text, encoding="utf-8")
+            (folders.FOLDER / chapter.name / folders.CARD_QUESTIONS).write_text(text, encoding="utf-8")
 
 
 def of_chapter(nb) -> dict[str, str]:

@@ -49,7 +49,7 @@ def _of_script(source):
 def sentences() -> Iterator[str]:
     """Yield the outcomes of an answer, the questions of cards, and the sentences in the tables of mistakes."""
     yield from (LABEL, SENTENCE, *map(str, Outcome))
-    yield from prediction.asked().values()
+    yield from prediction.card_texts().values()
     for table in mistake_tables.tables().values():
         yield from (mistake.sentence for mistake in table.values())
 

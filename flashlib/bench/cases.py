@@ -13,7 +13,7 @@ CAP, SINK = 50.0, 0.5
 BLOCK = 128
 
 
-class Case(NamedTuple):
+class VariantCase(NamedTuple):
     """One variant, in the form that each of the three expects.
 
     mask(N, H): our mask. flex_mask(N, H, device), flex_score(N, H, device): FlexAttention's functions; the
@@ -48,14 +48,14 @@ def table(N: int, share: float) -> np.ndarray:
     return (np.random.default_rng(N).random((T, T)) < share) | np.eye(T, dtype=bool)
 
 
-def window(W: int) -> Case:
+def window(W: int) -> VariantCase:
     def mask(N, H=None):
         return masks.window(W - 1, 0)
 
     def flex(N, H, device):
         return lambda b, h, q, k: (q >= k) & (q - k < W)
 
-    return Case(f"window {W}", mask, flex, numbers=numbers_of(mask))
+    return VariantCase(f"window {W}", mask, flex, numbers=numbers_of(mask))
 
 
 def numbers_of(mask: Callable[..., masks.Mask]) -> Callable:
@@ -86,7 +86,7 @@ def _blocks(share):
     def mask(N, H=None):
         return masks.blocks(table(N, share), BLOCK, BLOCK)
 
-    return Case(f"{share:.0%} of blocks", mask, flex, numbers=numbers_of(mask))
+    return VariantCase(f"{share:.0%} of blocks", mask, flex, numbers=numbers_of(mask))
 
 
 def _alibi(N, H, device):
@@ -121,26 +121,28 @@ def _prefix(N, H, device):
 
 CASES = [
     *map(window, (256, 1024, 4096)),
-    Case(
+    VariantCase(
         "documents",
         lambda N, H: masks.documents(ids(N)),
         _documents,
         numbers=numbers_of(lambda N: masks.documents(ids(N))),
     ),
-    Case("prefix", lambda N, H: masks.prefix(N // 4), _prefix, numbers=numbers_of(lambda N: masks.prefix(N // 4))),
-    Case(
+    VariantCase(
+        "prefix", lambda N, H: masks.prefix(N // 4), _prefix, numbers=numbers_of(lambda N: masks.prefix(N // 4))
+    ),
+    VariantCase(
         "causal ALiBi",
         lambda N, H: masks.causal() & masks.alibi(masks.alibi_slopes(H)),
         causal,
         _alibi,
         _alibi_numbers,
     ),
-    Case("causal soft cap", lambda N, H: masks.causal() & masks.softcap(CAP), causal, _softcap),
-    Case("causal sink", lambda N, H: masks.causal(), causal, with_sink=True),
+    VariantCase("causal soft cap", lambda N, H: masks.causal() & masks.softcap(CAP), causal, _softcap),
+    VariantCase("causal sink", lambda N, H: masks.causal(), causal, with_sink=True),
     *map(_blocks, (0.1, 0.25, 0.5)),
-    Case("every 4th key", _every_fourth, _flex_every_fourth, numbers=numbers_of(_every_fourth)),
+    VariantCase("every 4th key", _every_fourth, _flex_every_fourth, numbers=numbers_of(_every_fourth)),
 ]
 
 
-def named(name: str) -> Case:
+def named(name: str) -> VariantCase:
     return next(case for case in CASES if case.name == name)

@@ -27,7 +27,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from flashlib import cost
 from flashlib.bench.common import harness
-from flashlib.bench.common.problem import Problem, Size
+from flashlib.bench.common.problem import BenchProblem, Size
 from flashlib.types import Traffic
 
 HEADS = 16  # of one sequence: enough row blocks for all SMs, or a backend might split K and V
@@ -112,7 +112,7 @@ def run_under_profiler() -> None:
     torch.manual_seed(0)
     for call in CALLS:
         size = Size(1, HEADS, HEADS, call.N, call.d, call.causal)
-        problem = Problem(size, dtype=getattr(torch, DTYPE))
+        problem = BenchProblem(size, dtype=getattr(torch, DTYPE))
         problem.verify(call.label, call.run(*problem.tensors))
         torch.cuda.synchronize()
         torch.cuda.nvtx.range_push(call.label)

@@ -20,7 +20,7 @@ import torch
 
 from flashlib.bench import short_sequences
 from flashlib.bench.common import harness, peers, records
-from flashlib.bench.common.problem import Problem, Size
+from flashlib.bench.common.problem import BenchProblem, Size
 from flashlib.bench.common.sizes import SIZES
 
 OTHERS = ("ours", "sdpa_flash", "sdpa_cudnn", "fa4")
@@ -60,7 +60,7 @@ def measure(
     largest of dQ, dK and dV. Raises AssertionError if one of our kernels is wrong.
     """
     given = PEERS if given is None else given
-    problem, runs, errors = Problem(size, gradients=gradients, dtype=dtype, device=device), {}, {}
+    problem, runs, errors = BenchProblem(size, gradients=gradients, dtype=dtype, device=device), {}, {}
     for name, peer in given.items():
         run = problem.run(peer)
         made: list[torch.Tensor] = []
@@ -86,7 +86,7 @@ def measure(
 
 def call(size: Size) -> dict:
     """Return the row of a short call: microseconds of CPU time for each peer, each verified first."""
-    problem, runs = Problem(size, whole=True), {}
+    problem, runs = BenchProblem(size, whole=True), {}
     for name, peer in PEERS.items():
         run = problem.run(peers.chosen_sdpa if name in peers.BACKENDS else peer)
 

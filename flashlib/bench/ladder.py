@@ -34,7 +34,7 @@ STAGES = (2, 3, 4)
 PIPELINED = SMALL | {"num_stages": 2}
 
 
-class LadderProblem(problem.Problem):
+class LadderProblem(problem.BenchProblem):
     """One size; row: its fields in a row of the record."""
 
     def __init__(self, B: int, H: int, N: int, d: int, causal: bool, **options: Any) -> None:
@@ -57,7 +57,7 @@ class LadderProblem(problem.Problem):
 
 
 class Rung(NamedTuple):
-    """What is timed: run(Q, K, V, causal, **options) -> O, called as `Problem.ready` describes.
+    """What is timed: run(Q, K, V, causal, **options) -> O, called as `LadderProblem.ready` describes.
 
     choices(problem, tried): the launch options to try; tried: rows of the previous rung, the fastest first.
     traffic(problem, **options): the bytes that one head moves to and from HBM by the closed form; None if unknown.

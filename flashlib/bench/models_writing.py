@@ -51,7 +51,7 @@ class Given:
         return torch.full_like(scores, -torch.inf).scatter_(1, next_token, 0.0)
 
 
-class Mark:
+class TokenTimer:
     """A stopping criterion that never stops: it records the time when token number `at` is written."""
 
     def __init__(self, at: int) -> None:
@@ -107,7 +107,7 @@ class Writer:
 
     def seconds(self, name: str, compiled: bool) -> float:
         """Return the seconds per token, from token number SKIP on."""
-        mark = Mark(SKIP)
+        mark = TokenTimer(SKIP)
         self.write(name, compiled, stopping_criteria=[mark])
         return (now() - mark.time) / (self.size.new - SKIP)
 

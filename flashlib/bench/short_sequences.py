@@ -27,7 +27,7 @@ from torch.nn.attention import sdpa_kernel
 
 from flashlib.bench.common import harness
 from flashlib.bench.common.peers import BACKENDS, BACKWARD_PEERS, PEERS, chosen_sdpa
-from flashlib.bench.common.problem import Problem, Size
+from flashlib.bench.common.problem import BenchProblem, Size
 
 SHAPES = [(B, N) for N in (128, 256, 512) for B in (1, 4)]
 HEADS, D = 16, 128
@@ -108,7 +108,7 @@ def in_graphs() -> list:
 
 def in_graph(B: int, N: int, causal: bool) -> dict:
     """Return the row of one shape, each kernel verified before it is timed."""
-    problem = Problem(Size(B, HEADS, HEADS, N, D, causal), whole=True)
+    problem = BenchProblem(Size(B, HEADS, HEADS, N, D, causal), whole=True)
     row: dict = {"B": B, "H": HEADS, "N": N, "d": D, "causal": causal}
     row |= {"graph_us": dict.fromkeys(NAMES), "host_us": dict.fromkeys(NAMES)}
     runs = {}
@@ -143,7 +143,7 @@ def calls() -> list:
 def call(which: str, d: int, N: int, device: str = "cuda") -> dict:
     """Return the row of one kind of call, each verified on one head before it is timed."""
     both = which == "both"
-    problem = Problem(Size(1, CALL_HEADS, CALL_HEADS, N, d, False), gradients=both, device=device)
+    problem = BenchProblem(Size(1, CALL_HEADS, CALL_HEADS, N, d, False), gradients=both, device=device)
     leaves = [X.requires_grad_(both) for X in problem.tensors]
     looped = {"d": d, "N": N} == IN_A_LOOP
     row: dict = {"pass": which, "B": 1, "H": CALL_HEADS, "N": N, "d": d, "causal": False}

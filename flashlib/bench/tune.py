@@ -14,7 +14,7 @@ import sys
 import torch
 
 from flashlib.bench.common import harness
-from flashlib.bench.common.problem import Problem, Size
+from flashlib.bench.common.problem import BenchProblem, Size
 
 CHOICES = {"B_r": (64, 128), "B_c": (32, 64, 128), "num_warps": (4, 8), "num_stages": (2, 3, 4)}
 HEADS = 16
@@ -24,7 +24,7 @@ def rank(d: int, N: int, causal: bool, dtype: torch.dtype, *, tokens: int = 1638
     """Return (TFLOP/s, options) for every choice that fits the GPU, the fastest first."""
     from flashlib.kernels import forward
 
-    problem = Problem(Size(max(1, tokens // N), HEADS, HEADS, N, d, causal), dtype=dtype)
+    problem = BenchProblem(Size(max(1, tokens // N), HEADS, HEADS, N, d, causal), dtype=dtype)
     found = []
     for values in itertools.product(*CHOICES.values()):
         options = dict(zip(CHOICES, values, strict=True))

@@ -46,7 +46,7 @@ NAMES = ("ours", "flex", "sdpa_mask")
 class VariantProblem:
     """One case at one size: the functions to time, and the results to verify them."""
 
-    def __init__(self, case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> None:
+    def __init__(self, case: cases.VariantCase, size: Size, gradients: bool, device: str = "cuda") -> None:
         self.case, self.size, self.gradients, self.device = case, size, gradients, device
         given = tensors(size, 4 if gradients else 3, device=device)
         self.tensors, self.dO = given[:3], given[3] if gradients else None
@@ -178,7 +178,7 @@ def _hash(launch, listing):
 WEIGHTS = {1: (1,), 2: (4 / 7, 3 / 7)}  # by matrix products: four for dK and dV, three for dQ
 
 
-def measure(case: cases.Case, size: Size, gradients: bool, device: str = "cuda") -> dict:
+def measure(case: cases.VariantCase, size: Size, gradients: bool, device: str = "cuda") -> dict:
     """Return the row of one case at one size, each verified before it is timed."""
     problem, runs = VariantProblem(case, size, gradients, device), {}
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""Checks of the learner's answers: `checks.merge(my_merge)` answers with a Verdict and never raises.
+"""Checks of the learner's answers: `checks.merge(my_merge)` returns a Verdict and never raises.
 
     checks.NAME(my_NAME)       is the answer to an exercise right, and if not, what is the mistake?
     checks.predict(NAME, x)    is a prediction right, and why?
@@ -6,8 +6,8 @@
     python -m flashlib.checks FOLDER   a table of the verdicts in the notebooks of a class
     pytest -p flashlib.checks.compare FOLDER   their notebooks, compared with what the course stores
 
-An answer runs in a process of its own under a time limit; nothing leaves the machine. What a chapter asks is in
-`chapters`, a folder for each.
+An answer runs in a separate process under a time limit; nothing leaves the machine. The exercises and questions
+of each chapter are in a folder of `chapters`.
 """
 
 from flashlib.checks.classroom.progress_table import progress

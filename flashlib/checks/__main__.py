@@ -1,11 +1,11 @@
 """Check the answers in the notebooks of a folder, and print a table of the verdicts.
 
-The notebooks stay as they are and are not executed. Each answer is run with the functions, imports and constants
-that it names, in a process of its own with limits. It is still other people's code: run it where you would open
-the notebooks. Files that it writes outside of its own folder are neither counted nor removed.
+The notebooks are neither changed nor executed. Each answer is run with the functions, imports and constants that
+it names, in a separate process with limits. It is still other people's code: run it where you would open the
+notebooks. Files that it writes outside of its own folder are neither counted nor removed.
 
-The table helps a teacher to see who needs help. It is not an examination: an answer that sets out to can forge its
-verdict.
+The table helps a teacher to see who needs help. It is not an examination: an answer can forge its verdict on
+purpose.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from flashlib.checks.classroom import class_table
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.checks", description=__doc__)
-    parser.add_argument("folder", help="searched for notebooks, its subfolders too")
+    parser.add_argument("folder", help="searched for notebooks, including its subfolders")
     folder = parser.parse_args().folder
     rows = []
     for stream in (sys.stdout, sys.stderr):

@@ -1,14 +1,14 @@
-"""Compare the notebooks of learners with the outputs that the course stores: a plugin of pytest, upon nbval.
+"""Compare learners' notebooks with the outputs that the course stores: a pytest plugin based on nbval.
 
     python -m pytest -p flashlib.checks.compare FOLDER
 
-Run it from anywhere, on a folder anywhere. Every notebook is run from top to bottom. A cell of the course that is
-as the course has it must show what it shows there. An exercise passes if it is right or not solved yet. Questions,
-cells that the learner changed and cells of the learner's own are run, and not compared. A run that has compared no
-cell at all fails. As always with nbval, a cell that raises fails, unless it is tagged `raises-exception`, and the
-pixels of pictures are not compared; neither are their sizes, and settings of matplotlib and IPython in the home
-folder are left out. More options of nbval can be given, such as --nbval-cell-timeout. Notebooks and progress stay
-as they are. This runs the code in the notebooks: run it where you would open them.
+Run it from anywhere, on a folder anywhere. Every notebook is run from top to bottom. An unchanged cell of the
+course must show the output that it has in the course. An exercise passes if it is right or not solved yet.
+Questions, cells that the learner changed and the learner's own cells are run, but not compared. A run that has not
+compared any cell fails. As always with nbval, a cell that raises fails, unless it is tagged `raises-exception`,
+and the pixels of pictures are not compared. Neither are the sizes of pictures, and settings of matplotlib and
+IPython in the home folder are ignored. Other options of nbval are accepted, such as --nbval-cell-timeout.
+Notebooks and progress do not change. This runs the code in the notebooks: run it where you would open them.
 """
 
 import os
@@ -24,17 +24,17 @@ OPTIONS = (
     "--nbval-current-env",
     f"--nbval-sanitize-with={course.SANITIZE}",
     "--nbval-cell-timeout=120",
-    "--continue-on-collection-errors",  # a file that cannot be read fails alone
+    "--continue-on-collection-errors",  # a file that cannot be read fails only itself
 )
 FOR_KERNELS = {
     progress_file.VARIABLE: "off",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "MATPLOTLIBRC": os.devnull,  # one of the learner's may draw in another size, or warn
+    "MATPLOTLIBRC": os.devnull,  # the learner's may set a different size, or cause warnings
 }
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Set the options of nbval; run no conftest.py, and leave no cache in the learner's folder."""
+    """Set the options of nbval; do not run any conftest.py, or leave a cache in the learner's folder."""
     args[:0] = OPTIONS
     early_config.known_args_namespace.noconftest = True
     for name in ("stepwise", "cacheprovider"):
@@ -42,19 +42,19 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.option.nbval = False  # or nbval would collect each notebook too
+    config.option.nbval = False  # otherwise nbval would collect each notebook too
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadfile"  # with pytest-xdist: the cells of a notebook share a kernel
     try:
         course.chapters()
     except FileNotFoundError as error:
         raise pytest.UsageError(str(error)) from None
-    from flashlib.checks.classroom import compared  # here: it imports nbval, a plugin, which pytest loads first
+    from flashlib.checks.classroom import compared  # here: it imports nbval, a plugin that pytest must load first
 
     config.pluginmanager.register(compared)
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
-    settings = tempfile.mkdtemp(prefix="ipython-")  # a profile of the learner's may give pictures another format
+    settings = tempfile.mkdtemp(prefix="ipython-")  # the learner's profile may set another format for pictures
     config.add_cleanup(lambda: shutil.rmtree(settings, ignore_errors=True))
     for name, value in {**FOR_KERNELS, "IPYTHONDIR": settings}.items():
         patch.setenv(name, value)

@@ -1,7 +1,7 @@
 """Print the known mistakes of a chapter, as diffs: python -m flashlib.checks.mistakes inference
 
 For each exercise it prints the rows of its table: the id, the sentence, and for each way to make the mistake the
-changes in the right program. `engine.mistakes` says how tables are written.
+changes in the right program. `engine.mistake_tables` explains how tables are written.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from flashlib.checks.engine.mistake_tables import tables
 
 
 def chapter_of(text: str) -> Chapter:
-    """Return the Chapter of a number, a slug or a name; raises ValueError if there is none with exercises."""
+    """Return the Chapter with a number, a slug or a name; raises ValueError if none with exercises has it."""
     chapters = [c for c in CHAPTERS if any(e.chapter == c.slug for e in EXERCISES.values())]
     for chapter in chapters:
         if text.lower() in (chapter.number, chapter.number.lstrip("0"), chapter.slug, chapter.name):
@@ -25,8 +25,8 @@ def chapter_of(text: str) -> Chapter:
     raise ValueError(f"there is no chapter {text!r} with exercises; pass the number or the name of one: {names}")
 
 
-def described(exercise: Exercise) -> Iterator[str]:
-    """Yield the lines that describe the known mistakes of an exercise; ValueError names a way that is no edit."""
+def description(exercise: Exercise) -> Iterator[str]:
+    """Yield lines that describe the known mistakes of an exercise; ValueError names a way that is not an edit."""
     program = exercise.known.program
     for mistake in tables()[exercise.known.table].values():
         yield f"{mistake.id}{'*' * mistake.often}: {mistake.sentence}"
@@ -46,7 +46,7 @@ def main() -> None:
         chapter = chapter_of(parser.parse_args().chapter)
         for exercise in EXERCISES.values():
             if exercise.chapter == chapter.slug:
-                print(f"\n==== {exercise.name}: {exercise.title}", *described(exercise), sep="\n")
+                print(f"\n==== {exercise.name}: {exercise.title}", *description(exercise), sep="\n")
     except ValueError as error:
         sys.exit(str(error))
 

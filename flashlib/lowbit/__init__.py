@@ -13,7 +13,7 @@ section 3.3; Zhang and others, SageAttention (2024) for K minus its mean.
 """
 
 from flashlib.lowbit import sums
-from flashlib.lowbit.attention import Prepared, attention, output, prepared, steps
+from flashlib.lowbit.attention import PreparedInputs, attention, output, prepared, steps
 from flashlib.lowbit.errors import by_cause, error, exact
 from flashlib.lowbit.formats import FORMATS, Format, decoded, encoded, numbers, rounded
 from flashlib.lowbit.recipe import CAREFUL, CAUSES, EXACT, INT8, OUTPUT_TOO, PLAIN, Recipe, alone
@@ -21,7 +21,7 @@ from flashlib.lowbit.rotation import hadamard, rotated, signs
 from flashlib.lowbit.scales import SHARES, Quantised, quantised, scales
 
 __all__ = [
-    "CAREFUL", "CAUSES", "EXACT", "FORMATS", "INT8", "OUTPUT_TOO", "PLAIN", "SHARES", "Format", "Prepared",
+    "CAREFUL", "CAUSES", "EXACT", "FORMATS", "INT8", "OUTPUT_TOO", "PLAIN", "SHARES", "Format", "PreparedInputs",
     "Quantised", "Recipe", "alone", "attention", "by_cause", "decoded", "encoded", "error", "exact", "hadamard",
     "numbers", "output", "prepared", "quantised", "rotated", "rounded", "scales", "signs", "steps", "sums",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from flashlib.tiled import blocks
 from flashlib.types import Attention, Step
 
 
-class Prepared(NamedTuple):
+class PreparedInputs(NamedTuple):
     """The inputs of an eight-bit attention: Q, K and V with their scales, and the mean subtracted from V."""
 
     Q: Quantised
@@ -55,7 +55,7 @@ def attention(
     return Attention(output(O, recipe), lse)
 
 
-def prepared(Q: np.ndarray, K: np.ndarray, V: np.ndarray, recipe: Recipe) -> Prepared:
+def prepared(Q: np.ndarray, K: np.ndarray, V: np.ndarray, recipe: Recipe) -> PreparedInputs:
     """Return Q, K and V without their means, rotated, scaled and rounded, according to the recipe.
 
     Raises TypeError or ValueError for arguments other than those of `attention`; for a rotation, d must be a power
@@ -74,11 +74,11 @@ def prepared(Q: np.ndarray, K: np.ndarray, V: np.ndarray, recipe: Recipe) -> Pre
         Q, K = rotated(Q), rotated(K)
     how = {"block": recipe.block, "power_of_two": recipe.power_of_two}
     Q_q, K_q = (_in_format(X, recipe.qk, share=recipe.qk_share, **how) for X in (Q, K))
-    return Prepared(Q_q, K_q, _in_format(V - V_mean, recipe.v, share=recipe.v_share, **how), V_mean)
+    return PreparedInputs(Q_q, K_q, _in_format(V - V_mean, recipe.v, share=recipe.v_share, **how), V_mean)
 
 
 def steps(
-    ready: Prepared,
+    ready: PreparedInputs,
     recipe: Recipe,
     *,
     B_r: int = 128,
@@ -133,7 +133,7 @@ def _steps(ready, recipe, B_r, B_c, mask, scale, O, lse):
         lse[..., rows] = m + np.log(divisor / recipe.p_times)
 
 
-def scores(ready: Prepared, recipe: Recipe, rows: slice, cols: slice, scale: float) -> np.ndarray:
+def scores(ready: PreparedInputs, recipe: Recipe, rows: slice, cols: slice, scale: float) -> np.ndarray:
     """Return a tile of Q K^T in the units of scores: the scales come after the sum."""
     (Q_q, q_scale), (K_q, k_scale) = ready.Q, ready.K
     Q_i, K_j = Q_q[..., rows, :], np.swapaxes(K_q[..., cols, :], -1, -2)

@@ -33,7 +33,7 @@ UNMARKED = c.Arrive, c.Expect, c.Compute, c.Write, c.Read, c.Fence
 WORK = {"softmax": "exp", "rescale": "fma", "lse": "fma"}  # the unit with most work
 
 
-class Mark(NamedTuple):
+class ClockMark(NamedTuple):
     """What a role had just done.
 
     time: when it was done, in clocks. kind: that of the command, or "Begin" or "Work". what: as in
@@ -54,14 +54,14 @@ def program(row: Record, number: int) -> c.Program:
     return MODELS[row["rung"]](row["programs"][number]["blocks"], sizes, stages=row["stages"], **several)
 
 
-def marks(row: Record, number: int) -> dict[str, list[Mark]]:
+def marks(row: Record, number: int) -> dict[str, list[ClockMark]]:
     """Return the marks of a recorded program by role, with the model's commands that they belong to."""
     said = c.expanded(program(row, number))
     written = row["programs"][number]["marks"]
     if written.keys() != said.keys():
         raise ValueError(f"marks are of {sorted(written)}; the roles are {sorted(said)}")
     return {
-        role: _found(role, [Mark(time, *row["points"][point]) for time, point in written[role]], said[role])
+        role: _found(role, [ClockMark(time, *row["points"][point]) for time, point in written[role]], said[role])
         for role in said
     }
 

@@ -36,11 +36,13 @@ def test_every_call_is_verified_then_run_once_between_marks(monkeypatch):
         said.append("run")
         return run(call, *tensors)
 
-    problem = counters.Problem
+    problem = counters.BenchProblem
     monkeypatch.setattr(counters, "CALLS", calls)
     monkeypatch.setattr(counters, "HEADS", 1)
     monkeypatch.setattr(counters.CountedCall, "run", counted)
-    monkeypatch.setattr(counters, "Problem", lambda size, dtype: problem(size, dtype=dtype, device=kernels.DEVICE))
+    monkeypatch.setattr(
+        counters, "BenchProblem", lambda size, dtype: problem(size, dtype=dtype, device=kernels.DEVICE)
+    )
     monkeypatch.setattr(counters, "sdpa_kernel", lambda backend: contextlib.nullcontext())
     for name, fake in (("range_push", said.append), ("range_pop", lambda: said.append("pop"))):
         monkeypatch.setattr(torch.cuda.nvtx, name, fake)

@@ -78,7 +78,9 @@ def test_a_shape_is_timed_in_graphs_if_it_is_right(wrong, clocks, monkeypatch):
         peer[wrong] = lambda Q, K, V, causal: V
     monkeypatch.setattr(short_sequences, "HEADS", 2)
     monkeypatch.setattr(short_sequences, "D", 16)
-    monkeypatch.setattr(short_sequences, "Problem", functools.partial(short_sequences.Problem, device="cpu"))
+    monkeypatch.setattr(
+        short_sequences, "BenchProblem", functools.partial(short_sequences.BenchProblem, device="cpu")
+    )
     monkeypatch.setattr(short_sequences, "BACKENDS", {})
     monkeypatch.setattr(short_sequences, "PEERS", peer)
     monkeypatch.setattr(short_sequences, "graph_us", lambda run: 7.123)

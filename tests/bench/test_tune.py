@@ -32,7 +32,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(tune, "CHOICES", CHOICES)
     monkeypatch.setattr(tune, "HEADS", 3)
-    monkeypatch.setattr(tune, "Problem", functools.partial(tune.Problem, device="cpu"))
+    monkeypatch.setattr(tune, "BenchProblem", functools.partial(tune.BenchProblem, device="cpu"))
     monkeypatch.setattr(forward, "attention", attention)
     monkeypatch.setattr(harness, "median_ms", median_ms)
     return asked

@@ -1,4 +1,4 @@
-"""Fixtures that compute once what all answers to an exercise need: their cases are the same."""
+"""Fixtures that compute only once what all answers to an exercise need, since their cases are the same."""
 
 import pickle
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def guesses(monkeypatch):
-    """Compute once what a known mistake gives in a case."""
+    """Compute the result of each known mistake in a case only once."""
     from flashlib.checks.engine import diagnosis
 
     compute, known, pickled = diagnosis._Hypothesis._guess, {}, {}
@@ -15,7 +15,7 @@ def guesses(monkeypatch):
     def text(case):
         if id(case) not in pickled:
             try:
-                pickled[id(case)] = case, pickle.dumps(case.arguments)  # the case stays, and so its id is its own
+                pickled[id(case)] = case, pickle.dumps(case.arguments)  # keeping the case keeps its id unique
             except (pickle.PicklingError, AttributeError, TypeError):  # a function
                 pickled[id(case)] = case, None
         return pickled[id(case)][1]
@@ -34,7 +34,7 @@ def guesses(monkeypatch):
 
 @pytest.fixture
 def searches(monkeypatch):
-    """Search the schedules of a program once: in a case that shows no mistake, all answers give the solution's."""
+    """Search the schedules of a program once: in a case without a mistake, all answers give the solution's."""
     from flashlib.pipeline import commands, schedules
 
     search, known = schedules.check, {}
@@ -51,7 +51,7 @@ def searches(monkeypatch):
 
 @pytest.fixture
 def short_searches(searches, monkeypatch):  # noqa: ARG001
-    """Search few schedules of a program: those of a right answer are all right."""
+    """Search only a few schedules of a program: those of a right answer are all right."""
     from flashlib.pipeline import schedules
 
     search = schedules.check
@@ -60,12 +60,12 @@ def short_searches(searches, monkeypatch):  # noqa: ARG001
 
 @pytest.fixture
 def rings(monkeypatch):
-    """Play the solution once in a ring of the same sizes, and plan its hops once."""
+    """Run the solution only once in rings of the same sizes, and plan its hops once."""
     from flashlib.checks.engine import solutions
     from flashlib.checks.harness import ranks
     from flashlib.ring import hops, runs
 
-    play, plan, played, planned = ranks.Task.played, hops.plan, {}, {}
+    play, plan, played, planned = ranks.RankTask.played, hops.plan, {}, {}
     right = [solutions.program(name).function for name in ("ring_rank", "ring_gradients")]
 
     def play_once(task, answer, problem, seed=None):
@@ -82,6 +82,6 @@ def rings(monkeypatch):
             planned[key] = plan(mask, *sizes)
         return planned[key]
 
-    monkeypatch.setattr(ranks.Task, "played", play_once)
+    monkeypatch.setattr(ranks.RankTask, "played", play_once)
     monkeypatch.setattr(hops, "plan", plan_once)
     monkeypatch.setattr(runs, "plan", plan_once)

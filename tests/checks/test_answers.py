@@ -1,4 +1,4 @@
-"""Every right answer is accepted, and every wrong one rejected with the mistake named that it must be."""
+"""Every right answer is accepted, and every wrong one is rejected with the mistake that must be named."""
 
 import contextlib
 import functools
@@ -28,27 +28,27 @@ from flashlib.checks.engine import (  # noqa: E402
 from flashlib.checks.harness import loops  # noqa: E402
 from tests.checks import answers  # noqa: E402
 
-SEED = 4711  # of the cases that are drawn, in tests the same every time
+SEED = 4711  # of the cases that are drawn, the same in every test
 EXERCISES = [e for e in checks.EXERCISES.values() if not (e.triton and chapter(e.chapter).obstacles())]
 
 
 @pytest.fixture(autouse=True)
 def kernels():
-    """Triton is imported after `flashlib.kernels`, also by what an answer imports."""
+    """Import `flashlib.kernels` before Triton, which an answer may import."""
     if any(exercise.triton for exercise in EXERCISES):
         import flashlib.kernels  # noqa: F401
 
 
-SHARED, EXPLAINED, RIGHT = 1, 1, 1  # of a kernel, or a program that is played, in the short tests
+SHARED, EXPLAINED, RIGHT = 1, 1, 1  # answers that are kernels or programs, in the short tests
 
 
 @functools.cache
 def wrong(name, amount) -> list:
     """Return wrong answers to an exercise: "few" are the first of each mistake, "all" the rest of them.
 
-    If answers are interpreted or played, "few" are those of mistakes that the harness itself finds, if no exercise
-    before this one has them, SHARED of those that others have too, and EXPLAINED of mistakes that are edits, or
-    that any check finds: to explain one, many known mistakes are run.
+    If answers are interpreted or played, "few" are those with mistakes that the harness itself finds and that no
+    earlier exercise has, SHARED of those that others have too, and EXPLAINED of mistakes that are edits or that
+    any check finds: to explain one of these, many known mistakes are run.
     """
     of_it = [answer for answer in answers.wrong() if answer.exercise == name]
     few = _first_of_each(name)
@@ -75,7 +75,7 @@ def _found(name):
 
 @functools.cache
 def _where_found():
-    """Return {(mistake that a harness finds, its sentence): the first exercise that has a wrong answer of it}."""
+    """Return {(mistake that a harness finds, its sentence): the first exercise with such a wrong answer}."""
     first = {}
     for exercise in filter(is_run, EXERCISES):
         found = _found(exercise.name)
@@ -86,7 +86,7 @@ def _where_found():
 
 
 def _spread(answers, most):
-    """Return so many of the answers, at equal distances."""
+    """Return `most` of the answers, evenly spaced."""
     n = min(most, len(answers))
     return [answers[k * len(answers) // n] for k in range(n)]
 
@@ -94,7 +94,7 @@ def _spread(answers, most):
 def right(name, amount="every") -> list:
     """Return right answers to an exercise.
 
-    "few" are RIGHT of those that are interpreted or played, and every other one; "all" are the rest.
+    "few" are RIGHT of the answers if they are interpreted or played, else all of them; "all" are the rest.
     """
     of_it = [answer for answer in answers.right() if answer.exercise == name]
     if amount == "every":
@@ -117,7 +117,7 @@ def test_the_solution_is_right(exercise, record_property):
 
 
 def call_here(function, *arguments, limit):
-    """Do what `process.call` does, in this process; not for what kills it or cannot be interrupted."""
+    """Do what `process.call` does, in this process; not for code that kills it or cannot be interrupted."""
 
     def end(*_):
         raise process.NotEnded(f"did not end within {limit:g} seconds", "")
@@ -135,7 +135,7 @@ def call_here(function, *arguments, limit):
 
 @pytest.mark.parametrize(("name", "seeds"), [("capped_gradient", (2685, 3253, 5565, 8199, 9748))])
 def test_a_drawn_gradient_of_almost_0_is_right(name, seeds, monkeypatch):
-    """Where a row in effect sees one key, dP and delta cancel, and what is left is rounding."""
+    """If a row effectively sees one key, dP and delta cancel, and only rounding errors are left."""
     monkeypatch.setattr(process, "call", call_here)
     for program in [solutions.program(name), *(answer.program for answer in right(name))]:
         for seed in seeds:
@@ -144,15 +144,14 @@ def test_a_drawn_gradient_of_almost_0_is_right(name, seeds, monkeypatch):
 
 
 def verdict_here(answer, monkeypatch, compiled=False):
-    """Return the verdict of a check in this process: a process for each would take most of the time of all tests.
+    """Return the verdict of a check in this process: starting processes would take most of the time of the tests.
 
-    compiled: whether what is right is compiled too.
-
-    Solutions get one, as a learner's answer does, and so do answers that do not end, and a kernel that is called
-    without a grid: the interpreter, once it has run, no longer minds that.
+    compiled: whether to compile a right answer too. Solutions run in a separate process, like a learner's answer,
+    as do answers that do not end, and a kernel called without a grid: the interpreter, once it has run, accepts
+    that.
     """
     with monkeypatch.context() as patch:
-        patch.setattr(compiling, "_said", False)
+        patch.setattr(compiling, "_explained", False)
         if not compiled:
             patch.setattr(compiling, "noting", contextlib.nullcontext)
         if answer.mistake == "not_ended":
@@ -177,7 +176,7 @@ def test_right_answers_in_another_style_are_accepted(
     record_property("right answers accepted", (exercise.name, len(verdicts)))
 
 
-@pytest.mark.parametrize("amount", ["all"])  # that of the solution is short: it is compiled as it is checked
+@pytest.mark.parametrize("amount", ["all"])  # the short test: solutions are compiled when checked
 @pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.triton], ids=lambda e: e.name)
 def test_right_kernels_in_another_style_are_compiled(exercise, amount, monkeypatch):
     verdicts = [(answer, verdict_here(answer, monkeypatch, compiled=True)) for answer in right(exercise.name)]
@@ -186,7 +185,7 @@ def test_right_kernels_in_another_style_are_compiled(exercise, amount, monkeypat
 
 
 def looks_right(details):
-    """Return whether what is shown as given is shown as expected too."""
+    """Return whether the given and the expected results are shown as the same text."""
     return details.get("given", "") == details.get("expected") and "first at" not in details
 
 
@@ -199,9 +198,9 @@ def test_wrong_answers_are_named(exercise, amount, guesses, searches, rings, mon
         if not kernels.INTERPRETED:
             pytest.skip("kernels are compiled here, and much is seen only in the interpreter: TRITON_INTERPRET=1")
         if amount == "few":
-            # drawn anew, a rare input has another name for a mistake: the long tests look for those
+            # a random input may rarely give a mistake another name: the long tests look for those
             monkeypatch.setattr(random_cases, "new_seed", lambda: 4711)
-            # an answer that no mistake explains is not searched for two: those of two take the time they need
+            # answers with one mistake are not searched for two; those with two take the time they need
             if not any(" and " in answer.mistake for answer in wrong(exercise.name, amount)):
                 monkeypatch.setattr(diagnosis, "TIME_LIMIT", 0)
     failed, named = [], []
@@ -223,19 +222,19 @@ PLAIN = [e for e in EXERCISES if not e.triton and not inspect.isgeneratorfunctio
 
 
 @pytest.mark.parametrize("exercise", PLAIN, ids=lambda e: e.name)
-def test_arguments_are_named_as_in_the_text_however_the_answer_names_them(exercise, monkeypatch):
+def test_arguments_have_the_names_of_the_text_whatever_the_answer_calls_them(exercise, monkeypatch):
     def answer(*arguments):  # noqa: ARG001
         return None
 
     monkeypatch.setattr(process, "call", call_here)
     for module in (examination, loops):
-        monkeypatch.setattr(module, "diagnose", lambda *_: None)  # no known mistake returns nothing
+        monkeypatch.setattr(module, "diagnose", lambda *_: None)  # no known mistake returns None
     input = dict(exercise(answer, seed=SEED).details).get("input", "")
     named = re.findall(r"^(\w+) = ", input, re.MULTILINE)
     assert named == list(inspect.signature(solutions.solution(exercise.name)).parameters)
 
 
-def test_wrong_answers_are_many_and_none_is_a_right_one():
+def test_there_are_many_wrong_answers_and_none_is_right():
     by_exercise, accepted = defaultdict(set), {(answer.exercise, answer.source) for answer in answers.right()}
     for answer in answers.wrong():
         by_exercise[answer.exercise].add(answer.source)

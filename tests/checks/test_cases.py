@@ -1,4 +1,4 @@
-"""A case is what its words say."""
+"""The words of a case describe it correctly."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Wrong answers that are edits of right ones are read as `tests.checks.answers` says."""
+"""Wrong answers that are edits of right ones are read as described in `tests.checks.answers`."""
 
 import pytest
 
@@ -31,8 +31,8 @@ def test_an_edit_is_of_the_solution_or_of_the_right_answer_with_these_words(edit
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[longest]\nid: words\n    nowhere -> x\n", "\\[longest\\], id: words: 'nowhere' is there 0 times"),
-        ("[longest]\nid: words\n    e -> x\n", "id: words: 'e' is there .* times, not once"),
+        ("[longest]\nid: words\n    nowhere -> x\n", "\\[longest\\], id: words: 'nowhere' occurs 0 times"),
+        ("[longest]\nid: words\n    e -> x\n", "id: words: 'e' occurs .* times, not once"),
         ("[longest]\nid: words\n", "id: words: an edit belongs below it"),
         ("[long]\nid: words\n    x -> y\n", "there is no exercise 'long'; there are .*, longest, "),
         ("[longest: no such]\nid: words\n    x -> y\n", "0 right answers .*; there are\n\\[longest: "),

@@ -1,4 +1,4 @@
-"""Exercises, questions and notebooks belong together."""
+"""Exercises, questions and notebooks match."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: 
 from flashlib.checks.engine.prediction import questions  # noqa: E402
 from flashlib.checks.engine.verdict import Outcome  # noqa: E402
 from tests.checks import answers, test_answers  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tools import minutes, notebooks, solved  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ def test_there_are_enough():
     assert [e.chapter for e in EXERCISES.values()] == sorted(e.chapter for e in EXERCISES.values())
 
 
-@each(EXERCISES.values(), lambda exercise: exercise.name)
+@each_case(EXERCISES.values(), lambda exercise: exercise.name)
 def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     (text,) = cells(exercise.chapter, f"exercise:{exercise.name}")
     (stub,) = cells(exercise.chapter, f"stub:{exercise.name}")
@@ -45,7 +45,7 @@ def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     assert order.index(text.id) < order.index(stub.id)
 
 
-@each(test_answers.EXERCISES, lambda exercise: exercise.name)
+@each_case(test_answers.EXERCISES, lambda exercise: exercise.name)
 def test_an_answer_that_was_only_begun_is_not_solved_yet(exercise):
     if exercise.triton:
         import flashlib.kernels  # noqa: F401  before Triton
@@ -85,7 +85,7 @@ def test_a_folder_of_a_chapter_is_registered_and_a_package():
 
 
 def test_nothing_is_left_to_fill_in():
-    """`tools.new_exercise` marks with TODO what is to be replaced."""
+    """`tools.new_exercise` marks everything that must be replaced with TODO."""
     inside = (path for folder in (folders.FOLDER, answers.FOLDER) for path in folder.rglob("*.*"))
     paths = [*(path for path in inside if path.suffix in (".py", ".txt")), *(ROOT / "notebooks").glob("*.ipynb")]
     left = [path.relative_to(ROOT).as_posix() for path in paths if "TODO" in path.read_text(encoding="utf-8")]
@@ -97,7 +97,7 @@ def test_an_exercise_without_a_solution_is_named():
         solutions.program("none")
 
 
-def test_the_name_of_an_exercise_hides_no_module():
+def test_the_name_of_an_exercise_does_not_hide_a_module():
     modules = {path.stem for path in (ROOT / "flashlib" / "checks").iterdir()}
     assert not modules & set(EXERCISES)
     assert all(getattr(checks, name) is exercise for name, exercise in EXERCISES.items())
@@ -112,7 +112,7 @@ def test_every_question_is_asked_once_and_unanswered():
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_question_is_marked(chapter):
-    """The text above a card has the question, in the section that the card stands in."""
+    """The text above a card contains the question, in the same section as the card."""
     text = ""
     for cell in CHAPTERS[chapter].cells:
         if cell.source.startswith("checks.predict("):

@@ -1,9 +1,9 @@
-"""Where checks had gaps: for each exercise and each kind of gap, the wrong answers that fill it, or why none can.
+"""Gaps in checks: for each exercise and each kind of gap, wrong answers that test for it, or why none can exist.
 
 `tests/checks/answers/<slug>/gaps.txt` has a section for each exercise and a line for each kind below. A line names
-mistakes of which a wrong answer is among the tests' answers (`rows: not_rescaled, one_row_spoils`), or says why
-the exercise cannot have such a gap (`rows: never: the answer takes one row`). `test_answers.py` tests the answers;
-those of the kind `seed` are refused here without the drawn cases.
+mistakes that a wrong answer in the tests makes (`rows: not_rescaled, one_row_spoils`), or says why the exercise
+cannot have such a gap (`rows: never: the answer takes one row`). `test_answers.py` tests the answers; those of the
+kind `seed` are refused here without the drawn cases.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from flashlib.checks.engine import compiling, examination, process, random_cases
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.harness import loops  # noqa: E402
 from tests.checks import answers  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402
 
 KINDS = {
@@ -55,7 +55,7 @@ def test_the_tables_are_those_of_the_exercises():
     assert sorted(tables()) == sorted(EXERCISES)
 
 
-@each(EXERCISES, str)
+@each_case(EXERCISES, str)
 def test_each_kind_of_gap_is_filled_or_cannot_occur(name):
     table = tables().get(name, {})
     assert list(table) == list(KINDS), f"gaps.txt of {name} needs these lines, in this order"
@@ -67,14 +67,14 @@ def test_each_kind_of_gap_is_filled_or_cannot_occur(name):
 
 
 class Refused(Exception):
-    """An answer is wrong in a case."""
+    """Raised when an answer is wrong in a case."""
 
 
 @pytest.fixture
 def no_draws(monkeypatch):
-    """Checks have fixed cases alone, run in this process and end at the first that is wrong.
+    """Let checks run only fixed cases, in this process, and end at the first wrong one.
 
-    To go on and to name the mistake would take most of their time.
+    Going on and naming the mistake would take most of their time.
     """
     find_problem = examination.find_problem
 

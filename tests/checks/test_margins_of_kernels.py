@@ -1,4 +1,4 @@
-"""Tolerances of kernels lie between the errors of right answers and those of numbers that lose bits on the way."""
+"""Tolerances of kernels are between the errors of right answers and of answers that lose bits on the way."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ pytest.importorskip("flashlib.kernels", exc_type=ImportError)
 
 from flashlib import checks, kernels  # noqa: E402
 from flashlib.checks.engine import Finding, examination, process, solutions  # noqa: E402
-from flashlib.checks.engine.values import as_numbers  # noqa: E402
+from flashlib.checks.engine.equality import as_numbers  # noqa: E402
 from tests.checks.answers import Answer  # noqa: E402
 from tests.checks.test_answers import SEED, call_here, right, wrong  # noqa: E402
 
@@ -31,7 +31,7 @@ def margin(answer, monkeypatch):
         if not isinstance(result, Finding):
             pairs = zip(*(examination.outputs_of(x, outputs) for x in (result, case.expected)), strict=False)
             found = [error(given, expected, case.tolerance) for given, expected in pairs]
-        errors.append(np.inf if problem and max(found) < 1 else max(found))  # then another rule finds it
+        errors.append(np.inf if problem and max(found) < 1 else max(found))  # then a different rule finds it
         return problem
 
     with monkeypatch.context() as patch:
@@ -42,7 +42,7 @@ def margin(answer, monkeypatch):
 
 
 def error(given, expected, tolerance):
-    """Return how many tolerances apart two results are; 0 where they have no numbers to compare."""
+    """Return the difference of two results in units of the tolerance; 0 if they have no numbers to compare."""
     if isinstance(given, Exception) or given is None:
         return 0.0
     x, y = as_numbers(given), as_numbers(expected)
@@ -56,7 +56,7 @@ def error(given, expected, tolerance):
 @interpreted
 @pytest.mark.parametrize("name, amount", [("dq_loop", "few"), *((name, "all") for name in NAMES)])
 def test_right_answers_lie_inside_and_lost_bits_outside(name, amount, monkeypatch):
-    """`pytest -s` shows the margins: few is the solution and one answer for each such mistake."""
+    """`pytest -s` shows the margins. "few" are the solution and one answer for each such mistake."""
     solution = Answer(name, "", "the solution", solutions.program(name))
     inside = [solution] if amount == "few" else right(name)
     outside = [answer for answer in wrong(name, amount) if answer.mistake.endswith(LOST)]

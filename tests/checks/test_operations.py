@@ -1,4 +1,4 @@
-"""Operations on an allocator of pages: right ones are accepted in any order, a failure is shown by the fewest."""
+"""Operations on an allocator of pages: right ones are accepted in any order, failures shown with the fewest."""
 
 import pytest
 
@@ -26,7 +26,7 @@ WRONG = {
 
 
 class Ours(Pages):
-    """The allocator of the course as the exercise asks for it."""
+    """The allocator of the course with the interface of the exercise."""
 
     def start(self):
         return super().start()[0]
@@ -47,7 +47,7 @@ def scripts(n):
 
 
 def found(make, n_pages, page, operations):
-    """Return the id of what is found, or ""."""
+    """Return the id of the Finding, or ""."""
     try:
         play(make, n_pages, page, operations)
     except Finding as finding:
@@ -57,7 +57,7 @@ def found(make, n_pages, page, operations):
 
 def test_the_allocator_of_the_course_is_right():
     for n_pages, page, operations in scripts(100):
-        if page & (page - 1) == 0:  # it takes no other
+        if page & (page - 1) == 0:  # it accepts no other
             play(Ours, n_pages, page, operations)
 
 
@@ -96,7 +96,7 @@ def test_what_a_failed_append_changes_is_its_fault_whatever_fails_after_it():
     ("copied", "given"),
     [("[]", "an empty list"), ("()", "an empty tuple"), ("(0, 1, 2)", "a tuple of 3"), ("0", "the number 0")],
 )
-def test_what_is_no_pair_of_pages_is_said_to_be_none(copied, given):
+def test_a_result_that_is_not_a_pair_of_pages_is_reported(copied, given):
     answer = RIGHT.edited(f"copied = None -> copied = {copied}").function
     with pytest.raises(Finding) as found:
         play(answer, 4, 4, [("start", "a"), ("append", "a", 1)])

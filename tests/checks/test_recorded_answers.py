@@ -1,4 +1,4 @@
-"""Answers to questions about what was measured are those of the records, and of the notebooks' stored outputs."""
+"""Answers to questions about measurements agree with the records, and with the notebooks' stored outputs."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Tolerances tell rounding from slips: right answers in any style lie well inside, wrong ones well outside."""
+"""Tolerances separate rounding from slips: right answers in any style are well within, wrong ones well outside."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from flashlib.checks.engine import cases, examination, process, solutions  # noq
 from tests.checks import answers  # noqa: E402
 from tests.checks.test_answers import right as right_answers  # noqa: E402
 
-ROOM = 0.5  # of a tolerance that right answers may use
+ROOM = 0.5  # the share of a tolerance that right answers may use
 ROUNDED = (
     "astype(np.float16)",
     "astype(np.float32)",
@@ -29,7 +29,7 @@ NUMPY = [e for e in checks.EXERCISES.values() if not e.triton]
 
 @pytest.fixture
 def used(monkeypatch):
-    """Return a function that gives the largest share of the tolerance that the results of an answer take."""
+    """Return a function that returns the largest share of the tolerance that an answer's results use."""
     shares = []
     compare = cases.same
 
@@ -55,7 +55,7 @@ def used(monkeypatch):
         return max(shares, default=0.0)
 
     monkeypatch.setattr(cases, "same", same)
-    monkeypatch.setattr(examination, "diagnose", lambda *_: None)  # which mistake it is does not matter here
+    monkeypatch.setattr(examination, "diagnose", lambda *_: None)  # the name of the mistake does not matter here
     monkeypatch.setattr(process, "call", call)
     return share
 

@@ -14,7 +14,7 @@ from flashlib import masks, tiled
 from flashlib.pictures.number_text import number
 from flashlib.widgets import FlashPlayer, MaskLab
 from flashlib.widgets.mask_lab import choices, expression, words
-from tests.checks.each import each
+from tests.checks.each_case import each_case
 
 RAGGED = {"N_q": 37, "N_k": 50, "B_r": 5, "B_c": 7, "d": 16}
 TALL = {"N_q": 23, "N_k": 11, "B_r": 4, "B_c": 3}
@@ -318,7 +318,7 @@ REFUSED = [
 ]
 
 
-@each(REFUSED, lambda refused: refused[0])
+@each_case(REFUSED, lambda refused: refused[0])
 def test_a_line_that_is_not_accepted_is_answered_in_a_sentence(refused):
     line, sentence = refused
     lab = MaskLab("line", line="c <= r")

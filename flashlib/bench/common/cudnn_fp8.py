@@ -10,14 +10,14 @@ import torch
 E4M3, LARGEST = torch.float8_e4m3fn, 448.0
 
 
-class Prepared(NamedTuple):
+class CudnnCall(NamedTuple):
     """run() computes O and returns it in e4m3. unit: the factor by which O must be multiplied."""
 
     run: Callable[[], torch.Tensor]
     unit: float
 
 
-def prepared(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, largest: float) -> Prepared:
+def prepared(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, largest: float) -> CudnnCall:
     """Return cuDNN's attention on these tensors, each in e4m3 with one scale; it returns O in e4m3 only.
 
     largest: the largest value of O, for its scale. Raises ImportError without the frontend, and whatever the
@@ -55,7 +55,7 @@ def prepared(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, la
         graph.execute(pack, workspace, handle=handle)
         return O
 
-    return Prepared(run, largest / LARGEST)
+    return CudnnCall(run, largest / LARGEST)
 
 
 @functools.cache

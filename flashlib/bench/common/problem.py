@@ -27,7 +27,7 @@ class Size(NamedTuple):
         return {"d": self.d, "causal": self.causal, "shape": [self.B, self.H_q, self.H_k, self.N]}
 
 
-class Problem:
+class BenchProblem:
     """Random tensors of one size, and the correct results for one head.
 
     size: a Size. gradients: whether dQ, dK and dV are timed instead of O. whole: verify all heads, not one.
@@ -96,7 +96,7 @@ def results(
 
 def measure(size: Size, peers: dict[str, Callable], gradients: bool = False, device: str = "cuda") -> dict:
     """Return TFLOP/s and memory of every peer at one size, each verified before it is timed."""
-    problem, runs = Problem(size, gradients=gradients, device=device), {}
+    problem, runs = BenchProblem(size, gradients=gradients, device=device), {}
     for name, peer in peers.items():
         if name == "eager" and size.N > EAGER_LIMIT:
             continue

@@ -1,1 +1,1 @@
-"""Which exercises are solved, by one learner and in a class; and what learners' notebooks have of the course."""
+"""Which exercises are solved, by one learner and in a class; and learners' notebooks compared with the course."""

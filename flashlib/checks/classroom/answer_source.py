@@ -1,7 +1,7 @@
-"""The source of an answer in a notebook: what the call of its check names, and what that names in turn.
+"""The source of an answer in a notebook: the names in the call of its check, and the names that they need in turn.
 
-Functions, classes, imports and assignments are taken, also those in an `if` or `try`; all other code of a notebook
-is not. A name means what it was last given before the code that uses it runs.
+Only functions, classes, imports and assignments are taken from a notebook, including those in an `if` or `try`. A
+name has the last value that it was given before the code that uses it runs.
 """
 
 import ast
@@ -23,8 +23,8 @@ AT_ONCE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 class Answer(NamedTuple):
     """The source of an answer.
 
-    source: the code that defines it. expression: what is passed to its check. missing: names that it uses and that
-    only code that is not taken gives a value. undefined: names in the expression that nothing defines.
+    source: the code that defines it. expression: the argument of its check. missing: names that it uses but that
+    get a value only from code that is not taken. undefined: names in the expression that are not defined anywhere.
     """
 
     source: str
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 
 def statements(cell: str) -> list[ast.stmt]:
-    """Return the statements of a cell, magics as calls; raises SyntaxError if it is not Python."""
+    """Return the statements of a cell, with magics as calls; raises SyntaxError if it is not Python."""
     if len(cell) > LONGEST:
         raise SyntaxError(f"it has {len(cell)} characters; up to {LONGEST} are read")
     try:
@@ -50,12 +50,12 @@ def statements(cell: str) -> list[ast.stmt]:
 
 
 def _compiled(found):
-    """Return the code of statements; raises SyntaxError, as for two parameters of one name."""
+    """Return the code of statements; raises SyntaxError, for example for two parameters of the same name."""
     return compile(ast.Module(found, []), "<answer>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 def calls(found: list[ast.stmt], exercises: dict) -> Iterator[tuple[int, str, ast.expr]]:
-    """Yield (number of the statement, exercise, what is passed) of each call of a check, in order."""
+    """Yield (number of the statement, exercise, argument) for each call of a check, in order."""
     modules, names = {"checks", "flashlib.checks"}, {}
     for number, statement in enumerate(found):
         for node in ast.walk(statement):
@@ -95,7 +95,7 @@ def answer(found: list[ast.stmt], number: int, given: ast.expr) -> Answer:
 
 
 def _made(node):
-    """Return the name that a part of a statement makes, or None."""
+    """Return the name that a part of a statement defines, or None."""
     if isinstance(node, DEFINITIONS):
         return node.name
     return node.id if isinstance(node, ast.Name) and _stored(node) else None
@@ -106,7 +106,7 @@ def _stored(node):
 
 
 def _taken(statement):
-    """Return what is taken of a statement: itself, an `if` or `try` without its other code, or None."""
+    """Return what is taken from a statement: itself, an `if` or `try` without its other code, or None."""
     if isinstance(statement, DEFINITIONS + IMPORTS):
         return statement
     if isinstance(statement, ASSIGNMENTS):
@@ -127,13 +127,13 @@ def _taken(statement):
 
 
 def _binds(body):
-    """Return {name: whether it is given anew, rather than added to} of the names that statements bind."""
+    """Return {name: whether it gets a new value, rather than an addition} for the names that statements bind."""
     found = {}
     for s in body:
         if isinstance(s, DEFINITIONS):
             found[s.name] = True
             roots = (_root(d.func if isinstance(d, ast.Call) else d) for d in s.decorator_list)
-            found |= {root: False for root in roots if root and root != s.name}  # as of f.register
+            found |= {root: False for root in roots if root and root != s.name}  # such as f.register
         elif isinstance(s, IMPORTS):
             for a in s.names:
                 found[a.asname or a.name.partition(".")[0]] = bool(a.asname) or "." not in a.name
@@ -159,7 +159,7 @@ def _root(node):
 
 
 def _names(code, at_once=True):
-    """Yield (name, whether it is used at once, not when a function is called) of the globals that code uses."""
+    """Yield (name, whether it is used at once, not in a later call) for each global that code uses."""
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS"):
             yield step.argval, at_once
@@ -170,14 +170,14 @@ def _names(code, at_once=True):
 
 
 class _Needed:
-    """The numbers of the statements that are needed, and names that none of them binds."""
+    """The numbers of the statements that are needed, and the names that no statement binds."""
 
     def __init__(self, before):
         self.before, self.binds = before, [_binds([s]) for s in before]
         self.chosen, self.unknown, self.seen = set(), set(), set()
 
     def add(self, name, end):
-        """Take what gives a name its value before statement `end`, and all that this needs."""
+        """Add the statements that give a name its value before statement `end`, and all that these need."""
         left = [(name, end)]
         while left:
             name, end = left.pop()
@@ -197,4 +197,4 @@ class _Needed:
         if not found and not hasattr(builtins, name):
             self.unknown.add(name)
         imported = [n for n in found if isinstance(self.before[n], IMPORTS)]
-        return imported or found  # what changes a module is not taken
+        return imported or found  # statements that change a module are not taken

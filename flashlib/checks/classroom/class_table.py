@@ -1,7 +1,7 @@
 """Check the answers in the notebooks of a class.
 
-No notebook is executed: the source of each answer is taken out of it (see `answer_source`) and runs in the process
-that checks it, in a folder of its own. All notebooks are read before the first answer runs.
+Notebooks are not executed: the source of each answer is taken from its notebook (see `answer_source`) and runs in
+the process that checks it, in a new folder. All notebooks are read before the first answer runs.
 """
 
 import ast
@@ -25,8 +25,8 @@ CALL = re.compile(r"^[^#\n]*\bchecks\.(\w+)\(", re.MULTILINE)
 LONGEST = 300  # characters of a sentence
 
 
-class Row(NamedTuple):
-    """One line of the table: the outcome of an exercise in a notebook; "" for the notebook as a whole."""
+class TableRow(NamedTuple):
+    """A line of the table: the outcome of an exercise in a notebook; exercise: "" for the whole notebook."""
 
     notebook: str
     exercise: str
@@ -34,36 +34,36 @@ class Row(NamedTuple):
     sentence: str
 
 
-class Notebook(NamedTuple):
-    """A notebook that was read. answers: {exercise: its Answer, or why there is none}; problem: what is wrong."""
+class NotebookAnswers(NamedTuple):
+    """The answers in a notebook, {exercise: its Answer, or why there is none}; problem: why it cannot be read."""
 
     name: str
     answers: dict
     problem: str
 
 
-def read(folder: Path) -> list[Notebook]:
-    """Return the Notebooks under `folder`, sorted by their names; raises ValueError if there are none."""
+def read(folder: Path) -> list[NotebookAnswers]:
+    """Return the NotebookAnswers under `folder`, sorted by name; raises ValueError if there are none."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise ValueError(f"{plain(str(folder))} is not a folder; pass the one that holds the notebooks")
+        raise ValueError(f"{escaped(str(folder))} is not a folder; pass the folder that contains the notebooks")
     found = sorted(notebook_file.paths(folder), key=lambda one: one[0].relative_to(folder).parts)
     if not found:
-        raise ValueError(f"there is no notebook (.ipynb) in {plain(str(folder))}")
-    return [_read(path, plain(path.relative_to(folder).as_posix()), problem) for path, problem in found]
+        raise ValueError(f"there is no notebook (.ipynb) in {escaped(str(folder))}")
+    return [_read(path, escaped(path.relative_to(folder).as_posix()), problem) for path, problem in found]
 
 
 def _read(path, name, problem):
     if problem:
-        return Notebook(name, {}, problem)
+        return NotebookAnswers(name, {}, problem)
     try:
-        return Notebook(name, _answers(notebook_file.cells(path)), "")
+        return NotebookAnswers(name, _answers(notebook_file.cells(path)), "")
     except ValueError as error:
-        return Notebook(name, {}, str(error))
+        return NotebookAnswers(name, {}, str(error))
 
 
 def _answers(cells):
-    """Return {exercise: its Answer, or a sentence on why there is none}, in the order of the notebook."""
+    """Return {exercise: its Answer, or why there is none, as a sentence}, in the order of the notebook."""
     found, owners, broken, first = [], [], "", {}
     for cell in cells:
         first.setdefault(cell.stub, cell.number)
@@ -96,28 +96,30 @@ def _reason(answer, broken):
     return ""
 
 
-def verdicts(notebook: Notebook) -> list[Row]:
-    """Return the Rows of a Notebook; for each exercise the last check in it counts."""
+def verdicts(notebook: NotebookAnswers) -> list[TableRow]:
+    """Return the rows of a notebook; the last check of each exercise counts."""
     if notebook.problem:
-        return [Row(notebook.name, "", "failed", _line(notebook.problem))]
+        return [TableRow(notebook.name, "", "failed", _line(notebook.problem))]
     rows = []
     for exercise, answer in notebook.answers.items():
         if isinstance(answer, str):
-            rows.append(Row(notebook.name, exercise, "no verdict", _line(answer)))
+            rows.append(TableRow(notebook.name, exercise, "no verdict", _line(answer)))
             continue
         if EXERCISES[exercise].triton and not importlib.util.find_spec("triton"):
-            rows.append(Row(notebook.name, exercise, "not checked", "it needs Triton, which is not installed"))
+            rows.append(
+                TableRow(notebook.name, exercise, "not checked", "it needs Triton, which is not installed")
+            )
             continue
         verdict = EXERCISES[exercise].judged(_examine, exercise, answer.source, answer.expression, new_seed())
-        rows.append(Row(notebook.name, exercise, str(verdict.outcome), _line(verdict.sentence)))
-    return rows or [Row(notebook.name, "", "no exercises", "")]
+        rows.append(TableRow(notebook.name, exercise, str(verdict.outcome), _line(verdict.sentence)))
+    return rows or [TableRow(notebook.name, "", "no exercises", "")]
 
 
 def _examine(exercise, source, expression, seed):
-    """Return the Verdict on an answer, given by its source; this runs in the process that checks it."""
+    """Return the Verdict on an answer, given as source; this runs in the process that checks it."""
     _close_streams()
     file = process.ANSWER_FILE
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # Triton reads it
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # for Triton
     names = {"__name__": "__answer__"}
     try:
         exec(compile(source, file, "exec"), names)
@@ -129,15 +131,15 @@ def _examine(exercise, source, expression, seed):
 
 
 def _close_streams():
-    """Let nothing that an answer writes reach the terminal, which would act on some characters."""
+    """Keep the output of an answer from the terminal, which would interpret control characters."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[TableRow]) -> str:
     """Return the rows as text in columns, and how many exercises are right."""
-    head = Row("notebook", "exercise", "outcome", "")
+    head = TableRow("notebook", "exercise", "outcome", "")
     widths = [max(len(row[k]) for row in [head, *rows]) for k in range(3)]
     lines = [
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, [*widths, 0], strict=True))
@@ -152,22 +154,22 @@ def table(rows: list[Row]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def plain(text: str) -> str:
-    """Return a text with what a terminal would act on written out, as \\x1b."""
+def escaped(text: str) -> str:
+    """Return a text with control characters, which a terminal would interpret, escaped as \\x1b."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _line(text):
-    """Return the first line of a text, plain, and cut."""
-    line = plain((text.splitlines() or [""])[0])
+    """Return the first line of a text, plain and cut."""
+    line = escaped((text.splitlines() or [""])[0])
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
 
 
-def run(folder: Path) -> Iterator[list[Row]]:
-    """Yield the Rows of every notebook under `folder`."""
+def run(folder: Path) -> Iterator[list[TableRow]]:
+    """Yield the rows of each notebook under `folder`."""
     notebooks = read(folder)
     if any(EXERCISES[name].triton for notebook in notebooks for name in notebook.answers):
         with contextlib.suppress(ImportError):
-            import flashlib.kernels  # noqa: F401  now, so that not each process imports it anew
+            import flashlib.kernels  # noqa: F401  now, so that the processes need not import it
     for notebook in notebooks:
         yield verdicts(notebook)

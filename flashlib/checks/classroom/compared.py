@@ -1,4 +1,4 @@
-"""Learners' notebooks as nbval runs them, with the outputs of the course as what is expected: hooks of pytest."""
+"""Learners' notebooks, run by nbval, with the outputs of the course as the expected ones: hooks of pytest."""
 
 import copy
 import warnings
@@ -13,10 +13,10 @@ from nbval.plugin import IPyNbCell, IPyNbFile, find_metadata_tags
 from flashlib.chapters import CHAPTERS
 from flashlib.checks.classroom import course
 
-REMARKS = pytest.StashKey[dict[str, list[str]]]()  # of a run: {notebook: sentences}
-COMPARED = pytest.StashKey[dict[str, int]]()  # of a run: {notebook: how many of its cells are compared}
+REMARKS = pytest.StashKey[dict[str, list[str]]]()  # {notebook: sentences}
+COMPARED = pytest.StashKey[dict[str, int]]()  # {notebook: how many of its cells are compared}
 FAILED = pytest.StashKey[bool]()  # whether a run fails because nothing was compared
-SENT: dict[pytest.StashKey, str] = {REMARKS: "remarks", COMPARED: "compared"}  # from a process of pytest-xdist
+SENT: dict[pytest.StashKey, str] = {REMARKS: "remarks", COMPARED: "compared"}  # by a process of pytest-xdist
 NOTHING = (
     "Nothing was compared, so this run fails: no notebook here has an unchanged cell of the course that can be "
     "compared on this machine. Give a folder with copies of chapters, as make lab makes them."
@@ -24,17 +24,17 @@ NOTHING = (
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out all that is no notebook, and hidden files."""
+    """Ignore hidden files, and files that are not notebooks."""
     is_notebook = collection_path.suffix == ".ipynb" and not collection_path.name.startswith(".")
     return True if collection_path.is_file() and not is_notebook else None
 
 
-def pytest_collect_file(file_path: Path, parent: Any) -> "Notebook":
-    return Notebook.from_parent(parent, path=file_path)
+def pytest_collect_file(file_path: Path, parent: Any) -> "LearnerNotebook":
+    return LearnerNotebook.from_parent(parent, path=file_path)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say of each notebook what was compared and what was not."""
+    """Report what was compared in each notebook and what was not."""
     terminalreporter.section("compared with the course")
     for notebook, said in terminalreporter.config.stash.get(REMARKS, {}).items():
         terminalreporter.line(f"{notebook}: {said[0]}")
@@ -46,14 +46,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """With pytest-xdist, take the remarks from a process that collected; all collect the same."""
+    """With pytest-xdist, take the remarks from any process that collected tests; all collect the same."""
     sent = getattr(node, "workeroutput", {})
     for key, name in SENT.items():
         node.config.stash.setdefault(key, {}).update(sent.get(name, {}))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Fail a run that has compared nothing: in CI it would look as if all were right."""
+    """Fail a run that has compared nothing: in CI it would look like a success."""
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput.update({name: config.stash.get(key, {}) for key, name in SENT.items()})
@@ -63,14 +63,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-class Notebook(IPyNbFile):
-    """A notebook of a learner."""
+class LearnerNotebook(IPyNbFile):
+    """A learner's notebook."""
 
-    def collect(self) -> Iterator["Cell"]:
-        """Yield the code cells; none of a chapter that cannot run on this machine."""
+    def collect(self) -> Iterator["LearnerCell"]:
+        """Yield the code cells, or none if the chapter cannot run on this machine."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of cells without an id, for one
+                warnings.simplefilter("ignore")  # for example about cells without an id
                 items = list(super().collect())
         except Exception as error:
             what = str(error).partition("\n")[0][:200]
@@ -89,11 +89,13 @@ class Notebook(IPyNbFile):
         for item in [] if obstacles else items:
             options = _expect(item.cell, item.options, chapter)
             compared[self.nodeid] += options["check"]
-            yield Cell.from_parent(self, name=item.name, cell_num=item.cell_num, cell=item.cell, options=options)
+            yield LearnerCell.from_parent(
+                self, name=item.name, cell_num=item.cell_num, cell=item.cell, options=options
+            )
 
 
 def _expect(cell, options, chapter):
-    """Put into a cell, in memory, the outputs that it should have; return nbval's options for it."""
+    """Give a cell in memory the outputs that it should have; return nbval's options for it."""
     cell.outputs, cell.execution_count = [], None
     if course.kind(cell, chapter) != course.CellKind.COMPARED:
         return options | {"check": False}
@@ -102,11 +104,11 @@ def _expect(cell, options, chapter):
     return defaultdict(bool, {"check": True} | dict(find_metadata_tags(original.metadata)))
 
 
-class Cell(IPyNbCell):
-    """A code cell of a learner."""
+class LearnerCell(IPyNbCell):
+    """A code cell in a learner's notebook."""
 
     def compare_outputs(self, test: list, ref: list, skip_compare: Any = None) -> bool:
-        """Return whether the outputs are those of the course; an exercise may be right or not solved yet."""
+        """Return whether the outputs are the course's; an exercise may be right or not solved yet."""
         test, ref = course.passing(test), course.passing(ref)
         if super().compare_outputs(test, ref, skip_compare):
             return True

@@ -1,4 +1,4 @@
-"""Execute a notebook in a fresh kernel that can be ended when it hangs."""
+"""Execute a notebook in a fresh kernel that can be terminated if it hangs."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ from flashlib.environment import for_notebooks
 def execute(text: str, folder: str | Path, *, cell_timeout: int, timeout: float) -> str:
     """Return the text of the notebook `text`, executed from top to bottom with `folder` as working directory.
 
-    nbconvert runs in a process of its own. Errors of cells become outputs. cell_timeout, timeout: seconds for a
-    cell and for all. Raises TimeoutError, or RuntimeError with nbconvert's message, if it does not end.
+    nbconvert runs in a separate process. Errors in cells become outputs. cell_timeout, timeout: seconds for a cell
+    and for the notebook. Raises TimeoutError, or RuntimeError with nbconvert's message, if it does not finish.
     """
     command = [
         *(sys.executable, "-m", "nbconvert", "--stdin", "--stdout", "--to=notebook", "--execute"),
@@ -36,5 +36,5 @@ def execute(text: str, folder: str | Path, *, cell_timeout: int, timeout: float)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         start = max((n for n, line in enumerate(lines) if line.startswith("nbclient.exceptions.")), default=-1)
-        raise RuntimeError("\n".join(lines[start:]))  # without the traceback of nbconvert
+        raise RuntimeError("\n".join(lines[start:]))  # without nbconvert's traceback
     return done.stdout

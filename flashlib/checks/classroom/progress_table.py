@@ -7,12 +7,12 @@ from flashlib.chapters import chapter
 from flashlib.checks.engine.exercises import EXERCISES, Exercise
 from flashlib.checks.engine.progress_file import solved
 
-ROUTE = "→"  # before a chapter on the route
+ROUTE = "→"  # shown before a chapter on the route
 LEGEND = f"{ROUTE} on the route; in brackets: exercises there that it leaves out"
 
 
 class Progress:
-    """The exercises of all chapters, and which of them are solved; `problem` says why this cannot be kept."""
+    """The exercises of all chapters, and which of them are solved; `problem`: why this cannot be kept, or ""."""
 
     def __init__(self, done: dict[str, str], problem: str) -> None:
         self.done, self.problem = done, problem
@@ -49,11 +49,11 @@ class Progress:
 
 
 def _mark(exercise, solved, text):
-    """Return what stands for an exercise: in brackets if its chapter is on the route and it is not."""
+    """Return the mark and text of an exercise, in brackets if its chapter is on the route but it is not."""
     mark = f"{'✓' if solved else '○'} {text}"
     return f"({mark})" if chapter(exercise.chapter).on_route and exercise.aside else mark
 
 
 def progress() -> Progress:
-    """Return which exercises are solved, to be shown in a notebook."""
+    """Return which exercises are solved, for display in a notebook."""
     return Progress(*solved())

@@ -1,4 +1,4 @@
-"""The kinds of answers: what a call of `checks.predict` takes for each, and what it says to anything else.
+"""The kinds of predictions: what `checks.predict` accepts for each, and the errors for anything else.
 
 In a page an answer is entered in fields and buttons, which flashlib/widgets/prediction_card/typed_text.js reads.
 """
@@ -13,7 +13,7 @@ KINDS = {bool: "bool", str: "choice", tuple: "tuple", set: "set", frozenset: "se
 
 
 class WrongType(Exception):
-    """An answer that is not of the kind of its field: what was given, what is accepted, and how to write it."""
+    """An answer is not of its field's kind; the text says what was given, what is accepted and how to write it."""
 
 
 def kind(right: object) -> str:
@@ -22,15 +22,15 @@ def kind(right: object) -> str:
 
 
 def accepted(x: object, field: dict) -> Any:
-    """Return an answer as a page holds it; raise WrongType if it is not of the field's kind.
+    """Return an answer in the form that a page uses; raise WrongType if it is not of the field's kind.
 
-    field: see `PredictionCard`. A tuple becomes a list, a set the list of its choices, in their order.
+    field: see `PredictionCard`. A tuple becomes a list, and a set the list of its choices, in their order.
     """
     return ACCEPTED[field["kind"]](_plain(x), field)
 
 
 def written(value: Any) -> str:
-    """Return an accepted answer as a verdict names it, and as a page would have it typed."""
+    """Return an accepted answer as text: as a verdict shows it, and as one would type it in a page."""
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -42,7 +42,7 @@ def _given(x):
     """Return an answer of any type as a text, cut if it is long."""
     try:
         text = repr(x)
-    except Exception:  # a class of the learner's, or more digits than Python writes
+    except Exception:  # the learner's own class, or more digits than Python prints
         text = f"a value of type {type(x).__name__}"
     return text if len(text) <= 40 else f"{text[:39]}…"
 
@@ -51,7 +51,7 @@ def _is_number(x):
     if not isinstance(x, numbers.Real) or isinstance(x, bool):
         return False
     try:
-        float(x)  # what a page has; a whole number may be too large for one
+        float(x)  # the type in a page; a whole number may be too large for it
     except OverflowError:
         return False
     return True

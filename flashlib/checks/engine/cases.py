@@ -1,4 +1,4 @@
-"""A case of an exercise, what an answer gives in it, and what is wrong with that."""
+"""The cases of an exercise, the results of an answer in them, and what is wrong with the results."""
 
 import linecache
 import sysconfig
@@ -9,19 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.checks.engine.equality import as_array, same
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.learner.error_text import LONGEST, cut
 
 STDLIB = sysconfig.get_paths()["stdlib"]
 
 
 class Case(NamedTuple):
-    """One input and what must come out.
+    """One input and the expected result.
 
     words: what is special about it, to complete "wrong for ...". arguments: passed as copies. expected: a number,
-    an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number. dtype: what
-    the results must have, a tuple if not all the same, or None for any. size: that of terms that may cancel: the
-    tolerance is relative to it where no expected number is as large.
+    an array, or a tuple of them. tolerance: accepted error, relative to the largest expected number. dtype: the
+    required dtype of the results, a tuple if they differ, or None for any. size: the size of terms that may
+    cancel; the tolerance is relative to it where no expected number is as large.
     """
 
     words: str
@@ -40,8 +41,8 @@ class Finding(Exception):
         self.id, self.fields = id, fields
 
 
-class Beside(Finding):
-    """What is found of the way to a result; it is told only where the result is right, which its sentence says."""
+class SideFinding(Finding):
+    """A Finding about how a result was computed, reported only if the result is right; its sentence says so."""
 
 
 class Raised(Finding):
@@ -52,18 +53,18 @@ class Raised(Finding):
         self.kind = kind
 
 
-UNSOLVED = Finding("unsolved")  # what is found of a stub
+UNSOLVED = Finding("unsolved")  # for a stub
 
 
 class Measured(NamedTuple):
-    """A result, and what was found out about the way to it, a Finding or None: said where no mistake is named."""
+    """A result, and a Finding about how it was computed, or None; it is reported if no mistake is named."""
 
     result: Any
     found: Finding | None
 
 
 class Tried(NamedTuple):
-    """A case, what an answer gave in it, what is wrong with that, and what was found out about the way to it."""
+    """A case, the answer's result, what is wrong with it, and a Finding about how it was computed."""
 
     case: Case
     result: Any
@@ -72,7 +73,7 @@ class Tried(NamedTuple):
 
 
 def attempt(answer: Callable, *arguments: object) -> Any:
-    """Return answer(*arguments), or the Finding that it raised, or that it ended in an exception."""
+    """Return answer(*arguments), or the Finding that it raised or that describes its exception."""
     try:
         with np.errstate(all="ignore"):
             return answer(*arguments)
@@ -80,7 +81,7 @@ def attempt(answer: Callable, *arguments: object) -> Any:
         return UNSOLVED
     except Finding as found:
         return found
-    except BaseException as error:  # of any kind: what an answer raises is no mistake of the course
+    except BaseException as error:  # of any kind: an exception of the answer is not a mistake of the course
         return raised(error)
 
 
@@ -90,7 +91,7 @@ def raised(error: BaseException) -> Finding:
     kind = cut(type(error).__name__, 100)
     try:
         said = str(error).strip()
-    except BaseException:  # an exception of the learner's own whose text raises
+    except BaseException:  # the learner's own exception, whose __str__ raises
         said = ""
     if not said:
         return Raised(kind, kind, line)
@@ -111,10 +112,10 @@ def line_of(error: BaseException) -> str:
     return cut(line)
 
 
-def noted(answer: Callable, look: Callable[..., Finding | None]) -> Callable:
-    """Return answer with what look(result, *arguments) finds beside its result, a Finding or None.
+def inspected(answer: Callable, look: Callable[..., Finding | None]) -> Callable:
+    """Return a function that returns a Measured: the answer's result, and what look(result, *arguments) finds.
 
-    A result of None is not looked at: that nothing is returned is found in any case.
+    look: returns a Finding or None. It is not called for a result of None, which is reported in any case.
     """
 
     @wraps(answer)
@@ -128,7 +129,7 @@ def noted(answer: Callable, look: Callable[..., Finding | None]) -> Callable:
 def find_problem(
     result: object, case: Case, outputs: Sequence[str] = ("result",), nan: str = "nan"
 ) -> Finding | None:
-    """Return what is wrong with a result, to be said where no mistake is recognised, or None."""
+    """Return what is wrong with a result, for the verdict if no mistake is recognised; None if it is right."""
     if isinstance(result, Finding):
         return result
     if result is None:
@@ -163,5 +164,5 @@ def _problem_of_output(name, x, right, dtype, case, nan):
 
 
 def outputs_of(result: Any, outputs: Sequence[str]) -> Any:
-    """Return the outputs of a result, as many as they have names."""
+    """Return the outputs of a result, one for each name."""
     return result if len(outputs) > 1 else (result,)

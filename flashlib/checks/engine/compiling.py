@@ -1,7 +1,7 @@
-"""An answer that is right in Triton's interpreter is compiled too, which needs no GPU.
+"""Compile answers that are right in Triton's interpreter, which does not need a GPU.
 
-The process that runs the answer notes what it launches in the cases that are the same at each check. That of the
-notebook then asks the compiler, outside of the answer's time.
+The process that runs the answer notes its launches in the cases that are the same in every check. The notebook's
+process then compiles them, outside of the answer's time limit.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from flashlib.kernels.compiler.launch_log import LaunchLog
 
 _noted: Optional["LaunchLog"] = None
-_said = False  # why nothing is compiled: it is said once
+_explained = False  # whether a verdict has said why nothing is compiled: one is enough
 
 
 @contextlib.contextmanager
 def noting() -> Iterator[None]:
-    """Note what is launched while this lasts, if Triton interprets; launches in Gluon always, see `note`."""
+    """Note launches within this context if Triton interprets them, and launches in Gluon always, see `note`."""
     global _noted
     if "flashlib.kernels" not in sys.modules:
         yield
@@ -42,29 +42,29 @@ def noting() -> Iterator[None]:
 
 
 def note(kernel: Any, arguments: tuple, options: dict) -> None:
-    """Note a launch in Gluon, which a harness interprets itself."""
+    """Note a launch in Gluon, which a harness interprets."""
     if _noted:
         _noted.note(kernel, arguments, options)
 
 
 def only_fixed(case: Case) -> None:
-    """Note further launches only if they are not of a case that is drawn: its sizes are others at each check."""
+    """Note the launches of a case unless it is drawn at random: its sizes differ from check to check."""
     if _noted:
         _noted.noting = not random_cases.is_drawn(case)
 
 
 def with_launches(verdict: Verdict) -> Verdict:
-    """Return the verdict on a right answer with what was noted, to be compiled."""
+    """Return the verdict; if the answer is right, add the noted launches, to be compiled."""
     if not (_noted and verdict.right):
         return verdict
     try:
         return replace(verdict, launches=_noted.sent())
-    except Exception as error:  # whatever a global of the learner's raises when it is looked at
+    except Exception as error:  # whatever the learner's globals raise when they are inspected
         return replace(verdict, launches=error_text(error))
 
 
 def compiled(verdict: Verdict) -> Verdict:
-    """Return the verdict on an answer once its launches are compiled: wrong, if the compiler refuses one."""
+    """Compile the launches of an answer and return the verdict: wrong if the compiler refuses one."""
     if not verdict.launches:
         return verdict
     from flashlib.kernels.compiler import learner_kernels  # here: Triton may be missing
@@ -87,6 +87,6 @@ def compiled(verdict: Verdict) -> Verdict:
 
 
 def _not_compiled(verdict, why):
-    global _said
-    first, _said = not _said, True
+    global _explained
+    first, _explained = not _explained, True
     return verdict.with_details(("not compiled", why)) if first else verdict

@@ -1,8 +1,8 @@
-"""Name the mistake that explains what an answer returned.
+"""Name the mistake that explains the results of an answer.
 
-It is found by hypothesis: each known mistake is a program too, and it is named if it gives what the answer gave in
-every case, the right ones included (but see `_Hypothesis.explains`). Cases that failed are tried first, and the
-smallest of them before the others: most mistakes do not explain it, and need not be tried on another.
+Each known mistake is a hypothesis and a program: it is named if its results are the answer's in every case,
+including those in which the answer is right (but see `_Hypothesis.explains`). Cases that failed are tried first,
+the smallest before the others: most mistakes do not explain it, and need not be tried on another.
 """
 
 import time
@@ -13,18 +13,18 @@ from itertools import product
 import numpy as np
 
 from flashlib.checks.engine.cases import Finding, Raised, Tried, attempt, find_problem
+from flashlib.checks.engine.equality import as_numbers, same
 from flashlib.checks.engine.known_mistakes import Known
-from flashlib.checks.engine.program import Program, heads
-from flashlib.checks.engine.values import as_numbers, same
+from flashlib.checks.engine.program import ProgramText, heads
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
-TIME_LIMIT = 2.5  # seconds of computing, after which no two mistakes at once are tried: a check has few more
+TIME_LIMIT = 2.5  # seconds of computing, after which no pairs of mistakes are tried: a check has few more
 
 
 def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("result",)) -> Verdict | None:
-    """Return the Verdict of the first known mistake that gives what was given, or of two at once if none does.
+    """Return the Verdict of the first known mistake that explains all results, or of two at once if none does.
 
-    tried: a Tried of each case. Returns None where no mistake explains them all.
+    tried: a Tried for each case. Returns None if no mistake explains them all.
     """
     end = time.process_time() + TIME_LIMIT
     if known.program is None or any(map(is_found, tried)):
@@ -36,7 +36,7 @@ def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("re
         for mistake, way in ways
         for changes in ((way,), *((variant, way) for variant in known.variants))
     ]
-    # nan from memory that is not the answer's is no sign of a guard, nor is an exception: many mistakes raise
+    # nan from memory outside of the answer's is not a sign of a guard, nor is an exception: many mistakes raise
     outside = any(one.measured and one.measured.id.startswith("outside") for one in tried)
     raises = any(isinstance(one.problem, Raised) for one in tried)
     for guarded in (False,) if outside or raises else (False, True):
@@ -44,7 +44,7 @@ def diagnose(known: Known, tried: Sequence[Tried], outputs: Sequence[str] = ("re
             if hypothesis.explains_all(guarded):
                 return _verdict(mistake)
     if any(one.problem and one.problem.id in ("outputs", "dtype") for one in tried):
-        return None  # two mistakes do not give other values, or numbers of another kind
+        return None  # a second mistake does not explain other outputs or another dtype
     for (one, first), (other, second) in product([pair for pair in ways if pair[0].often], ways):
         if one.id == other.id or heads(first) & heads(second):
             continue
@@ -60,7 +60,7 @@ def _size(case):
 
 
 def is_found(one: Tried) -> bool:
-    """Return whether a harness ended the answer: the programs know nothing of that."""
+    """Return whether a harness ended the answer, which the programs of mistakes cannot explain."""
     return isinstance(one.result, Finding) and not isinstance(one.result, Raised)
 
 
@@ -72,25 +72,25 @@ def _verdict(*mistakes):
 
 
 class _Hypothesis:
-    """A hypothesis: the answer is the program with some edits. What that gives is computed when it is needed."""
+    """The hypothesis that the answer is the program with some edits. Its results are computed when needed."""
 
     def __init__(self, known, changes, tried, outputs):
         self.known, self.changes, self.tried, self.outputs = known, changes, tried, outputs
         self.function, self.guesses = None, {}
 
     def explains_all(self, guarded):
-        """Return whether it gives what was given in all cases."""
+        """Return whether its results are the answer's in all cases."""
         return all(self.explains(n, guarded) for n in range(len(self.tried)))
 
     def explains(self, n, guarded):
-        """Return whether it gives what was given in case n.
+        """Return whether its result is the answer's in case n.
 
-        guarded: where the answer is right, the mistake may give no numbers. The answer may have, beside the
-        mistake, a guard that our model of the mistake lacks.
+        guarded: accept a result without numbers where the answer is right: the learner may guard a case that our
+        model of the mistake does not.
         """
         case, result, problem, _ = self.tried[n]
         guess = self._guess(n)
-        if not _same_outcome(guess, result, case):  # as mostly
+        if not _same_outcome(guess, result, case):  # the usual case
             return guarded and not problem and not _has_numbers(guess)
         if not problem:
             return True
@@ -105,11 +105,11 @@ class _Hypothesis:
     def _run(self, *arguments):
         if self.function is None:
             try:
-                self.function = self.known.function(reduce(Program.edited, self.changes, self.known.program))
+                self.function = self.known.function(reduce(ProgramText.edited, self.changes, self.known.program))
             except (ValueError, SyntaxError):
                 if len(self.changes) == 1:
                     raise
-                self.function = _impossible  # edits that do not go together
+                self.function = _impossible  # edits that exclude each other
         return self.function(*arguments)
 
 
@@ -122,7 +122,7 @@ def _copied(x):
 
 
 def _has_numbers(guess):
-    """Return whether a mistake gives finite numbers, or what is none, as a set, which a guard does not mend."""
+    """Return whether a guess is finite numbers, or not numbers at all, such as a set, which no guard changes."""
     try:
         return all(np.isfinite(as_numbers(x)).all() for x in (guess if isinstance(guess, tuple) else (guess,)))
     except (TypeError, ValueError):
@@ -130,7 +130,7 @@ def _has_numbers(guess):
 
 
 def _same_outcome(guess, result, case):
-    """Return whether a mistake gives what was given in a case, to 1e-6, or its tolerance if that is more, or 0."""
+    """Return whether a guess is the result, to 1e-6 or the case's tolerance if that is larger, exactly if 0."""
     tolerance = max(1e-6, case.tolerance) if case.tolerance else 0.0
     if isinstance(guess, Finding) or isinstance(result, Finding):
         return isinstance(guess, Raised) and isinstance(result, Raised) and guess.kind == result.kind

@@ -1,7 +1,7 @@
-"""Check an answer on test cases, the smallest first, and name the mistake that explains all it returned.
+"""Check an answer on test cases, the smallest first, and name the mistake that explains all of its results.
 
-This runs in a process of its own (see `exercises`). A case that fails shows that an answer is wrong; `diagnosis`
-finds out which mistake it is.
+This runs in a separate process (see `exercises`). A case that fails shows that an answer is wrong; `diagnosis`
+finds out why.
 """
 
 import copy
@@ -11,10 +11,10 @@ import numpy as np
 
 from flashlib.checks.engine.cases import (
     UNSOLVED,
-    Beside,
     Finding,
     Measured,
     Raised,
+    SideFinding,
     Tried,
     attempt,
     find_problem,
@@ -22,23 +22,23 @@ from flashlib.checks.engine.cases import (
 )
 from flashlib.checks.engine.compiling import only_fixed
 from flashlib.checks.engine.diagnosis import diagnose, is_found
+from flashlib.checks.engine.equality import as_array
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.process import announce
-from flashlib.checks.engine.values import (
+from flashlib.checks.engine.value_text import (
     SHOWN,
     argument_names,
-    as_array,
     describe,
+    distinct_texts,
     show,
-    show_apart,
+    show_both,
     show_outputs,
-    told_apart,
 )
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.softmax import State
 
-LINES = 30  # of a verdict, with its sentence
-FEW_DIGITS = 2e-3  # relative error of numbers that fp16 has rounded, or less
+LINES = 30  # of a verdict, including its sentence
+FEW_DIGITS = 2e-3  # the largest relative error of numbers rounded to fp16
 
 
 def examine(
@@ -46,11 +46,11 @@ def examine(
 ) -> Verdict:
     """Return the Verdict on `answer`, a function of the arguments of each case.
 
-    cases: Cases, or lists of them, of which the next is looked at where all before are right. outputs: names of
-    what it returns, more than one for a tuple. nan: what a nan in the result is called.
+    cases: Cases, or lists of them; a list is checked only if the answer is right in all lists before it. outputs:
+    the names of the results, more than one for a tuple. nan: what to call a nan in the result.
     """
     stages = cases if cases and isinstance(cases[0], list) else [cases]
-    right = []  # of the stages before: a mistake must explain them too
+    right = []  # from the stages before: a mistake must explain them too
     for stage in stages:
         tried, changed = [], ()
         for case in stage:
@@ -64,11 +64,11 @@ def examine(
             tried.append(Tried(case, result, find_problem(result, case, outputs, nan), measured))
             if not isinstance(result, Finding):
                 changed = changed or _changed(answer, case, arguments)
-            if is_found(tried[-1]):  # then no known mistake is looked for, and the rest of a stage says no more
+            if is_found(tried[-1]):  # then no known mistake is tried, and the rest of the stage adds nothing
                 break
         for wrong in tried:
             if wrong.problem:
-                measured = None if isinstance(wrong.measured, Beside) else wrong.measured
+                measured = None if isinstance(wrong.measured, SideFinding) else wrong.measured
                 found = measured or _inexact(tried, outputs) or wrong.problem
                 verdict = diagnose(known, [*right, *tried], outputs) or known.verdict(found)
                 return verdict.with_details(*_short(lambda most: _details(answer, wrong, outputs, most)))  # noqa: B023
@@ -84,7 +84,7 @@ def examine(
 
 
 def _inexact(tried, outputs):
-    """Return the Finding that every wrong result is right to a few digits, perhaps by its dtype, or None."""
+    """Return a Finding if every wrong result is right to a few digits, perhaps due to its dtype; else None."""
     found = None
     for case, result, problem, _ in tried:
         if problem is None:
@@ -105,7 +105,7 @@ def _is_float(x):
 
 
 def _copy(x):
-    """Return a copy of a list, or of an array inside a border of nan, so that its neighbours are not numbers."""
+    """Return a copy of x. A border of nan surrounds an array of floats: what is read outside of it is nan."""
     if isinstance(x, list):
         return copy.deepcopy(x)
     if isinstance(x, State):
@@ -119,7 +119,7 @@ def _copy(x):
 
 
 def _changed(answer, case, arguments):
-    """Return the name of an argument that the answer changed, and details of it, or ()."""
+    """Return the name of an argument that the answer changed, and details about it, or ()."""
     for name, before, after in zip(argument_names(answer, case.arguments), case.arguments, arguments, strict=True):
         if isinstance(before, np.ndarray) and before.tobytes() != after.tobytes():
             return name, ("before", show(before)), ("after", show(after))
@@ -129,7 +129,7 @@ def _changed(answer, case, arguments):
 
 
 def _short(details):
-    """Return details(most), where `most` is how many numbers of an array are shown at most, in few lines."""
+    """Return details(most) in few lines; `most` limits how many numbers of an array are shown."""
     for most in (SHOWN, 12, 8, 4):
         found = details(most)
         if sum(len(text.splitlines()) for _, text in found) < LINES:
@@ -143,7 +143,7 @@ def _details(answer, tried, outputs, most):
     if isinstance(result, Finding):
         found.append(("expected", show_outputs(case.expected, outputs, most=most)))
         return [*found, ("raised", result.fields["error"])] if isinstance(result, Raised) else found
-    expected, given = show_apart(case.expected, result, outputs, most)
+    expected, given = show_both(case.expected, result, outputs, most)
     found += [("expected", expected), ("given", given)]
     if at := _first_difference(result, case, outputs, most):
         found.append(("first at", at))
@@ -151,7 +151,7 @@ def _details(answer, tried, outputs, most):
 
 
 def _first_difference(result, case, outputs, most):
-    """Return where an array of more than `most` numbers first differs from what is expected, as text, or ""."""
+    """Return where an array of more than `most` numbers first differs from the expected one, as text, or ""."""
     try:
         given = [as_array(x) for x in outputs_of(result, outputs)]
         expected = [as_array(x) for x in outputs_of(case.expected, outputs)]
@@ -162,11 +162,11 @@ def _first_difference(result, case, outputs, most):
             continue
         size = max(np.abs(right[np.isfinite(right)]).max(initial=0), case.size, 1e-300)
         with np.errstate(all="ignore"):
-            apart = np.abs(x.astype(np.float64) - right)  # bool has no difference
+            apart = np.abs(x.astype(np.float64) - right)  # bools cannot be subtracted
             wrong = ~((x == right) | (apart <= case.tolerance * size))
         if wrong.any():
             at = tuple(int(n) for n in np.argwhere(wrong)[0])
             index = ", ".join(map(str, at))
-            expected, given = told_apart(show, right[at], x[at])
+            expected, given = distinct_texts(show, right[at], x[at])
             return f"{name}[{index}]: expected {expected}, given {given}"
     return ""

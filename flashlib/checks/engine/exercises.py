@@ -1,4 +1,4 @@
-"""Exercise: what stands behind `checks.merge(my_merge)`."""
+"""Exercise: the object behind `checks.merge(my_merge)`."""
 
 import inspect
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from flashlib.checks.engine import (
     solutions,
 )
 from flashlib.checks.engine.known_mistakes import Known
-from flashlib.checks.engine.program import Program, out_of_reach, written
-from flashlib.checks.engine.values import describe_value, show
+from flashlib.checks.engine.program import ProgramText, out_of_reach, written
+from flashlib.checks.engine.value_text import describe_value, show
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.learner.pickling import CannotBeSent
 
-LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter, if not said otherwise
+LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter, by default
 COMPILED_LIMIT = 60.0  # seconds where kernels are compiled for a GPU
 KERNELS = ("JITFunction", "InterpretedFunction", "GluonJITFunction")  # by name: Triton may be missing
 
@@ -35,12 +35,12 @@ EXERCISES: dict[str, "Exercise"] = {}
 class Exercise:
     """An exercise of the course: called with an answer, it returns a Verdict and never raises.
 
-    name: that of the check; a notebook has a cell tagged `exercise:name` with its text and one tagged `stub:name`.
-    chapter: the slug of that notebook.
-    examine: takes the answer and what is known of its mistakes, and returns a Verdict without a name; it runs in a
-    process of its own. known: a Known; its table has the name of the exercise.
-    minutes, difficulty: what the text says it takes; difficulty is easy, medium or hard. limit: seconds of
-    computing where nothing is compiled; None: LIMIT. aside: whether its section is one to leave out on the route.
+    name: the name of the check; a notebook has a cell tagged `exercise:name` with the text of the exercise, and
+    one tagged `stub:name`. chapter: the slug of that notebook.
+    examine: takes the answer and a Known, and returns a Verdict without a name; it runs in a separate process.
+    known: a Known, whose table has the name of the exercise.
+    minutes, difficulty: as the text gives them; difficulty is easy, medium or hard. limit: seconds of computing
+    when nothing is compiled; None: LIMIT. aside: whether the route skips its section.
     """
 
     name: str
@@ -54,9 +54,9 @@ class Exercise:
     aside: bool = False
 
     def __call__(self, answer, seed=None) -> Verdict:
-        """Return the Verdict on an answer, and record in the progress file that it was right.
+        """Return the Verdict on an answer; if it is right, record that in the progress file.
 
-        seed: of the cases that are drawn anew at each check, a whole number from 0; drawn too if not given.
+        seed: a whole number from 0, for the cases that are drawn at random; by default it is drawn too.
         """
         return progress_file.record(self._verdict(answer, random_cases.new_seed() if seed is None else seed))
 
@@ -72,14 +72,14 @@ class Exercise:
         return replace(compiling.compiled(verdict).printable(), answer=answer)
 
     def judged(self, function: Callable, *arguments: object) -> Verdict:
-        """Return the Verdict that a function returns, run in a process of its own; never raises."""
+        """Return the Verdict that a function returns when run in a separate process; never raises."""
         return replace(self._judged(function, *arguments), exercise=self.name).printable()
 
     def _judged(self, function, *arguments):
         try:
             verdict, printed = process.call(function, *arguments, limit=self._limit())
             if not (isinstance(verdict, Verdict) and verdict.is_sound()):
-                return Verdict("", Outcome.WRONG, process.RUBBISH, mistakes=("not_ended",))
+                return Verdict("", Outcome.WRONG, process.INVALID_DATA, mistakes=("not_ended",))
             return replace(verdict, printed=printed)
         except process.RaisedByAnswer as error:
             return self.known.wrong("raises", error=error)
@@ -102,17 +102,17 @@ class Exercise:
 
     @property
     def on_route(self) -> bool:
-        """Whether who takes the route solves it."""
+        """Whether the exercise is on the route."""
         return chapter(self.chapter).on_route and not self.aside
 
     @property
     def heading(self) -> str:
-        """What its text in the notebook starts with."""
+        """The beginning of its text in the notebook."""
         return f"### Exercise: {self.title}\n\n*{self.minutes} minutes · {self.difficulty}*"
 
     def _limit(self):
         limit = self.limit or LIMIT
-        if not self.triton or find_spec("triton") is None:  # its exercises in NumPy do without
+        if not self.triton or find_spec("triton") is None:  # the chapter's exercises in NumPy do not need it
             return limit
         from flashlib import kernels
 
@@ -124,7 +124,7 @@ def _stub():
 
 
 def _is_stub(answer):
-    """Return whether an answer only raises NotImplementedError: no process has to start to find that out."""
+    """Return whether an answer only raises NotImplementedError, without starting a process to find out."""
     function = answer.fn if type(answer).__name__ in KERNELS else answer
     if not isinstance(function, FunctionType):
         return False
@@ -133,7 +133,7 @@ def _is_stub(answer):
 
 
 def _examine(name, answer, seed):
-    """Return the Verdict with what is to be compiled."""
+    """Return the Verdict, with the launches that are still to be compiled."""
     with compiling.noting():
         return compiling.with_launches(_examined(name, answer, seed))
 
@@ -142,28 +142,29 @@ def _examined(name, answer, seed):
     random_cases.use(seed)
     exercise = EXERCISES[name]
     run = out_of_reach(answer)
-    if run is not answer:  # a verdict names arguments as the text does, however the answer names them
-        twin = solutions.build(name, solutions.text(name))  # the solution itself stays out of reach
+    if run is not answer:  # a verdict uses the exercise's names of the arguments, whatever the answer calls them
+        twin = solutions.build(name, solutions.text(name))  # the solution itself must stay out of reach
         run.__signature__ = inspect.signature(twin)
     return exercise.examine(run, exercise.known)
 
 
 def examine_answer(name: str, answer: object, seed: int) -> Verdict:
-    """Return the Verdict on an answer, examined in this process; nothing of it is compiled, outside of it."""
+    """Return the Verdict on an answer, examined in this process; its launches are not compiled."""
     if not callable(answer):
         return EXERCISES[name].known.wrong("no_function", given=describe_value(answer))
     return _examined(name, answer, seed)
 
 
 def exercise(
-    *, title: str, minutes: int, difficulty: str, program: Program | Callable[..., Program] = written,
+    *, title: str, minutes: int, difficulty: str, program: ProgramText | Callable[..., ProgramText] = written,
     variants: tuple[str, ...] = (), model: Callable | None = None, limit: float | None = None, aside: bool = False,
 ) -> Callable[[Callable], Exercise]:  # fmt: skip
-    """Return a decorator that makes an Exercise of the function that examines its answers.
+    """Return a decorator that turns the function that examines answers into an Exercise.
 
-    It belongs to the chapter in whose folder that function stands. program: the right Program, whose edits are the
-    known mistakes; or what makes it of the text that its table of mistakes begins with. Of NumPy answers it is the
-    solution, where neither is there. variants, model: see Known. limit, aside: see Exercise.
+    The exercise belongs to the chapter in whose folder that function is defined. program: the right ProgramText,
+    whose edits are the known mistakes; or a function that makes it from the text at the top of the table of
+    mistakes. With neither, the program of an exercise in NumPy is its solution. variants, model: see Known. limit,
+    aside: see Exercise.
     """
 
     def make(examine):
@@ -172,7 +173,7 @@ def exercise(
             raise ValueError(
                 f"the exercise {name} has no table [{name}] of its mistakes: write one in mistakes.txt"
             )
-        right = program if isinstance(program, Program) else None
+        right = program if isinstance(program, ProgramText) else None
         if text := mistake_tables.tables()[name].program:
             right = program(text)
         elif right is None and "triton" not in chapter(slug).needs:

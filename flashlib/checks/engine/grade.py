@@ -1,4 +1,4 @@
-"""Whether an answer is right, and what there is to say of it: as prediction_card/grade.js does in a page."""
+"""Whether a prediction is right, and what to say about it; prediction_card/grade.js does the same in a page."""
 
 import math
 import re
@@ -7,15 +7,15 @@ from typing import Any
 from flashlib.checks.engine.answer_types import written
 from flashlib.language.texts import say
 
-EXACT = 1e-9  # relative: a rounding in the last digits
+EXACT = 1e-9  # relative: rounding in the last digits
 NEAR = 0.1
 FACTORS = [8, 100, *(base**k for base in (1000, 1024) for k in range(1, 5))]  # between units
 
 
 def grade(card: dict, answers: dict[str, Any], shows: bool = False) -> dict[str, str]:
-    """Return the outcome, "right", "wrong" or "open", of answers, {part: value}, and what there is to say.
+    """Return the outcome of answers, {part: value}, "right", "wrong" or "open", and the texts to show with it.
 
-    card: `fields`, `reason` and `hint`, see `PredictionCard`. shows: whether the right answer is shown too.
+    card: `fields`, `reason` and `hint`, see `PredictionCard`. shows: whether to show the right answer too.
     """
     fields = card["fields"]
     answered = [field for field in fields if field["part"] in answers]
@@ -34,12 +34,12 @@ def grade(card: dict, answers: dict[str, Any], shows: bool = False) -> dict[str,
 
 
 def labelled(fields: list[dict], field: dict, sentence: str) -> str:
-    """Return a sentence on a field with its label, if there are several."""
+    """Return a sentence about a field, with its label if there are several fields."""
     return f"{field['label']}: {sentence}" if len(fields) > 1 else sentence
 
 
 def quoted(field: dict, text: str) -> str:
-    """Return an answer as a sentence has it: a choice, which may be words, in quotation marks."""
+    """Return an answer as it is written in a sentence: a choice, which may be words, in quotation marks."""
     return f"“{say(text)}”" if field["kind"] == "choice" else text
 
 
@@ -53,26 +53,26 @@ def equal(given: Any, right: Any, tolerance: float) -> bool:
 
 
 def _problem(field, value, shows):
-    """Return a sentence on the value of one part if it is wrong, else ""."""
+    """Return a sentence about the value of one part if it is wrong, else ""."""
     right, tolerance = field["right"], field["tolerance"]
     if equal(value, right, tolerance):
         return ""
     known = (why for wrong, why in field["wrong"] if equal(value, wrong, tolerance))
     why = next(known, None) or (_nearly(value, right, field) if field["kind"] == "number" else "")
-    why = "" if not shows and tells(field, why) else why
+    why = "" if not shows and gives_away(field, why) else why
     text, right = quoted(field, written(value) or "set()"), quoted(field, field["shown"])
     if shows:
         return f"not {text}, but {right} ({why})." if why else f"not {text}, but {right}."
     return f"not {text} ({why})." if why else f"not {text}."
 
 
-def tells(field: dict, sentence: str) -> bool:
-    """Return whether a sentence holds the right answer."""
+def gives_away(field: dict, sentence: str) -> bool:
+    """Return whether a sentence gives away the right answer."""
     return bool(re.search(rf"(?<![\w.^-]){re.escape(field['shown'])}(?![\w^]|\.\d)", sentence, re.A))
 
 
 def _nearly(given, right, field):
-    """Return what to say of a number that is near the right one, or right in another unit, or ""."""
+    """Return what to say about a number that is near the right one, or right in a different unit, or ""."""
     if not (math.isfinite(given) and given and right):
         return ""
     if field["tolerance"] and abs(given / right - 1) <= NEAR:

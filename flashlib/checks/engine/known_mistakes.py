@@ -1,4 +1,4 @@
-"""What is known of an exercise: its table of mistakes, and how they are tried."""
+"""The known mistakes of an exercise, and how they are tried."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from typing import Any
 
 from flashlib.checks.engine.cases import Finding
 from flashlib.checks.engine.mistake_tables import Mistake, table
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine.program import ProgramText
 from flashlib.checks.engine.verdict import Outcome, Verdict
 from flashlib.language.texts import say_value
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of an exercise.
+    """The known mistakes of an exercise.
 
-    table: the name of its table of mistakes. program: the right Program, of which a mistake is an edit. variants:
-    edits of the program that are not mistakes, or one that is often made; mistakes are tried with each of them
-    too. model: makes the function of a program one of the arguments of a case; not needed if it is one. guesses:
-    further Mistakes, made up of what an answer gave.
+    table: the name of its table of mistakes. program: the right ProgramText; a mistake is an edit of it. variants:
+    edits of the program that are not mistakes, or a common one; mistakes are tried together with each of them too.
+    model: turns the function of a program into a function of a case's arguments; not needed if it is one. guesses:
+    further Mistakes, derived from the answer's results.
     """
 
     table: str
@@ -28,7 +28,7 @@ class Known:
     guesses: tuple[Mistake, ...] = ()
 
     def mistakes(self) -> tuple[Mistake, ...]:
-        """Return the Mistakes of its table, in order, and the guesses."""
+        """Return the Mistakes in its table, in order, and the guesses."""
         return (*table(self.table).values(), *self.guesses)
 
     def sentence(self, id: str, **fields: Any) -> str:
@@ -37,13 +37,13 @@ class Known:
         return sentence.format(**{name: say_value(x) for name, x in fields.items()}) if fields else sentence
 
     def wrong(self, id: str, *details: tuple[str, str], **fields: Any) -> Verdict:
-        """Return the Verdict of a row, with details and the row's fields."""
+        """Return the Verdict for a row, with details; fields: the row's."""
         return Verdict("", Outcome.WRONG, self.sentence(id, **fields), details, mistakes=(id,))
 
     def verdict(self, finding: Finding, *details: tuple[str, str]) -> Verdict:
-        """Return the Verdict of what was found, with details."""
+        """Return the Verdict for a Finding, with details."""
         return self.wrong(finding.id, *details, **finding.fields)
 
-    def function(self, program: Program) -> Callable:
+    def function(self, program: ProgramText) -> Callable:
         """Return the function of an edited program."""
         return self.model(program.function) if self.model else program.function

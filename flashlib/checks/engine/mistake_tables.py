@@ -1,25 +1,25 @@
 """The known mistakes, read from the tables in `mistakes.txt` of the chapters and in `shared/*.txt`.
 
     $RESCALE = multiply what was summed before by alpha     a text that sentences share
-    [block_step]                                            a table, that of an exercise or a shared one
-        def my_block_step(m, l, O_acc):                     the right program, which the rows edit; else it is the
-            ...                                             solution, or is made by the exercise
+    [block_step]                                            a table, for an exercise or shared
+        def my_block_step(m, l, O_acc):                     the right program, which the rows edit; without it, it
+            ...                                             is the solution, or the exercise makes it
     use update                                              the rows of another table
-    drop masks_all                                          without this one of them
+    drop masks_all                                          except this one
     not_rescaled: l is not rescaled when m grows: $RESCALE  an id and a sentence
-        l = l_old + P_ij.sum(axis=1)                        what makes it, as `Program.edited` takes it,
-        alpha -> 1                                          or another way to make it
-        l -> (l + {1e-6|1e-9})                              two ways, one with each
-        yield Finish() -> yield Finish()                    a way that goes on in the next line of the program:
-            yield Arrive(empty)                             all that is indented further
-        m = m_old;                                          a way of two edits, each on a line of its own:
-            alpha -> 1                                      the first ends in a semicolon
+        l = l_old + P_ij.sum(axis=1)                        a way to make the mistake, see `ProgramText.edited`,
+        alpha -> 1                                          or another way
+        l -> (l + {1e-6|1e-9})                              two ways, one with each number
+        yield Finish() -> yield Finish()                    a way whose new text goes on in the next line of the
+            yield Arrive(empty)                             program: all lines that are indented further
+        m = m_old;                                          a way of two edits, one on each line: the first ends
+            alpha -> 1                                      in a semicolon
 
-A row without a way to make it is the sentence of what a check finds out by itself; it may have {fields}. Of a row
-whose id is there already, the sentence is replaced, and the ways if there are any. A star after the id marks a
-mistake that is often made beside another; `drop *` takes the stars off the rows above. A line that begins with #
-is a comment, and blanks at the end of a line count for nothing.
-`python -m flashlib.checks.mistakes CHAPTER` shows what the tables of a chapter make.
+A row without a way is the sentence for something that a check finds out by itself; it may have {fields}. If the id
+of a row exists already, its sentence replaces the old one, and its ways, if it has any, the old ways. A star after
+the id marks a mistake that often comes together with another; `drop *` removes the stars from the rows above. A
+line that begins with # is a comment, and blanks at the end of a line are ignored.
+`python -m flashlib.checks.mistakes CHAPTER` shows the mistakes in the tables of a chapter.
 """
 
 import re
@@ -39,7 +39,7 @@ INDENT = " " * 4
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known mistake: its id, the sentence that names it, the ways to make it, whether others come with it."""
+    """A known mistake: its id, the sentence that names it, the ways to make it, whether it often joins another."""
 
     id: str
     sentence: str
@@ -48,7 +48,7 @@ class Mistake:
 
 
 class Table(dict):
-    """{id: Mistake}. program: the text of the right program that the rows edit, "" if it stands elsewhere."""
+    """{id: Mistake}. program: the text of the right program that the rows edit, "" if it is defined elsewhere."""
 
     program = ""
 
@@ -63,16 +63,16 @@ def tables() -> dict[str, Table]:
 
 
 def table(name: str) -> dict[str, Mistake]:
-    """Return {id: Mistake} of a table, after those that any check may find; raises KeyError if there is none."""
+    """Return {id: Mistake}: those that any check may find, then a table's; raises KeyError if there is none."""
     own = tables()[name]
     return {id: mistake for id, mistake in tables()["any"].items() if id not in own} | own
 
 
 def read(path: Path, found: dict[str, Table], joined: bool = False) -> None:
-    """Add the tables of a file to those found, by name.
+    """Add the tables of a file to `found`, by name.
 
-    joined: an id may come again in a table with other words; the key of a row is then both, `id: sentence`. Raises
-    ValueError, which names file and line.
+    joined: an id may occur again in a table, with different words; the key of a row is then both, `id: sentence`.
+    Raises ValueError, which names file and line.
     """
     reader = _Reader(found, joined)
     for number, line in _lines(path.read_text(encoding="utf-8")):
@@ -84,7 +84,7 @@ def read(path: Path, found: dict[str, Table], joined: bool = False) -> None:
 
 
 def _lines(text):
-    """Yield the number and the text of each line that counts; with it those that are indented further."""
+    """Yield the number and the text of each line that is not a comment, joined with those indented further."""
     number, whole = 0, ""
     for n, line in enumerate(map(str.rstrip, text.splitlines()), start=1):
         if line.startswith(2 * INDENT) and whole.startswith(INDENT):
@@ -98,15 +98,15 @@ def _lines(text):
 
 
 class _Reader:
-    """Takes the lines of a file, one by one."""
+    """Reads the lines of a file, one by one."""
 
     def __init__(self, found, joined):
         self.found, self.joined = found, joined
         self.texts, self.rows, self.last = {}, None, ""
-        self.replaces = False  # whether the next way takes the place of those that the row has
+        self.replaces = False  # whether the next way replaces those that the row has
 
     def take(self, line):
-        """Enter a line into the tables; raises ValueError if it does not belong there."""
+        """Add a line to the tables; raises ValueError if it does not belong there."""
         said = string.Template(line).safe_substitute(self.texts)
         if line.startswith("["):
             self._begin(line.strip("[]"))
@@ -140,7 +140,7 @@ class _Reader:
         if not self.last:
             raise ValueError(f"a way to make a mistake belongs below its row: {way}")
         if way.startswith(" "):
-            raise ValueError(f"a text that begins with a blank stands in backticks: {way}")
+            raise ValueError(f"put a text that begins with a blank in backticks: {way}")
         old = self.rows[self.last]
         before = () if self.replaces else old.ways
         self.rows[self.last], self.replaces = replace(old, ways=(*before, *_ways(way))), False
@@ -150,7 +150,7 @@ class _Reader:
             raise ValueError(f"there is no table {name} above; there are {', '.join(self.found)}")
         others = self.found[name]
         if twice := self.rows.keys() & others.keys():
-            raise ValueError(f"{', '.join(sorted(twice))} would lose what stands above")
+            raise ValueError(f"{', '.join(sorted(twice))} would overwrite the rows above")
         self.rows |= others
 
     def _drop(self, ids):
@@ -162,7 +162,7 @@ class _Reader:
 
 
 def _ways(text):
-    """Return the ways of a line: one, or one with each of the texts in {a|b}, the same wherever that stands."""
+    """Return the ways of a line: one, or one for each of the texts in {a|b}, the same wherever that occurs."""
     either = EITHER.search(text)
     if not either:
         return [text]

@@ -1,4 +1,4 @@
-"""Predict, then run: questions whose answer is a value; a wrong guess gets a hint, and on demand the answer."""
+"""Predict, then run: questions whose answer is a value. A wrong guess gets a hint and, on request, the answer."""
 
 import contextlib
 import difflib
@@ -21,14 +21,14 @@ OUTCOMES = {"right": Outcome.RIGHT, "wrong": Outcome.WRONG, "open": Outcome.NOT_
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a chapter, whose text stands in the notebook, and for its card in `asked`.
+    """A question of a chapter. Its text is in the notebook and, for its card, in `card_texts`.
 
-    answer: returns the right value, computed: a number, bool, str (one of `choices`), tuple of numbers or set (of
-    some of `choices`); or a dict of these for a question of several parts, which are answered by keyword. A number
-    is finite: where inf or nan could be an answer, ask for a choice. reason: why, said with the answer. hint: said
-    of a wrong guess, without the answer. labels: {part: what a card calls it}, where that is not its name. wrong:
-    {a wrong value, or (part, value): what it overlooks}. tolerance: relative, for numbers. unit: of numbers, shown
-    beside their field, or {part: unit}.
+    answer: computes the right value: a number, bool, str (one of `choices`), tuple of numbers or set (of some of
+    `choices`); or a dict of these for a question with several parts, which are answered by keyword. Numbers are
+    finite: where inf or nan could be an answer, ask for a choice. reason: an explanation, shown with the answer.
+    hint: shown after a wrong guess; it does not contain the answer. labels: {part: its label on a card}, where
+    that is not its name. wrong: {a wrong value, or (part, value): what it overlooks}. tolerance: relative, for
+    numbers. unit: the unit of the numbers, shown next to their field, or {part: unit}.
     """
 
     name: str
@@ -49,10 +49,12 @@ def questions() -> dict[str, Question]:
 
 
 @cache
-def asked() -> dict[str, str]:
-    """Return what the notebooks ask above their cards: {name of the question: text}."""
+def card_texts() -> dict[str, str]:
+    """Return the text above each card in the notebooks: {name of the question: text}."""
     lines = [
-        line for path in folders.files(folders.ASKED) for line in path.read_text(encoding="utf-8").splitlines()
+        line
+        for path in folders.files(folders.CARD_QUESTIONS)
+        for line in path.read_text(encoding="utf-8").splitlines()
     ]
     pairs = (line.partition(": ") for line in lines if not line.startswith("#"))
     return {name: text for name, _, text in pairs}
@@ -61,9 +63,9 @@ def asked() -> dict[str, str]:
 def predict(name: str, *answer: object, show: bool = False, **parts: object) -> "PredictionCard | Verdict":
     """Return a card that asks for a prediction and says at once whether it is right: `predict("tiles")`.
 
-    With an answer, `predict("tiles", 10)` or by part `predict("overflow", fp16=12)`, return the Verdict on it. An
-    answer is a number, True or False, one of the choices as a str, a tuple or a set; `...` is not an answer yet. A
-    wrong one gets a hint; `show=True` gives the right answer and its reason. Never raises.
+    With an answer, `predict("tiles", 10)` or, for one part, `predict("overflow", fp16=12)`, return the Verdict on
+    it. An answer is a number, True or False, one of the choices as a str, a tuple or a set; `...` counts as no
+    answer yet. A wrong answer gets a hint; `show=True` shows the right answer and the reason. Never raises.
     """
     if name not in questions():
         near = difflib.get_close_matches(str(name), questions(), n=1)
@@ -88,14 +90,14 @@ def predict(name: str, *answer: object, show: bool = False, **parts: object) -> 
 
 
 def _unknown_part(name, part, fields):
-    """Return what to say of an answer to a part that the question does not have, or to none of several parts."""
+    """Return the sentence for an answer to a part that does not exist, or to a question with several parts."""
     accepted = ", ".join(f"{one['part']}=..." if one["part"] else "..." for one in fields)
     call = f"checks.predict({name!r}, {accepted})"
     return f"there is no part {part!r}: {call}" if part else f"it has several parts: {call}"
 
 
 def _accepted(fields, given):
-    """Return the answers of those given, {part: value}, and sentences on those of a wrong type, or ""."""
+    """Return the accepted answers, {part: value}, and sentences about those of a wrong type, or ""."""
     answers, problems = {}, []
     for one in fields:
         if one["part"] in given:
@@ -115,7 +117,7 @@ def _unanswered(question, fields, show):
 
 
 def _details(name, found):
-    """Yield what a Verdict says below its sentence."""
+    """Yield the details of a Verdict."""
     if found.get("hint"):
         yield "hint", found["hint"]
     if "hint" in found:
@@ -125,27 +127,27 @@ def _details(name, found):
 
 
 def _only(answer):
-    """Return the answer that was given without the name of a part, under the name ""."""
+    """Return the answer given without the name of a part, under the name ""."""
     return {"": answer[0] if len(answer) == 1 else answer} if answer else {}
 
 
 def _expected(question):
-    """Return the right answer of each part; of a question of one part, its name is ""."""
+    """Return the right answer to each part; a question without parts has one, called ""."""
     right = _computed(question.answer)
     return right if isinstance(right, dict) else {"": right}
 
 
-@cache  # a guess may be followed by more, and some answers take a second
+@cache  # there may be several guesses, and some answers take a second to compute
 def _computed(answer):
     return answer()
 
 
 def _card(question):
-    from flashlib.widgets.prediction_card.prediction_card import PredictionCard  # here: checks do without widgets
+    from flashlib.widgets.prediction_card.prediction_card import PredictionCard  # here: checks do not need widgets
 
     keep = partial(progress_file.keep_prediction, question.name)
     given = progress_file.predicted().get(question.name)
-    asks = say(asked().get(question.name, ""))
+    asks = say(card_texts().get(question.name, ""))
     return PredictionCard(question.name, asks, _fields(question), question.reason, question.hint, given, keep)
 
 
@@ -154,7 +156,7 @@ def _fields(question):
 
 
 def _field(question, part, right):
-    """Return what a card is told of one part, see PredictionCard."""
+    """Return the field of a card for one part, see PredictionCard."""
     field = {
         "part": part,
         "label": say(question.labels.get(part, part.replace("_", " "))),
@@ -170,7 +172,7 @@ def _field(question, part, right):
 
 
 def _wrong(question, field):
-    """Yield the wrong values of a field, each with what it overlooks; others are of parts of another kind."""
+    """Yield the wrong values of a field, each with what it overlooks; skip values of a different kind."""
     for value, why in _overlooked(question, field["part"]):
         with contextlib.suppress(WrongType):
             yield [answer_types.accepted(value, field), why]
@@ -180,6 +182,6 @@ def _overlooked(question, part):
     """Yield the wrong values of a part, each with what it overlooks."""
     for value, why in question.wrong.items():
         if not (isinstance(value, tuple) and value and isinstance(value[0], str)):
-            yield value, why  # of any part
+            yield value, why  # for any part
         elif value[0] == part:
             yield value[1], why

@@ -1,7 +1,8 @@
-"""What was solved and predicted, in a small file beside the learner's notebooks; it may be deleted at any time.
+"""Solved exercises and predictions, kept in a small file next to the notebooks; it may be deleted at any time.
 
-The file is `progress.json` in the folder `workspace` that the notebook is in, or what the environment variable
-FLASHLIB_PROGRESS names ("off": none). Elsewhere nothing is kept, so tests and CI leave no file behind.
+The file is `progress.json` in the folder `workspace` that contains the notebook, or the file named by the
+environment variable FLASHLIB_PROGRESS ("off": none). Elsewhere nothing is kept, so tests and CI leave no file
+behind.
 """
 
 import json
@@ -16,7 +17,7 @@ VARIABLE = "FLASHLIB_PROGRESS"
 
 
 def path() -> Path | None:
-    """Return the Path of the progress file, or None where nothing is kept."""
+    """Return the Path of the progress file, or None if nothing is kept."""
     named = os.environ.get(VARIABLE)
     if named:
         return None if named == "off" else Path(named)
@@ -28,7 +29,7 @@ def path() -> Path | None:
 
 
 def solved() -> tuple[dict[str, str], str]:
-    """Return ({exercise: date of its first right answer}, a sentence on what hinders keeping it, or "")."""
+    """Return ({exercise: date of its first right answer}, why progress cannot be kept, as a sentence, or "")."""
     found, problem = _read()
     return found["solved"], problem
 
@@ -39,7 +40,7 @@ def predicted() -> dict[str, dict[str, str]]:
 
 
 def _read():
-    """Return what the file has, {"solved": ..., "predicted": ...}, and what hinders keeping it, or ""."""
+    """Return the contents of the file, {"solved": ..., "predicted": ...}, and why it cannot be kept, or ""."""
     nothing = {"solved": {}, "predicted": {}}
     file = path()
     if file is None:
@@ -57,24 +58,24 @@ def _read():
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return (
             nothing,
-            f"{file.name} is not a progress file any more, and is left as it is: delete it to start anew.",
+            f"{file.name} is no longer a progress file, and is left as it is: delete it to start over.",
         )
 
 
 def _write(found):
-    """Write the file anew; return what hinders it, or ""."""
+    """Replace the file; return why that is not possible, or ""."""
     file = path()
     part = file.with_suffix(f".{os.getpid()}")
     try:
         part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        part.replace(file)  # at once, so that no other notebook reads half a file
+        part.replace(file)  # atomic, so that no other notebook reads half a file
     except OSError as error:
         return f"{file.name} cannot be written ({error.strerror}), so progress is not kept."
     return ""
 
 
 def keep_prediction(name: str, given: dict[str, str]) -> None:
-    """Keep what was typed, {part: text}, where a file can be kept."""
+    """Store what was typed, {part: text}, if a file can be kept."""
     found, problem = _read()
     if not problem:
         found["predicted"][name] = given
@@ -82,7 +83,7 @@ def keep_prediction(name: str, given: dict[str, str]) -> None:
 
 
 def record(verdict: Verdict) -> Verdict:
-    """Return the verdict, once it is recorded that its exercise is solved; with a note if that is not possible."""
+    """Record that the exercise of a right verdict is solved; return the verdict, with a note if that failed."""
     if not verdict.right or path() is None:
         return verdict
     found, problem = _read()

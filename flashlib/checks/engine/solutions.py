@@ -1,10 +1,10 @@
-"""The solutions of the exercises, and what makes functions of them.
+"""The solutions of the exercises, as text and as functions.
 
-Each chapter has a file of them in `chapters`, or several, `solutions*.py`. In it, all after a line
-`# exercise: name` up to the next one is the solution of that exercise, as a learner would write it into the cell
-tagged `stub:name`; it defines `my_name`. What comes before the first such line are the imports that the chapter
-has made by then. The notebooks take the text. A solution that calls those of exercises before it names them in its
-line, `# exercise: name, with one and other`.
+They are in the files `solutions*.py` of each chapter, in `chapters`. The text between a line `# exercise: name`
+and the next such line is the solution of that exercise, as a learner would write it into the cell tagged
+`stub:name`; it defines `my_name`. Before the first such line are the imports that the chapter has made by then.
+The notebooks contain this text. A solution that calls the solutions of earlier exercises names them in its line,
+`# exercise: name, with one and other`.
 """
 
 import re
@@ -13,13 +13,13 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from flashlib.checks.engine import folders
-from flashlib.checks.engine.program import Program
+from flashlib.checks.engine.program import ProgramText
 
 MARK = re.compile(r"^# exercise: (\w+)(?:, with ([\w ]+))?\n", re.MULTILINE)
 
 
 class Section(NamedTuple):
-    """Of a file of solutions: its imports, the text of an exercise, and the exercises whose solutions it calls."""
+    """A solution: the imports of its file, its text, and the exercises whose solutions it calls."""
 
     imports: str
     text: str
@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
 @cache
 def _sections():
-    """Return {exercise: its Section} of all chapters."""
+    """Return {exercise: its Section} for all chapters."""
     found = {}
     for path in folders.files("solutions*.py"):
         imports, *sections = MARK.split(path.read_text(encoding="utf-8"))
@@ -43,14 +43,14 @@ def names() -> list[str]:
 
 
 def text(name: str) -> str:
-    """Return the text of the solution of the exercise `name`, without those that it calls."""
-    program(name)  # which says where a solution is missing
+    """Return the text of the solution of the exercise `name`, without the solutions that it calls."""
+    program(name)  # raises if the solution is missing
     return _sections()[name].text
 
 
 @cache
-def program(name: str) -> Program:
-    """Return the solution of the exercise `name`, and those that it calls, as one Program; else KeyError.
+def program(name: str) -> ProgramText:
+    """Return the solution of the exercise `name`, with those that it calls, as one ProgramText; raises KeyError.
 
     Its edits are wrong answers.
     """
@@ -60,11 +60,11 @@ def program(name: str) -> Program:
             "flashlib/checks/chapters/NAME/solutions.py, where NAME is a chapter of flashlib/chapters.py"
         )
     imports, own, parts = _sections()[name]
-    return Program("\n\n\n".join([*(program(part).source for part in parts), own]), Imported(name, imports))
+    return ProgramText("\n\n\n".join([*(program(part).source for part in parts), own]), Imported(name, imports))
 
 
 class Imported(Mapping):
-    """The names that a text of imports gives, which is run when the first is asked for: Triton may be missing."""
+    """The names that imports define. They run when the first name is needed, as Triton may be missing."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
@@ -88,13 +88,13 @@ class Imported(Mapping):
 def build(name: str, text: str) -> Callable:
     """Return the function `my_name` that `text` defines, run after the imports of the solution of `name`.
 
-    It may call what that solution calls.
+    It may call the solutions that this solution calls.
     """
-    return Program(text, globals_of(name)).function
+    return ProgramText(text, globals_of(name)).function
 
 
 def globals_of(name: str) -> Mapping:
-    """Return what the solution of `name` finds in its notebook: imports, and the solutions that it calls."""
+    """Return the globals of the solution of `name` in its notebook: imports, and the solutions that it calls."""
     parts = {f"my_{part}": program(part).function for part in _sections()[name].parts}
     return {**program(name).names, **parts} if parts else program(name).names
 

@@ -1,23 +1,23 @@
-"""What an answer changed in modules that its check uses too, such as `np.exp = mine`; it is put back."""
+"""Detect and undo changes that an answer makes in modules that its check uses too, such as `np.exp = mine`."""
 
 import sys
 from collections.abc import Iterator
 
-ROOTS = ("builtins", "math", "numpy", "flashlib")  # torch changes others, such as inspect
+ROOTS = ("builtins", "math", "numpy", "flashlib")  # torch itself changes others, such as inspect
 
 
-def kept() -> list[tuple[str, dict, dict]]:
-    """Return (name, what it has, a copy of its functions and classes) of each module that is looked at."""
+def snapshot() -> list[tuple[str, dict, dict]]:
+    """Return (name, its namespace, a copy of its functions and classes) for each module of ROOTS."""
     modules = {name: m for name, m in sys.modules.items() if m and name.split(".")[0] in ROOTS}
     found = [(name, vars(m)) for name, m in modules.items()]
     of_each = [(name, now, {key: x for key, x in now.items() if callable(x)}) for name, now in found]
     return [("sys.modules", sys.modules, modules), *of_each]
 
 
-def changes(modules: list[tuple[str, dict, dict]]) -> Iterator[str]:
-    """Put back what is changed in modules, as `kept` returned them, and yield its names.
+def restored(modules: list[tuple[str, dict, dict]]) -> Iterator[str]:
+    """Undo the changes since a `snapshot`, and yield the names of what was changed.
 
-    It calls methods alone, as each function, even len, may be one of the answer's.
+    It calls only methods, as any function, even len, may have been replaced by the answer.
     """
     for name, now, before in modules:
         for key, value in before.items():

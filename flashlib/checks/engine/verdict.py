@@ -1,4 +1,4 @@
-"""Verdict: what a check answers."""
+"""Verdict: the result of a check."""
 
 import html
 import unicodedata
@@ -10,14 +10,14 @@ from flashlib.language.texts import say
 from flashlib.learner.error_text import cut
 
 LONGEST = 20_000  # characters of a text
-# What is between texts, which another language writes with signs of its own.
+# The punctuation between texts, which differs from language to language.
 LABEL, SENTENCE = "{0}:", "{0}: {1}"
 AND = "and"  # between ids, which are the same in every language
 MIME = "application/vnd.flashlib.verdict+json"
 
 
 class Outcome(StrEnum):
-    """What becomes of an answer."""
+    """The outcome of a check."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -38,13 +38,13 @@ STYLES = {  # colour of the bar, mark
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check says of an answer.
+    """What a check says about an answer.
 
     exercise: its name. sentence: the diagnosis, or why it is right. details: pairs of a label and a text, such as
-    the smallest failing input, what was expected and what was given. printed: what the answer printed. mistakes:
-    the ids of what is wrong with it, rows of the table of its exercise; two where it makes two at once. run: an
-    object whose play(answer) returns a player of the run that fails, or None. launches: of a right answer, what is
-    still to be compiled: see `compiling`. answer: what was checked.
+    the smallest failing input, the expected result and the given one. printed: what the answer printed. mistakes:
+    the ids of its mistakes, rows in the table of its exercise; two if it makes two at once. run: an object whose
+    play(answer) returns a player of the run that fails, or None. launches: the launches of a right answer that are
+    still to be compiled: see `compiling`. answer: the object that was checked.
     """
 
     exercise: str
@@ -63,12 +63,12 @@ class Verdict:
 
     @property
     def mistake(self) -> str:
-        """The ids of what is wrong with it as text, "" if there are none."""
+        """The ids of its mistakes as text, "" if there are none."""
         return (" " + AND + " ").join(self.mistakes)
 
     @property
     def data(self) -> dict[str, str]:
-        """What a program may want to know of it, for JSON."""
+        """The verdict for programs, as JSON data."""
         known = {"mistake": self.mistake} if self.mistakes else {}
         return {"exercise": self.exercise, "outcome": str(self.outcome), "sentence": self.sentence, **known}
 
@@ -105,7 +105,7 @@ class Verdict:
         return {"text/plain": repr(self), "text/html": "".join(parts), MIME: self.data}
 
     def is_sound(self) -> bool:
-        """Return whether its fields are of their types: one that comes from an answer's process may be forged."""
+        """Return whether its fields have their types: a verdict from an answer's process may be forged."""
         if not {f.name for f in fields(self)} <= vars(self).keys():
             return False
         pairs = isinstance(self.details, tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in self.details)
@@ -115,7 +115,7 @@ class Verdict:
         return all(isinstance(text, str) for text in texts)
 
     def printable(self) -> "Verdict":
-        """Return the verdict with its texts cut, and what has no UTF-8, halves of a character, written out."""
+        """Return the verdict with long texts cut, and lone surrogates, which UTF-8 cannot encode, escaped."""
         details = tuple((_encoded(label), _encoded(text)) for label, text in self.details)
         return replace(self, sentence=_encoded(self.sentence), details=details, printed=_encoded(self.printed))
 
@@ -127,7 +127,7 @@ class Verdict:
         """Return the failing run in a player, below the verdict; the verdict itself if there is none."""
         if self.run is None:
             return self
-        from IPython.display import display  # here: a check outside a notebook does without it
+        from IPython.display import display  # here: a check outside a notebook does not need it
 
         display(self)
         return self.run.play(self.answer)
@@ -138,7 +138,7 @@ def _label(text):
 
 
 def _columns(text):
-    """Return how wide a text is where every letter has one column, and one of Chinese two."""
+    """Return the width of a text in columns: one for each letter, two for a Chinese character."""
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
 
 

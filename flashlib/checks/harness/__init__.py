@@ -1,1 +1,1 @@
-"""What runs an answer and watches it: loops, kernels, roles, tensors with strides, slow memory."""
+"""Run answers and watch them: loops, kernels, roles, tensors with strides, slow memory."""

@@ -1,7 +1,7 @@
-"""Answers that decode over pages: launched, and what they do on the way beside the result.
+"""Answers that decode over pages: launch them, and check how they compute the result.
 
 A step of decoding must not wait for the GPU, must read each key once, must have a program for each part, and must
-find pages beyond 2^31 numbers. PyTorch computes nothing.
+find pages beyond 2^31 numbers. It must not compute with PyTorch.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -18,7 +18,7 @@ import torch
 from flashlib.checks.engine import Finding, Measured, raised
 from flashlib.checks.harness import far_pool
 from flashlib.checks.harness.launches import launched
-from flashlib.checks.harness.parts import Made
+from flashlib.checks.harness.parts import NewTensors
 from flashlib.checks.harness.watch import Watch
 
 WIDEST = 128  # keys of the widest tile that an answer may have
@@ -30,10 +30,10 @@ FILLS = re.compile("(empty|zeros|ones|full)_like|new_(empty|zeros|ones|full|tens
 IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_|__i(add|sub|mul|truediv|floordiv|pow|mod)__")
 
 
-class Looked(Made):
-    """Fills new tensors with nan as Made does, and notes what an answer has torch do.
+class TorchCalls(NewTensors):
+    """Fills new tensors with nan as NewTensors does, and notes the functions of torch that an answer calls.
 
-    names: of functions that wait for the GPU. computed: of those that make numbers of a tensor's numbers.
+    names: of functions that wait for the GPU. computed: of functions that compute numbers from a tensor's numbers.
     """
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ class Looked(Made):
 
 
 def _is_computed(name, given, options, made):
-    """Return whether a function of torch wrote numbers that it made of others, not a view or a number all over.
+    """Return whether a function of torch computed numbers, rather than returned a view or filled a tensor.
 
-    given, options: its arguments. made: what it returned.
+    given, options: its arguments. made: its result.
     """
     tensors = _tensors([*given, *options.values()])
     if not tensors or FILLS.fullmatch(name):
@@ -73,13 +73,13 @@ def _is_computed(name, given, options, made):
 
 
 def _tensors(given):
-    """Return the tensors among arguments or results, and those in lists of them."""
+    """Return the tensors among arguments or results, including those in lists."""
     flat = [x for X in given for x in (X if isinstance(X, tuple | list) else [X])]
     return [x for x in flat if isinstance(x, torch.Tensor)]
 
 
 def _of_library(frame):
-    """Return whether a call comes from what runs a launch, not from the answer; torch's own frames are left."""
+    """Return whether a call comes from code that launches kernels, not from the answer; skip torch's frames."""
     while frame and (frame.f_globals.get("__name__") or "").partition(".")[0] == "torch":
         frame = frame.f_back
     return frame is None or (frame.f_globals.get("__name__") or "").startswith(LIBRARIES)
@@ -90,36 +90,36 @@ SPLITS = (
     "; begin = min(-(-tiles // parts) * part, tiles); stop = min(-(-tiles // parts) * (part + 1), tiles)",
     "; first = length * part // parts; last = length * (part + 1) // parts",
     "; first = min(-(-length // parts) * part, length); last = min(-(-length // parts) * (part + 1), length)",
-)  # of a model of decoding: tiles or keys of a sequence, divided evenly or rounded up
+)  # edits of a model of decoding: tiles or keys of a sequence, divided evenly or rounded up
 
 
 class DecodingTilings:
-    """Variants of a model of decoding: keys of a tile, as an answer's products show them, and keys of a part."""
+    """Variants of a model of decoding: keys of a tile, taken from an answer's products, and keys of a part."""
 
     def __init__(self) -> None:
         self.seen: dict[int, None] = {}
 
     def note(self, watch: Any) -> None:
-        """Note the tile of the first product, which is S."""
+        """Note the tile of the first product, which computes S."""
         if watch.products:
             self.seen[next(iter(watch.products))[2]] = None
 
     def __iter__(self) -> Iterator[str]:
-        widths = self.seen or (16, 32, 64, 128)  # not seen if compiled
+        widths = self.seen or (16, 32, 64, 128)  # unknown if compiled
         yield from (f"B_c = {B_c}{split}" for B_c in widths for split in SPLITS)
 
 
 def over_pages(answer: Callable, tiles: DecodingTilings) -> Callable:
     """Return answer as a function of Q, K, V, lengths, table and parts; it returns O and lse, as a Measured."""
-    looked = Looked()
-    reaches: list[bool] = []  # asked once
+    calls = TorchCalls()
+    reaches: list[bool] = []  # checked once
 
     @wraps(answer)
     def noted(*arguments):
-        with looked:
+        with calls:
             return answer(*arguments)
 
-    given = answer if hasattr(answer, "fn") else noted  # a kernel is refused
+    given = answer if hasattr(answer, "fn") else noted  # `launched` refuses a kernel
     launches: list[int] = []
 
     def note(watch):
@@ -129,20 +129,20 @@ def over_pages(answer: Callable, tiles: DecodingTilings) -> Callable:
     decoded = launched(given, _way, note)
 
     def run(Q, K, V, lengths, table, parts):
-        looked.clear()
+        calls.clear()
         try:
             result, found = decoded(Q, K, V, lengths, table, parts)
         except (Finding, NotImplementedError):
             raise
-        except Exception as error:  # as in `heads.streaming`
+        except Exception as error:  # as in `multi_head.streaming`
             if "same dtype" in str(error):
                 raise Finding("P_in_fp32") from error
             found = raised(error)
             raise Finding(found.id, **found.fields) from error
-        if looked.names:
-            found = found or Finding("looks", name=looked.names[0])
-        if looked.computed:
-            name = looked.computed[0].strip("_")
+        if calls.names:
+            found = found or Finding("looks", name=calls.names[0])
+        if calls.computed:
+            name = calls.computed[0].strip("_")
             found = found or (Finding("one_kernel") if launches == [1] else Finding("computed", name=name))
         if isinstance(result, tuple | list):
             result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
@@ -157,14 +157,14 @@ def over_pages(answer: Callable, tiles: DecodingTilings) -> Callable:
 
 
 def _way(watch: Watch, Q, K, V, lengths, table, parts) -> Finding | None:
-    """Return the Finding of how keys were read and parts joined, or None."""
+    """Return a Finding about how keys were read and parts merged, or None."""
     B, (H_k, page, d) = len(Q), K.shape[1:]
     keys = np.asarray(lengths)
     if not watch.sees or not keys.any():
         return None
     if not (watch.read["K"] and watch.read["V"] and watch.read["table"]):
         return Finding("copied")
-    B_c = next(iter(watch.products))[2] if watch.products else WIDEST  # what fills up a tile may be loaded too
+    B_c = next(iter(watch.products))[2] if watch.products else WIDEST  # padding of a tile may be loaded too
     most = sum(int(n) + parts * B_c for n in keys) * H_k * d
     if max(watch.read["K"], watch.read["V"]) > most:
         return Finding("read_again")

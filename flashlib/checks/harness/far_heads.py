@@ -1,7 +1,7 @@
-"""Heads of K and V whose last one lies beyond 2^31 numbers: an offset in 32 bits does not reach it.
+"""Heads of K and V of which the last begins beyond 2^31 numbers: an offset in 32 bits does not reach it.
 
-Each head has a million keys, of which only those of its first tile are ever touched: the system gives no memory
-for the others. About 4 GiB are asked for, and where that is refused nothing is checked.
+Each head has a million keys, but only those of its first tile are ever touched, so the system does not provide
+memory for the others. About 4 GiB are requested; if that is refused, nothing is checked.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -14,8 +14,8 @@ from flashlib.checks.harness.launches import unwrapped
 from flashlib.checks.harness.watch import watched
 from flashlib.kernels import DEVICE, INTERPRETED
 
-REACH = 2**31  # numbers, as many as an offset in 32 bits reaches
-HEADS, d, TILE = 17, 128, 16  # the last of the heads begins where the offsets end
+REACH = 2**31  # numbers that an offset in 32 bits reaches
+HEADS, d, TILE = 17, 128, 16  # the last head begins where the offsets end
 N_K = REACH // (HEADS - 1) // d
 
 
@@ -23,9 +23,9 @@ def reached(attended: Callable) -> bool:
     """Return whether a kernel over a table of tiles finds the last of many long heads.
 
     attended: takes tensors Q, K, V of (1, HEADS, N, d), and a table of whole and cut tiles of TILE x TILE: the
-    first tile of keys is whole, all others are hidden. Its result must be the same where the heads lie side by
-    side. What is loaded from nobody's memory is 0.
-    True where kernels are compiled: there such tensors would take memory.
+    first tile of keys is whole, all others are hidden. Its result must be the same as with heads that are next to
+    each other. Loads from outside of all tensors give 0. Returns True if kernels are compiled: then such tensors
+    would need real memory.
     """
     if not INTERPRETED:
         return True
@@ -37,7 +37,7 @@ def reached(attended: Callable) -> bool:
     except RuntimeError:
         return True
     far = []
-    for n, X in enumerate((K, V)):  # one memory for both: a tile of V lies behind that of K
+    for n, X in enumerate((K, V)):  # one block of memory for both: V begins one tile after K
         heads = memory[n * TILE * d :][: HEADS * N_K * d].view(1, HEADS, N_K, d)
         heads[:, :, :TILE] = X
         far.append(heads)
@@ -46,12 +46,12 @@ def reached(attended: Callable) -> bool:
         with watched(Q=Q):
             given = unwrapped(attended, Q, *far, _table(N_K // TILE))
         return all(torch.equal(x, y) for x, y in zip(given, near, strict=True))
-    except Exception:  # of whatever kind: the same call was right where the heads lie side by side
+    except Exception:  # of any kind: the same call was right with heads next to each other
         return False
 
 
 def _table(T_c):
-    """Return n_whole, whole, n_cut and cut of one row block: of T_c tiles the first is whole."""
+    """Return n_whole, whole, n_cut and cut of one row block: the first of T_c tiles is whole."""
     whole, cut = torch.full((2, 1, T_c), -1, dtype=torch.int32, device=DEVICE)
     whole[0, 0] = 0
     counts = torch.tensor([[1], [0]], dtype=torch.int32, device=DEVICE)

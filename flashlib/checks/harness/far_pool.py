@@ -1,7 +1,7 @@
-"""A pool of pages whose last ones lie beyond 2^31 numbers: an offset in 32 bits does not reach them.
+"""A pool of pages of which the last begin beyond 2^31 numbers: an offset in 32 bits does not reach them.
 
-The pages before them are never touched, so the system gives no memory for them. About 4 GiB are asked for, and
-where that is refused nothing is checked.
+The pages before them are never touched, so the system does not provide memory for them. About 4 GiB are requested;
+if that is refused, nothing is checked.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -14,16 +14,17 @@ from flashlib.checks.harness.launches import unwrapped
 from flashlib.checks.harness.watch import watched
 from flashlib.kernels import DEVICE, INTERPRETED
 
-REACH = 2**31  # numbers, as many as an offset in 32 bits reaches
+REACH = 2**31  # numbers that an offset in 32 bits reaches
 
 
 def reached(
     answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, lengths: np.ndarray, table: np.ndarray,
     parts: int, near: tuple,
 ) -> bool:  # fmt: skip
-    """Return whether an answer gives the same, `near`, if the pages lie far away in K and V, of 16 bits.
+    """Return whether an answer gives the same result, `near`, if the pages are far out in K and V, of 16 bits.
 
-    True where kernels are compiled: there such a pool would take memory. What is loaded from nobody's memory is 0.
+    Loads from outside of all tensors give 0. Returns True if kernels are compiled: then such a pool would need
+    real memory.
     """
     if not INTERPRETED:
         return True
@@ -34,7 +35,7 @@ def reached(
     except RuntimeError:
         return True
     pools = []
-    for n, X in enumerate((K, V)):  # side by side at the end of one memory
+    for n, X in enumerate((K, V)):  # next to each other at the end of one block of memory
         pool = memory[n * X.size :][: first * of_page + X.size].view(first + len(X), *X.shape[1:])
         pool[first:] = torch.from_numpy(np.ascontiguousarray(X))
         pools.append(pool)
@@ -43,5 +44,5 @@ def reached(
         with watched(Q=small[0], lengths=small[1], table=small[2]):
             given = unwrapped(answer, small[0], *pools, *small[1:], parts)
         return all(np.array_equal(x.numpy(), y, equal_nan=True) for x, y in zip(given, near, strict=True))
-    except Exception:  # of whatever kind: the same call was right where the pages lie near
+    except Exception:  # of any kind: the same call was right with the pages near
         return False

@@ -1,7 +1,7 @@
-"""What led to a fault of a kernel in Gluon: read off the commands of its roles, whatever their order.
+"""The cause of a fault in a Gluon kernel, found in the commands of its roles, whatever order they ran in.
 
-A fault says what went wrong at last, such as a deadlock. Its cause is often simpler: a barrier at which nobody
-arrives, bytes that nobody expects, a parity that does not change.
+A fault is the final effect of a mistake, such as a deadlock. The cause is often simpler: a barrier at which no
+role arrives, bytes that no role expects, a parity that does not change.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import Beside, Finding
+from flashlib.checks.engine import Finding, SideFinding
 from flashlib.gluon import Ran
 from flashlib.language.phrases import and_list
 from flashlib.pipeline import Arrive, Copy, Expect, Finish, PipelineFault, PipelineFaultKind, Product, Wait, Write
 
 
 def cause(ran: Ran, fault: PipelineFault) -> Finding:
-    """Return the Finding of what led to a fault, or of the fault itself."""
+    """Return the Finding about the cause of a fault, or about the fault itself."""
     if fault.kind not in (
         PipelineFaultKind.NOT_VISIBLE,
         PipelineFaultKind.LEFT_BEHIND,
@@ -30,14 +30,14 @@ def cause(ran: Ran, fault: PipelineFault) -> Finding:
     return Finding(fault.kind.id, said=fault.said)
 
 
-def without_need(ran: Ran) -> Iterator[Finding]:
-    """Yield a Finding for what a right kernel does at the cost of speed."""
+def slowdowns(ran: Ran) -> Iterator[Finding]:
+    """Yield a Finding for each thing that slows down a right kernel."""
     for role, said in ran.said.items():
         mine = {copy.barrier for copy in _of(said, Copy)}
         for n, one in enumerate(said):
             late = isinstance(one, Wait) and one.barrier in mine and _of(said[n:], Copy)
             if late and not _of(said, Product):
-                yield Beside("own_copy", role=role, barrier=one.barrier)
+                yield SideFinding("own_copy", role=role, barrier=one.barrier)
     counts = [(ran.registers.get(role), role, bool(_of(said, Product))) for role, said in ran.said.items()]
     for given, role, multiplies in counts:
         for more, other, also in counts:
@@ -45,14 +45,14 @@ def without_need(ran: Ran) -> Iterator[Finding]:
                 yield Finding("few_registers", role=role, given=given, other=other, more=more)
 
 
-def in_vain(ran: list[Ran], result: Any) -> Iterator[Finding]:
-    """Yield a Finding for programs of a launch that work for nothing. result: the arrays that it computes."""
+def wasted_work(ran: list[Ran], result: Any) -> Iterator[Finding]:
+    """Yield a Finding for programs of a launch whose work is wasted. result: the arrays that it computes."""
     for one in ran:
         if not one.stored and any(_of(said, Product) for said in one.said.values()):
-            yield Beside("idle_program", number=", ".join(map(str, one.number[:2])))
+            yield SideFinding("idle_program", number=", ".join(map(str, one.number[:2])))
     stored, there = sum(one.stored for one in ran), sum(map(np.size, result))
     if stored > there:
-        yield Beside("stored_twice", n=stored, there=there)
+        yield SideFinding("stored_twice", n=stored, there=there)
 
 
 def _of(said, kinds, barrier=None):
@@ -64,7 +64,7 @@ def _who(ran, kinds, barrier):
 
 
 def _stuck(ran, barrier):
-    """Return the roles that wait there in a deadlock."""
+    """Return the roles that wait at a barrier in a deadlock."""
     if ran.fault.kind != PipelineFaultKind.DEADLOCK:
         return []
     ends = {role: said[-1] for role, said in ran.said.items() if said}
@@ -72,7 +72,7 @@ def _stuck(ran, barrier):
 
 
 def _bytes(ran) -> Iterator[Finding]:
-    if ran.fault.kind == PipelineFaultKind.DEADLOCK:  # else it may still come
+    if ran.fault.kind == PipelineFaultKind.DEADLOCK:  # otherwise the copy may still come
         for role, said in ran.said.items():
             for barrier in dict.fromkeys(one.barrier for one in _of(said, Expect)):
                 if not _who(ran, Copy, barrier):
@@ -90,7 +90,7 @@ def _bytes(ran) -> Iterator[Finding]:
 
 
 def _early_release(ran):
-    """Find an arrival where the producer waits, while a product of the role may still read its slots."""
+    """Find an arrival at a barrier that the producer waits at, while a product may still read the slot."""
     copies = {role for role, said in ran.said.items() if _of(said, Copy)}
     waited = {one.barrier for role in copies for one in _of(ran.said[role], Wait)}
     for role, said in ran.said.items():
@@ -107,17 +107,17 @@ def _early_release(ran):
 
 
 def _same_place(slot, barrier):
-    """Return whether a barrier has the first letter and the number of a slot, as k_slots[1] and k_empty[1]."""
+    """Return whether a barrier and a slot have the same first letter and number, as k_slots[1] and k_empty[1]."""
     return slot[0] == barrier[0] and slot.partition("[")[2] == barrier.partition("[")[2]
 
 
-def unlike_slots(ran: Ran) -> Iterator[Finding]:
-    """Yield a Finding for a role that waits or arrives at barriers of other slots than those it fills or reads.
+def mismatched_slots(ran: Ran) -> Iterator[Finding]:
+    """Yield a Finding for a role that waits or arrives at barriers of slots that it does not fill or read.
 
-    It looks at slots and barriers of one name and number, as k_slots[1] and k_empty[1].
+    Slots and barriers belong together if their first letters and numbers match, as k_slots[1] and k_empty[1].
     """
     for role, said in ran.said.items():
-        ready, strays, read = set(), [], []  # slots that were waited for, waits since, slots to release
+        ready, strays, read = set(), [], []  # slots waited for, waits since the last use, slots to release
         for one in said:
             if isinstance(one, Wait):
                 slots = {slot.name for slot in ran.slots if _same_place(slot.name, one.barrier.name)}
@@ -151,13 +151,13 @@ def unlike_slots(ran: Ran) -> Iterator[Finding]:
 
 
 def _barrier_of(ran, slot, full):
-    """Return the barrier of a slot that says that it is full, or that it is empty; None if it has none by name."""
+    """Return the barrier that says that a slot is full, or empty; None if no barrier matches its name."""
     own = (barrier for barrier in ran.barriers if _same_place(slot, barrier.name))
     return next((barrier for barrier in own if bool(_who(ran, Expect, barrier)) == full), None)
 
 
 def _late_wait(ran):
-    """Find a wait for a slot that comes after the copy into it, in each round."""
+    """Find a wait for a slot that comes after the copy into it, in every round."""
     for role, said in ran.said.items():
         for n, one in enumerate(said):
             empty = isinstance(one, Copy) and _barrier_of(ran, one.slot.name, full=False)
@@ -167,7 +167,7 @@ def _late_wait(ran):
 
 
 def _written_early(ran):
-    """Find a role that writes into a slot which another role reads: the fault that follows is the reader's."""
+    """Find a role that writes into a slot which another role reads; the resulting fault names the reader."""
     if ran.fault.kind in (PipelineFaultKind.READ_TOO_EARLY, PipelineFaultKind.OVERWRITTEN):
         for role, said in ran.said.items():
             for slot in dict.fromkeys(one.slot for one in _of(said, Write)):
@@ -177,20 +177,20 @@ def _written_early(ran):
 
 
 def _parity_of_tile(ran):
-    """Find a role whose first waits at the slots of a ring name one parity after the other."""
+    """Find a role whose first waits at the slots of a ring alternate between the parities."""
     for role, said in ran.said.items():
         rings: dict[str, dict] = {}
         for one in _of(said, Wait):
             rings.setdefault(one.barrier.name.partition("[")[0], {}).setdefault(one.barrier, one.phase)
         for firsts in rings.values():
-            right = int(bool(_of(said, Copy)))  # who fills slots begins with parity 1
+            right = int(bool(_of(said, Copy)))  # a role that fills slots begins with parity 1
             phases = list(firsts.values())
             if len(phases) > 1 and phases[0] == right and phases[1] != right:
                 yield Finding("parity_tile", role=role, barrier=list(firsts)[1])
 
 
 def _first_parity(ran):
-    """Find a first wait that begins with the other parity."""
+    """Find a first wait with the wrong parity."""
     for barrier in ran.barriers:
         is_full, is_empty = bool(_who(ran, Expect, barrier)), bool(_who(ran, Arrive, barrier))
         for role in _who(ran, Wait, barrier):
@@ -205,8 +205,8 @@ def _first_parity(ran):
                     yield Finding("parity_empty", role=role, barrier=barrier)
 
 
-def refilled(ran: Ran) -> Iterator[Finding]:
-    """Find a slot that gets a second tile, with no wait between that is about this slot."""
+def refilled_slots(ran: Ran) -> Iterator[Finding]:
+    """Find a slot that gets a second tile without a wait for this slot in between."""
     for role, said in ran.said.items():
         filled = set()
         for one in said:
@@ -219,7 +219,7 @@ def refilled(ran: Ran) -> Iterator[Finding]:
 
 
 def _too_often(ran):
-    """Find a ring whose slots are released more often than they were filled."""
+    """Find a ring whose slots are released more often than they are filled."""
     copies = [one for said in ran.said.values() for one in _of(said, Copy)]
     waits = {one.barrier for said in ran.said.values() if _of(said, Copy) for one in _of(said, Wait)}
     for barrier in waits:
@@ -230,14 +230,14 @@ def _too_often(ran):
 
 
 def _other_slot(ran):
-    """Find a role that is stuck at the full barrier of one slot while a tile in another one is not waited for."""
+    """Find a role stuck at the full barrier of one slot, while it never waits for a tile that is in another."""
     for barrier in ran.barriers:
         for role in _stuck(ran, barrier) if _who(ran, Expect, barrier) else ():
             for slot in ran.slots:
                 full = _barrier_of(ran, slot.name, full=True)
                 came = any(copy.slot is slot for said in ran.said.values() for copy in _of(said, Copy))
-                alike = full and full is not barrier and full.name[0] == barrier.name[0]
-                if came and alike and not _of(ran.said[role], Wait, full):
+                same_ring = full and full is not barrier and full.name[0] == barrier.name[0]
+                if came and same_ring and not _of(ran.said[role], Wait, full):
                     yield Finding("other_slot", role=role, barrier=barrier, slot=slot.name, right=full)
 
 
@@ -267,14 +267,14 @@ def _parity(ran):
 def _nobody_waits(ran):
     for barrier in (
         ran.barriers if ran.fault.kind != PipelineFaultKind.TOO_MANY_ARRIVALS else ()
-    ):  # they may still come
+    ):  # waits may still come
         who = _who(ran, Arrive | Expect, barrier)
         if who and not _who(ran, Wait, barrier):
             yield Finding("nobody_waits", barrier=barrier, who=and_list(who))
 
 
-# In this order: what stands first explains what comes after it.
+# In this order, because earlier causes explain later ones.
 LOOKS = (
-    _bytes, _early_release, unlike_slots, _late_wait, _written_early, _parity_of_tile, _first_parity, refilled,
-    _too_often, _other_slot, _nobody_arrives, _arrivals, _parity, _nobody_waits,
+    _bytes, _early_release, mismatched_slots, _late_wait, _written_early, _parity_of_tile, _first_parity,
+    refilled_slots, _too_often, _other_slot, _nobody_arrives, _arrivals, _parity, _nobody_waits,
 )  # fmt: skip

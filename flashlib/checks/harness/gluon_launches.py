@@ -1,6 +1,6 @@
-"""Answers in Gluon: their launches run in the course's interpreter, and what goes wrong there is found and played.
+"""Answers in Gluon: their launches run in the course's interpreter, and a run that goes wrong can be played.
 
-An answer is right if its numbers are, in two orders of events, and if its commands are right in many others.
+An answer is right if its numbers are right in two orders of events, and its commands in many others.
 """
 
 import contextlib
@@ -17,19 +17,19 @@ from flashlib import gluon
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, compiling, examine
 from flashlib.checks.engine.cases import line_of
 from flashlib.checks.harness import roles
-from flashlib.checks.harness.gluon_causes import cause, in_vain, refilled, unlike_slots, without_need
-from flashlib.checks.harness.kernel_globals import refused
+from flashlib.checks.harness.gluon_causes import cause, mismatched_slots, refilled_slots, slowdowns, wasted_work
+from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.gluon import Ran, Wrong
 from flashlib.pipeline import PipelineFault, Product, Program, Report, schedules
 from flashlib.private_apis import of_kernels
 
 SEARCH = {"states": 1500, "schedules": 60}
-BORDER = 1024  # elements of nan on each side of a tensor: the copy unit wants multiples of 16 bytes
+BORDER = 1024  # elements of nan on each side of a tensor: the copy unit requires multiples of 16 bytes
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
 class FailedRun(NamedTuple):
-    """A run that went wrong: of which program of a launch, its Program, and the Report of it or None."""
+    """A run that went wrong: the number of its program in the launch, its Program, and its Report or None."""
 
     number: tuple
     program: Program
@@ -37,19 +37,19 @@ class FailedRun(NamedTuple):
 
 
 class Harness:
-    """Makes a function of arrays of an answer, and keeps the first run that goes wrong.
+    """Turns an answer into a function of arrays, and keeps the first run that goes wrong.
 
     call: takes the answer and the arguments of a case, launches kernels, and returns what they computed. search:
-    whether other orders of events are looked at; without it only numbers count, and one order gives them.
-    consumers: that must be there.
+    whether to try other orders of events; without it only the numbers of one order count. consumers: how many are
+    required.
     """
 
     def __init__(self, call: Callable, answer: Any, *, search: bool = True, consumers: int = 0) -> None:
         self.call, self.answer, self.search, self.consumers = call, answer, search, consumers
         self.wrong: FailedRun | None = None
-        self.cause = ""  # the id of what is said of it
+        self.cause = ""  # the id of its Finding
         self.arguments: tuple = ()
-        self.line = ""  # which the compiler or the hardware would not take
+        self.line = ""  # a line that the compiler or the hardware would refuse
         self.rows: set[int] = set()  # of tiles
         self.__signature__ = inspect.signature(call).replace(
             parameters=list(inspect.signature(call).parameters.values())[1:]
@@ -73,16 +73,16 @@ class Harness:
         if 0 < max(map(_multiply, ran)) < self.consumers and not found:
             found = Finding("one_consumer")
         if self.consumers and not found and isinstance(result, tuple):
-            found = next(in_vain(ran, result), None)
+            found = next(wasted_work(ran, result), None)
         if self.search and not found:
             longest = max(ran, key=lambda one: sum(map(len, one.said.values())))
-            found = self._searched(longest, arguments) or next(self._beside(longest), None)
+            found = self._searched(longest, arguments) or next(self._without_fault(longest), None)
         return Measured(result, found)
 
     def _see(self, kernel, arguments, options):
         if (kernel.fn.__module__ or "").startswith("flashlib.kernels."):
             raise Finding("course_kernel", name=kernel.__name__)
-        if bad := refused(kernel.fn):
+        if bad := refused_global(kernel.fn):
             name, value = bad
             raise Finding("not_gluon" if callable(value) else "plain_global", name=name)
         self.rows |= {x.block_shape[-2] for x in arguments if isinstance(x, TensorDescriptor)}
@@ -95,17 +95,17 @@ class Harness:
             return None
         return self._keep(FailedRun(ran.number, ran.program(), report), cause(ran, report.fault), arguments)
 
-    def _beside(self, ran):
-        """Yield what is wrong with a program of which no fault is found, with the other roles that it has here."""
-        if not self.consumers:  # slots and barriers have our names
-            yield from unlike_slots(ran)
-            yield from refilled(ran)
-        yield from without_need(ran)
+    def _without_fault(self, ran):
+        """Yield a Finding for each thing that is wrong with a program although no fault was found in it."""
+        if not self.consumers:  # then slots and barriers have our names
+            yield from mismatched_slots(ran)
+            yield from refilled_slots(ran)
+        yield from slowdowns(ran)
 
     def _fault(self, ran: Ran, fault: PipelineFault, arguments: tuple) -> Finding:
-        """Return the Finding of a fault; keep the shortest schedule that leads to one.
+        """Return the Finding about a fault; keep the shortest schedule that leads to one.
 
-        What was said up to a fault alone may end in others, as nobody waits for what comes later.
+        Commands recorded only up to a fault may lead to other faults, because the commands after it are missing.
         """
         program, report = ran.program(), None
         if self.search:
@@ -123,18 +123,18 @@ class Harness:
 
 
 def _multiply(ran):
-    """Return how many roles have products."""
+    """Return how many roles issue products."""
     return sum(any(isinstance(one, Product) for one in said) for said in ran.said.values())
 
 
 class PlayedLaunch(NamedTuple):
-    """What a Verdict plays: the answer once more in the case that went wrong. call: a module's own function."""
+    """A run that a Verdict can play: the answer in the case that went wrong. call: a module-level function."""
 
     call: Callable
     arguments: tuple
 
     def play(self, answer: Callable) -> Any:
-        from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
+        from flashlib.widgets import PipelinePlayer  # here: checks do not need widgets
 
         harness = Harness(self.call, answer)
         with contextlib.suppress(Finding):
@@ -145,7 +145,7 @@ class PlayedLaunch(NamedTuple):
 
 
 class Variants:
-    """Edits of the solution for tiles that an answer takes. edits: {rows of its largest tile: an edit}."""
+    """Edits of the solution for the tiles that an answer uses. edits: {rows of its largest tile: an edit}."""
 
     def __init__(self, harness: Harness, edits: dict[int, str]) -> None:
         self.harness, self.edits = harness, edits
@@ -161,8 +161,8 @@ def examine_gluon(
 ) -> Verdict:  # fmt: skip
     """Return the Verdict on an answer.
 
-    call, consumers: see Harness; call is a function of a module, so that a Verdict can be sent. variants: edits
-    of the solution, see Variants.
+    call, consumers: see Harness; call is a module-level function, so that a Verdict can be pickled. variants:
+    edits of the solution, see Variants.
     """
     if of_kernels.is_gluon(answer) and "NotImplementedError" in answer.fn.__code__.co_names:
         return Verdict("", Outcome.NOT_SOLVED, "")
@@ -179,13 +179,13 @@ def examine_gluon(
     if any(run.number):
         details.append(("program", f"number {run.number[0]}, {run.number[1]} of the grid"))
     if run.report:
-        details.append(("schedule", roles.listed(run.report.actions)))
+        details.append(("schedule", roles.schedule_text(run.report.actions)))
     plays = PlayedLaunch(call, harness.arguments) if run.report else None
     return replace(verdict, details=tuple(details), run=plays)
 
 
 def _numbers(harness):
-    """Return a function that gives the numbers alone: a mistake is known by them."""
+    """Return a function that returns only the numbers, which identify a mistake."""
 
     def run(*arguments):
         return harness(*arguments).result
@@ -194,16 +194,16 @@ def _numbers(harness):
 
 
 def kernel_of(answer: Any) -> Any:
-    """Return a role or a step in Gluon; raises Finding if it is anything else."""
+    """Return an answer that is a role or a step in Gluon; raises Finding if it is anything else."""
     if not of_kernels.is_gluon(answer):
         raise Finding("not_gluon", name=getattr(answer, "__name__", "it"))
-    if bad := refused(answer.fn):
+    if bad := refused_global(answer.fn):
         raise Finding("not_gluon" if callable(bad[1]) else "plain_global", name=bad[0])
     return answer
 
 
 def placed(X: np.ndarray, dtype: str, order: str = "BHNd") -> torch.Tensor:
-    """Return an array as a tensor amid nan; order: of its axes in memory, if it has four."""
+    """Return an array as a tensor with nan around it; order: of its axes in memory, if it has four."""
     inner = torch.from_numpy(np.ascontiguousarray(X)).to(DTYPES[dtype])
     axes = ["BHNd".index(axis) for axis in order] if inner.ndim == 4 else list(range(inner.ndim))
     inner = inner.permute(axes)

@@ -1,4 +1,4 @@
-"""Kernels in Gluon around a role or a step of a learner's, and what launches them in a check."""
+"""Gluon kernels around a learner's role or step, and the functions that launch them in a check."""
 
 import itertools
 import math
@@ -12,16 +12,16 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.checks.engine import Beside, Finding
+from flashlib.checks.engine import Finding, SideFinding
 from flashlib.checks.harness.gluon_launches import kernel_of, placed
-from flashlib.checks.harness.parts import Made
+from flashlib.checks.harness.parts import NewTensors
 
 ROWS = 64
 ELEMENTS = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 
 
-def described(X: torch.Tensor, rows: int) -> TensorDescriptor:
-    """Return the descriptor of X, (heads, N, d), for tiles of so many rows of one head."""
+def descriptor(X: torch.Tensor, rows: int) -> TensorDescriptor:
+    """Return the descriptor of X, (heads, N, d), for tiles of `rows` rows of one head."""
     block = [1, rows, X.shape[2]]
     layout = gl.NVMMASharedLayout.get_default_for(block, ELEMENTS[X.dtype])
     return TensorDescriptor(X, list(X.shape), list(X.stride()), block, layout)
@@ -29,7 +29,7 @@ def described(X: torch.Tensor, rows: int) -> TensorDescriptor:
 
 @gluon.jit
 def ring(desc, STAGES: gl.constexpr, READERS: gl.constexpr):
-    """Return slots for tiles of a descriptor, and their barriers: full and empty."""
+    """Return slots for the tiles of a descriptor, and their barriers: full and empty."""
     slots = gl.allocate_shared_memory(desc.dtype, [STAGES] + desc.block_shape, desc.layout)
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
@@ -39,7 +39,7 @@ def ring(desc, STAGES: gl.constexpr, READERS: gl.constexpr):
     return slots, full, empty
 
 
-# ---- a producer between two readers, which put what came into other tensors
+# ---- a producer with two readers, which copy what they receive into other tensors
 
 
 @gluon.jit
@@ -86,22 +86,22 @@ def producer_kernel(
     ], [4, 1], [240, 24])  # fmt: skip
 
 
-def produced(
+def run_producer(
     answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, head: int, row: int, B_c: int, stages: int
 ) -> tuple:
-    """Run a producer; return the rows of Q, K and V that came to the readers."""
+    """Run a producer; return the rows of Q, K and V that the readers received."""
     Q, K, V = (placed(X, "float16") for X in (Q, K, V))
     N_k, d = K.shape[1:]
     came = [torch.full((heads, N, d), torch.nan, dtype=Q.dtype) for heads, N in ((1, 128), (2, N_k), (2, N_k))]
     producer_kernel[(1,)](
-        described(Q, ROWS), described(K, B_c), described(V, B_c), described(came[0], ROWS),
-        *(described(X, B_c) for X in came[1:]), head, row, -(-N_k // B_c), STAGES=stages,
+        descriptor(Q, ROWS), descriptor(K, B_c), descriptor(V, B_c), descriptor(came[0], ROWS),
+        *(descriptor(X, B_c) for X in came[1:]), head, row, -(-N_k // B_c), STAGES=stages,
         PRODUCER=kernel_of(answer), num_warps=4,
     )  # fmt: skip
     return tuple(X.numpy() for X in came), None
 
 
-# ---- a consumer that takes a learner's step for each tile
+# ---- a consumer that runs a learner's step for each tile
 
 
 @gluon.jit
@@ -122,7 +122,7 @@ def tile_producer(q, k, v, q_desc, k_desc, v_desc, n):
         mbarrier.wait(v_empty.index(s), free)
         mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
         tma.async_copy_global_to_shared(v_desc, [0, g * B_C, 0], v_full.index(s), v_slots.index(s))
-    for s in range(STAGES):  # each slot is released: the next row block would need it
+    for s in range(STAGES):  # wait until each slot is released, as the next row block would
         mbarrier.wait(k_empty.index((n + s) % STAGES), (((n + s) // STAGES) & 1) ^ 1)
         mbarrier.wait(v_empty.index((n + s) % STAGES), (((n + s) // STAGES) & 1) ^ 1)
 
@@ -167,16 +167,16 @@ def step_kernel(
     ], [1], [24])  # fmt: skip
 
 
-def stepped(
+def run_steps(
     answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, limits: np.ndarray, B_c: int, stages: int, dtype: str
 ) -> tuple:
-    """Take a step for each tile of keys; return m, l and O_acc of 64 rows."""
+    """Run a step for each tile of keys; return m, l and O_acc of 64 rows."""
     q, k, v = (placed(X[None], dtype) for X in (Q, K, V))
     N_k, d = K.shape
     limits = torch.from_numpy(np.ascontiguousarray(limits)).int()
     m, l, O_acc = (torch.full(shape, torch.nan) for shape in ((ROWS,), (ROWS,), (ROWS, d)))
     step_kernel[(1,)](
-        described(q, ROWS), described(k, B_c), described(v, B_c), limits, m, l, O_acc,
+        descriptor(q, ROWS), descriptor(k, B_c), descriptor(v, B_c), limits, m, l, O_acc,
         math.log2(math.e) / math.sqrt(d), -(-N_k // B_c), STAGES=stages, STEP=kernel_of(answer), num_warps=4,
     )  # fmt: skip
     return (m.numpy(), l.numpy(), O_acc.numpy()), None
@@ -185,17 +185,17 @@ def stepped(
 # ---- a whole kernel with its launch
 
 
-def attended(
+def run_attention(
     answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool, dtype: str, order: str
 ) -> tuple:
-    """Launch an answer; return O and lse, and what is found of their kinds.
+    """Launch an answer; return O and lse, and a Finding or None.
 
-    order: of the axes in memory, one for all or one for each of Q, K and V, with spaces between.
+    order: of the axes in memory: one for all, or one each for Q, K and V, separated by spaces.
     """
     orders = itertools.cycle(order.split())
-    made, tensors = Made(), [placed(X, dtype, one) for X, one in zip((Q, K, V), orders, strict=False)]
+    new, tensors = NewTensors(), [placed(X, dtype, one) for X, one in zip((Q, K, V), orders, strict=False)]
     before = [X.clone() for X in tensors]
-    with made:
+    with new:
         result = answer(*tensors, causal)
     for name, X, old in zip("QKV", tensors, before, strict=True):
         if not torch.equal(X, old):
@@ -205,10 +205,10 @@ def attended(
     O, lse = result
     found = None
     N_q, N_k = Q.shape[2], K.shape[2]
-    if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
-        found = Beside("matrix")
+    if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in new.shapes):
+        found = SideFinding("matrix")
     for name, X, wanted in (("O", O, tensors[0].dtype), ("lse", lse, torch.float32)):
         if isinstance(X, torch.Tensor) and X.dtype != wanted:
-            told = (str(t).removeprefix("torch.") for t in (X.dtype, wanted))
-            raise Finding("dtype_of", it=name, **dict(zip(("given", "expected"), told, strict=True)))
+            dtypes = (str(t).removeprefix("torch.") for t in (X.dtype, wanted))
+            raise Finding("dtype_of", it=name, **dict(zip(("given", "expected"), dtypes, strict=True)))
     return tuple(X.float().numpy() if isinstance(X, torch.Tensor) else X for X in (O, lse)), found

@@ -1,7 +1,7 @@
 """The tiles and loops of the backward pass, whose known mistakes are in `shared/gradient.txt`.
 
-The same lines make the loops of NumPy and those of kernels, where `load` gives nan past the end, and a mask hides
-scores.
+The same lines make the loops in NumPy and those in kernels, where `load` returns nan past the end, and a mask
+hides scores.
 
 Source: FlashAttention-2, Algorithm 2, lines 7-17.
 """
@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 
-from flashlib.checks.engine import Program, defined
+from flashlib.checks.engine import ProgramText, defined
 from flashlib.checks.harness.metered import MeteredArray
 
 P_LINES = """
@@ -58,12 +58,12 @@ def softmax(S: np.ndarray) -> np.ndarray:
 
 
 def slice_of(start: int, n: int, end: int) -> slice:
-    """Return the slice of a tile of n rows, shorter at the end: what NumPy takes."""
+    """Return the slice of a tile of n rows, shorter at the end, for NumPy."""
     return slice(start, min(start + n, end))
 
 
 def offsets(start: int, n: int, end: int) -> np.ndarray:
-    """Return the row numbers of a tile of n rows, past the end too: what a kernel takes."""
+    """Return the row numbers of a tile of n rows, including those past the end, as in a kernel."""
     return start + np.arange(n)
 
 
@@ -85,7 +85,7 @@ def loaded(X: np.ndarray, offs: np.ndarray, inside: np.ndarray | None = None) ->
 
 
 def visited(i: int, N_q: int, N_k: int, B_R: int, B_C: int) -> int:
-    """Return how many keys lie in the tiles of which some row of block i sees a key, under a causal mask."""
+    """Return how many keys are in the tiles that row block i visits under a causal mask: some row sees a key."""
     end = max(0, min((i + 1) * B_R, N_q) + N_k - N_q)
     return min(-(-end // B_C) * B_C, N_k)
 
@@ -102,20 +102,20 @@ IN_NUMPY = TOOLS | {"tile": slice_of, "load": sliced}
 IN_TRITON = TOOLS | {"tile": offsets, "load": loaded}
 
 
-def tile_of_P(signature: str, seen: str) -> Program:
-    """Return the Program of a tile of P; seen: the line that says which scores are."""
+def tile_of_P(signature: str, seen: str) -> ProgramText:
+    """Return the ProgramText for a tile of P; seen: the line that says which scores are visible."""
     return defined(signature, seen, P_LINES, "found = P_ij", "return found", **TOOLS)
 
 
-def dq_loop(signature: str, names: dict, *before: str, seen: str = "seen = True") -> Program:
-    """Return the Program of the loop over K and V that sums dQ; before: its first lines, which set `end`."""
+def dq_loop(signature: str, names: dict, *before: str, seen: str = "seen = True") -> ProgramText:
+    """Return the ProgramText of the loop over K and V that sums dQ; before: its first lines, which set `end`."""
     inside = textwrap.indent(DQ_LINES.format(seen).strip(), "    ")
     loop = "B = B_c", "dQ = 0 * Q_i", "for start in range(0, end, B):", inside
     return defined(signature, *before, *loop, "found = dQ", "return found", **names)
 
 
-def dkv_loop(signature: str, names: dict) -> Program:
-    """Return the Program of the loop over Q, dO, lse and delta that sums dK and dV."""
+def dkv_loop(signature: str, names: dict) -> ProgramText:
+    """Return the ProgramText of the loop over Q, dO, lse and delta that sums dK and dV."""
     inside = textwrap.indent(DKV_LINES.strip(), "    ")
     loop = "end, B = len(Q), B_r", "dK, dV = 0 * K_j, 0 * V_j", "for start in range(0, end, B):", inside
     return defined(signature, *loop, "found = dK, dV", "return found", **names)

@@ -1,4 +1,4 @@
-"""The globals that a kernel uses: Triton's interpreter takes any, its compiler few."""
+"""The globals that a kernel uses: Triton's interpreter accepts any, its compiler only a few."""
 
 import builtins
 import dis
@@ -12,10 +12,10 @@ from flashlib.private_apis import of_kernels
 LANGUAGES = "triton.language", "triton.experimental.gluon.language"
 
 
-def refused(function: FunctionType, seen: Collection[FunctionType] = ()) -> tuple[str, object] | None:
-    """Return the name and the value of a global that the compiler refuses a kernel, or None.
+def refused_global(function: FunctionType, seen: Collection[FunctionType] = ()) -> tuple[str, object] | None:
+    """Return the name and the value of a global that the compiler refuses, or None.
 
-    function: what the kernel was made of. Kernels that it calls are looked at too.
+    function: the function that a kernel was made from. Kernels that it calls are checked too.
     """
     called = []
     for name in _loaded(function.__code__):
@@ -27,7 +27,7 @@ def refused(function: FunctionType, seen: Collection[FunctionType] = ()) -> tupl
         elif not _allowed(name, value):
             return name, value
     seen = {*seen, function}
-    others = (refused(f, seen) for f in called if f not in seen and not _of_triton(f))
+    others = (refused_global(f, seen) for f in called if f not in seen and not _of_triton(f))
     return next(filter(None, others), None)
 
 

@@ -1,7 +1,8 @@
-"""Make a plain function of one that launches a Triton kernel, so that `examine` can hold it against cases.
+"""Turn a function that launches a Triton kernel into a plain function, so that `examine` can run it on cases.
 
-Inputs become tensors on the device with nan around them, outputs tensors filled with nan: what reads too far comes
-out as nan, what is not written stays nan, and what is written outside an output is found. `watch` sees the rest.
+Inputs become tensors on the device with nan around them, and outputs tensors filled with nan: reading too far
+gives nan, elements that are not written stay nan, and writing outside an output is detected. `watch` sees the
+rest.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -14,20 +15,20 @@ import numpy as np
 import torch
 
 from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, examine
-from flashlib.checks.engine.values import argument_names
+from flashlib.checks.engine.value_text import argument_names
 from flashlib.checks.harness import undefined
-from flashlib.checks.harness.kernel_globals import refused
+from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED
 from flashlib.private_apis import of_kernels, of_watching
 import triton
 
-LONG = 260 if INTERPRETED else 5000  # elements: more than one block; where blocks are not seen, more than any
+LONG = 260 if INTERPRETED else 5000  # elements: more than one block, or than any block if none can be watched
 BORDER = 512  # elements
-UNTOUCHED = 1e38  # lies around an output
-NO_NUMBER = -(2**31)  # lies around whole numbers
-UNWRITTEN = 0x7FC0DEAD  # the bits of a nan that no arithmetic makes: what lies in an output
+UNTOUCHED = 1e38  # around an output
+NO_NUMBER = -(2**31)  # around whole numbers
+UNWRITTEN = 0x7FC0DEAD  # in an output: the bits of a nan that arithmetic does not produce
 
 
 def launched(
@@ -35,12 +36,12 @@ def launched(
     note: Callable[[Watch], object] = lambda watch: None,
     programs: Callable[..., int] | None = None,
 ) -> Callable:  # fmt: skip
-    """Return answer as a function of arrays, Strideds, Outs and numbers that returns the filled outputs, Measured.
+    """Return answer as a function of arrays, Strideds, Outs and numbers; it returns the filled outputs, Measured.
 
-    One output is returned as it is, several as a tuple; without an Out, what the answer returns. float16 stays
-    float16, whole numbers are int32, others float32. way: finds out more from the Watch and the arguments, a
-    Finding or None. note: gets the Watch after each launch. programs: how many the arguments need, if more of them
-    are what writes past an end. Raises Finding if the launch wrote where it may not.
+    A single output is returned as it is, several as a tuple; without an Out, the answer's result. float16 stays
+    float16, whole numbers become int32, others float32. way: takes the Watch and the arguments, and returns
+    another Finding or None. note: gets the Watch after each launch. programs: how many the arguments need, to tell
+    whether extra programs write past an end. Raises Finding if the launch writes outside of the outputs.
     """
 
     @wraps(answer)
@@ -66,15 +67,15 @@ def launched(
 
 
 def _placed(answer, arguments):
-    """Return {name: argument as the launch gets it}."""
+    """Return {name: argument as the launch receives it}."""
     names = argument_names(answer, arguments)
     return {name: _Placed(x) for name, x in zip(names, arguments, strict=True)}
 
 
 def _checked(placed, too_many=False):
-    """Return the outputs among what was placed; raises Finding if something else was written to.
+    """Return the outputs among the placed arguments; raises Finding if anything else was written to.
 
-    too_many: whether there were more programs than the arguments need.
+    too_many: whether more programs ran than the arguments need.
     """
     for name, p in placed.items():
         try:
@@ -89,16 +90,16 @@ def _checked(placed, too_many=False):
 
 
 def _again(answer, arguments):
-    """Return the filled outputs of a launch, and what the answer returns."""
+    """Launch again; return the filled outputs and the answer's result."""
     placed = _placed(answer, arguments)
     result = unwrapped(answer, *(p.tensor for p in placed.values()))
     return tuple(p.tensor.cpu().numpy() for p in _checked(placed).values()), result
 
 
 def _found(watch, outputs, empty):
-    """Return the Finding about what was launched, loaded and left out, or None.
+    """Return a Finding about what was launched, loaded and not written, or None.
 
-    empty: whether some tensor is, and there may be nothing to launch.
+    empty: whether a tensor is empty, so that there may be nothing to launch.
     """
     if watch.ours:
         return Finding("course_kernel", name=watch.ours)
@@ -107,7 +108,7 @@ def _found(watch, outputs, empty):
         if n and n == outputs[name].tensor.numel():
             found = Finding("not_written", name=name)
             if watch.launches and not watch.elsewhere:
-                return found  # of these elements alone, perhaps: a known mistake may explain it
+                return found  # other elements may be right: a known mistake may explain it
             raise found
     if not watch.launches and not empty:
         return Finding("no_kernel")
@@ -124,12 +125,12 @@ def _found(watch, outputs, empty):
 
 
 def outside_id(watch: Watch) -> str:
-    """Return the id of a load beside the elements of a tensor: a mask may be missing, or not be the right one."""
+    """Return the id of a load outside of a tensor's elements: its mask is missing or wrong."""
     return "outside_masked" if watch.behind_mask else "outside"
 
 
 def unwrapped(f: Callable, *arguments: object) -> Any:
-    """Return f(*arguments) once the device is done; of an error of Triton's, raise the one it hides."""
+    """Return f(*arguments) once the device is done; instead of an error of Triton's, raise its cause."""
     try:
         with of_watching.conditions_refused(_tile_in_if):
             result = f(*arguments)
@@ -149,12 +150,12 @@ def _tile_in_if():
 
 
 def _dtype(given):
-    """Return the dtype on the device of numbers that NumPy has in another."""
+    """Return the dtype on the device for an array's dtype."""
     return torch.int32 if given.kind in "iu" else torch.float16 if given == np.float16 else torch.float32
 
 
 class _Placed:
-    """An argument as the launch gets it."""
+    """An argument as the launch receives it."""
 
     def __init__(self, x):
         self.is_output = isinstance(x, Out)
@@ -181,7 +182,7 @@ class _Placed:
         return self.memory.view(torch.int32).as_strided(*self.place)
 
     def unwritten(self):
-        """Return which elements of an output are as they were."""
+        """Return which elements of an output were not written."""
         return self._bits() == UNWRITTEN
 
     def check_outside(self, name):
@@ -212,20 +213,20 @@ class _Placed:
 def examine_kernel(
     answer: Any, launch: Callable[[Callable], Callable], cases: Sequence, known: Known, **options: Any
 ) -> Verdict:
-    """Return the Verdict on a kernel, or on what is not one, or not yet.
+    """Return the Verdict on a kernel, a stub, or an answer that is not a kernel.
 
-    launch: makes of it a function of the arguments of each case. options: as `examine` takes them.
+    launch: turns a kernel into a function of the arguments of a case. options: see `examine`.
     """
     kernels = Known("kernels")
     if not of_kernels.is_kernel(answer):
         return kernels.wrong("plain_function", name=getattr(answer, "__name__", "it"))
-    if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler knows no exceptions
+    if "NotImplementedError" in answer.fn.__code__.co_names:  # the compiler does not support exceptions
         return Verdict("", Outcome.NOT_SOLVED, "")
-    if found := refused(answer.fn):
+    if found := refused_global(answer.fn):
         return kernels.verdict(_of_global(*found))
     return examine(launch(answer), cases, known, **options)
 
 
 def _of_global(name, value):
-    """Return the Finding of a global that the compiler refuses a kernel."""
+    """Return the Finding about a global that the compiler refuses."""
     return Finding("plain_function" if isinstance(value, types.FunctionType) else "plain_global", name=name)

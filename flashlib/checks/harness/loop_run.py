@@ -1,4 +1,4 @@
-"""One run of a learner's loop over tiles: its Steps, O as it went, what it loaded, how it ended."""
+"""One run of a learner's loop over tiles: its Steps, O after each of them, what it loaded, how it ended."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib.checks.engine import Finding, attempt
-from flashlib.checks.engine.values import describe_value, show
+from flashlib.checks.engine.value_text import describe_value, show
 from flashlib.checks.harness.metered import MeteredArray
 from flashlib.language.texts import say
 from flashlib.learner.loop import InvalidStep, Recorder
@@ -15,9 +15,9 @@ BLOCKS = ("K", "B_c", "j"), ("V", "B_c", "j"), ("Q", "B_r", "i")
 
 
 class LoopSizes(NamedTuple):
-    """One run: sizes, tiling and scale, how large scores get, whether they tie.
+    """One run: sizes, tiling and scale, how large scores are, whether they tie.
 
-    zeros: how many of the first values are 0. seed: of Q, K and V.
+    zeros: how many of the first rows of V are 0. seed: for Q, K and V.
     """
 
     N_q: int
@@ -43,8 +43,8 @@ class LoopSizes(NamedTuple):
         return f"N_q = {self.N_q}, N_k = {self.N_k}, d = {self.d}, {words}{self.words}, scale = {self.scale:g}"
 
 
-# From small to large; ragged, fewer keys than queries and more; some overflow without a maximum. With seed 342
-# there are weights and factors near exp(-19).
+# From small to large, with ragged tiles, and with fewer or more keys than queries. Some overflow without a
+# maximum. With seed 342 there are weights and factors near exp(-19).
 RUNS = (
     LoopSizes(4, 4, 2, 2, 2, 0.3),
     LoopSizes(3, 7, 2, 2, 3, 0.4),
@@ -65,7 +65,7 @@ RUNS = (
 
 
 def any_sizes(rng: np.random.Generator) -> LoopSizes:
-    """Return the LoopSizes of a run that is drawn."""
+    """Return random LoopSizes."""
     N_q, N_k, B_r, B_c, d, seed = (
         int(rng.integers(*ends)) for ends in ((3, 16), (3, 16), (2, 6), (2, 6), (2, 6), (99,))
     )
@@ -73,7 +73,7 @@ def any_sizes(rng: np.random.Generator) -> LoopSizes:
 
 
 def inputs(sizes: LoopSizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Q, K, V of a run: random, the same every time."""
+    """Return Q, K and V of a run: random, but the same every time."""
     rng = np.random.default_rng(sizes.seed)
     shapes = [(N, sizes.d) for N in (sizes.N_q, sizes.N_k, sizes.N_k)]
     Q, K, V = ((rng.integers(-1, 2, s) * 1.0 if sizes.ties else rng.normal(size=s).round(2)) for s in shapes)
@@ -84,9 +84,9 @@ def inputs(sizes: LoopSizes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 class LoopRun:
     """One run of an answer.
 
-    recorder: a Recorder of its Steps. stored: O as it was at each. given: its Q, K and V, in slow memory.
-    times: of each, in how many stretches between two Steps each number was loaded, however often in one.
-    early: how many numbers of each were loaded before the first Step. ended: the Finding that ended it, or None.
+    recorder: a Recorder of its Steps. stored: O at each Step. given: its Q, K and V, in slow memory. times: for
+    each of them, in how many intervals between two Steps each number was loaded. early: how many numbers of each
+    were loaded before the first Step. ended: the Finding that ended the run, or None.
     """
 
     def __init__(self, answer: Callable, order: str, sizes: LoopSizes) -> None:
@@ -113,14 +113,14 @@ class LoopRun:
         return next((name for name, X in self.inputs.items() if not np.array_equal(self.given[name]._data, X)), "")
 
     def about_blocks(self) -> Finding | None:
-        """Return the Finding of a load of more than a block, or None."""
+        """Return a Finding about a load of more than a block, or None."""
         for name, B, _ in BLOCKS:
             if self.given[name].loads.most > self._block(B):
                 return Finding("loaded_at_once", name=name, B=B)
         return None
 
     def about_loads(self) -> Finding | None:
-        """Return the Finding of what is loaded, or None: a block at a time, once for each tile or for its loop."""
+        """Return a Finding unless blocks are loaded one at a time, and once for each tile or for its loop."""
         if found := self.about_blocks():
             return found
         for name, B, block in BLOCKS:
@@ -134,9 +134,9 @@ class LoopRun:
         return None
 
     def _holds(self, name, stays, block, needed):
-        """Return whether more than a block is kept; one may be loaded ahead, and held till the next is there."""
+        """Return whether more than a block is kept; loading one block ahead is allowed."""
         X = self.given[name]
-        if self.sizes.causal:  # of a tile that is cut, hidden keys need not be loaded
+        if self.sizes.causal:  # hidden keys of a tile on the diagonal need not be loaded
             return X.loads.held > 3 * block
         ahead = self.early[name] > 2 * block and np.isnan(self.stored[0]).any()
         return X.loads.held > 3 * block or ahead or (not stays and (X.reads < needed).any())
@@ -162,7 +162,7 @@ class LoopRun:
             raise Finding("yields_nothing")
 
     def _tally(self):
-        """Count the stretch that ends here."""
+        """Count the loads of the interval that ends here."""
         for name, X in self.given.items():
             self.times[name] += X.reads > self._read[name]
             self._read[name] = X.reads.copy()
@@ -171,7 +171,7 @@ class LoopRun:
 
 
 def _finding(error):
-    """Return the Finding of what was yielded and is not a step."""
+    """Return the Finding about an object that was yielded but is not a step."""
     fields = dict(error.fields)
     if error.why == "no_block":
         fields |= {"given": show(fields["given"]), "last": fields["count"] - 1}

@@ -1,7 +1,7 @@
 """Examine a learner's loop over tiles, a generator of Steps: find the first step that is wrong, and why.
 
-Each step is a Case for `diagnosis`: the update of a tile leads from the State that its row block had before, as
-the answer has it, to the one that it gave.
+Each step is a Case for `diagnosis`: the update by a tile leads from the answer's previous State of the row block
+to the State in the step.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Known, Outcome, Program, Verdict, announce, diagnose, random_cases, written
+from flashlib.checks.engine import Known, Outcome, ProgramText, Verdict, announce, diagnose, random_cases, written
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
+from flashlib.checks.engine.equality import same
 from flashlib.checks.engine.mistake_tables import Mistake
-from flashlib.checks.engine.values import same, show, told_apart
+from flashlib.checks.engine.value_text import distinct_texts, show
 from flashlib.checks.harness import update
 from flashlib.checks.harness.loop_run import RUNS, LoopRun, any_sizes
 from flashlib.learner.loop import STATE, Truth
@@ -31,38 +32,39 @@ BEFORE = "m_old = m_old", "l_old = l_old", "O_acc_old = O_acc_old"
 UPDATE = update.program(STEP, *BEFORE)
 
 
-def program(text: str, **names: object) -> Program:
-    """Return the Program of a loop whose tiles are updated by `step`, which its known mistakes edit."""
+def program(text: str, **names: object) -> ProgramText:
+    """Return the ProgramText of a loop whose tiles are updated by `step`, which its known mistakes edit."""
     return update.looped(text, signature=STEP, before=BEFORE, **names)
 
 
 def examine(answer: Callable, order: str, known: Known) -> Verdict:
     """Return the Verdict on answer(Q, K, V, O, B_r, B_c, causal, scale), which yields Steps and fills O.
 
-    order: "fa2" or "fa1", in which it must visit the tiles. known: a Known whose program was made by `program`.
+    order: "fa2" or "fa1", the order in which it must visit the tiles. known: a Known whose program was made by
+    `program`.
     """
     runs = (*RUNS, *random_cases.cases(any_sizes))
     for sizes in runs:
         announce(str, sizes)
-        if found := _Examined(LoopRun(answer, order, sizes), known).verdict():
+        if found := _Examination(LoopRun(answer, order, sizes), known).verdict():
             return found
     return Verdict("", Outcome.RIGHT, f"every step and O, in all {len(runs)} runs")
 
 
 class PlayedLoop(NamedTuple):
-    """What a Verdict plays: the inputs and the tiling of a run, and the step at which the player opens."""
+    """A run that a Verdict can play: its inputs and tiling, and the step at which the player opens."""
 
     setting: dict
 
     def play(self, answer: Callable) -> "FlashPlayer":
         """Return a FlashPlayer of the loop."""
-        from flashlib.widgets import FlashPlayer  # here: checks do without widgets
+        from flashlib.widgets import FlashPlayer  # here: checks do not need widgets
 
         return FlashPlayer.from_loop(answer, **self.setting)
 
 
 def _programmed(table, function):
-    """Return the Known of a table whose mistakes edit a small function."""
+    """Return the Known for a table whose mistakes edit a small function."""
     return Known(table, written(function))
 
 
@@ -70,8 +72,8 @@ YIELDED = _programmed("yielded", "def yielded(m, l, O_acc, m_old):\n    return m
 O_OF_LOOP = _programmed("O_of_loop", "def O(l, O_acc):\n    return O_acc / l[:, None]")
 
 
-class _Examined:
-    """What is wrong with a run."""
+class _Examination:
+    """Finds what is wrong with a run."""
 
     def __init__(self, run, known):
         self.run, self.known, self.sizes = run, known, run.sizes
@@ -80,7 +82,7 @@ class _Examined:
         self.seen = c <= r + run.sizes.N_k - run.sizes.N_q if run.sizes.causal else np.full((len(r), c.size), True)
 
     def verdict(self):
-        """Return the Verdict if something is wrong, or None."""
+        """Return the Verdict if anything is wrong, else None."""
         run = self.run
         if run.ended is UNSOLVED:
             return Verdict("", Outcome.NOT_SOLVED, "")
@@ -99,19 +101,19 @@ class _Examined:
             return self._wrong(found)
         return None
 
-    def _said(self, found):
-        """Return the Verdict of a Finding; a Verdict as it is."""
+    def _verdict_of(self, found):
+        """Return the Verdict for a Finding; a Verdict is returned unchanged."""
         return self.known.verdict(found) if isinstance(found, Finding) else found
 
     def _wrong(self, found, *details, opens_at=None):
-        """Return a Verdict, or that of a Finding, with these details and this run."""
+        """Return a Verdict, or the one for a Finding, with these details and this run."""
         setting = self.run.inputs | self.run.setting | {"opens_at": opens_at}
-        played = PlayedLoop(setting) if self.steps else None  # without a step there is nothing to play
-        return replace(self._said(found), details=(("run", str(self.sizes)), *details), run=played)
+        played = PlayedLoop(setting) if self.steps else None  # with no steps there is nothing to play
+        return replace(self._verdict_of(found), details=(("run", str(self.sizes)), *details), run=played)
 
     def _first(self):
-        """Return the number of the first wrong step, what of it is wrong and in which of its rows, or None."""
-        close = 1e-11 * self.sizes.spread  # of large scores, exp has fewer digits
+        """Return the number of the first wrong step, which part of it is wrong and in which row, or None."""
+        close = 1e-11 * self.sizes.spread  # exp of large scores has fewer digits
         for k, (step, true) in enumerate(zip(self.steps, self.true, strict=True)):
             for name in STATE:
                 right = np.isclose(getattr(step, name), getattr(true, name), rtol=close, atol=close / 100)
@@ -122,11 +124,11 @@ class _Examined:
     def _wrong_step(self, k, name, r):
         step, true = self.steps[k], self.true[k]
         tile = step.i, step.j
-        expected, given = told_apart(lambda state, digits: _row(state, r, digits), true, step)
+        expected, given = distinct_texts(lambda state, digits: _row(state, r, digits), true, step)
         reason = self._reason(k, r) or self.run.ended or self.run.about_blocks() or self._about_tiles()
-        said = self._said(reason or Finding("wrong_part", name=name))
+        verdict = self._verdict_of(reason or Finding("wrong_part", name=name))
         return self._wrong(
-            replace(said, sentence=self.known.sentence("first_at", reason=said.sentence, tile=tile)),
+            replace(verdict, sentence=self.known.sentence("first_at", reason=verdict.sentence, tile=tile)),
             ("first wrong", f"step {k + 1}, tile {tile}, row {step.rows.start + r}: {name}"),
             ("expected", expected),
             ("given", given),
@@ -134,7 +136,7 @@ class _Examined:
         )
 
     def _reason(self, k, r):
-        """Return the Verdict of the mistake that explains all steps, or a Finding on them, or None."""
+        """Return the Verdict of the mistake that explains all steps, or a Finding about them, or None."""
         given = [_state(step) for step in self.steps]
         before = [self.recorder.before(n) for n in range(len(given))]
         before_true = self._true_before()
@@ -154,7 +156,7 @@ class _Examined:
         return _named(known, [(x, attempt(UPDATE.function, *x)) for x in cases], given, STATE)
 
     def _true_before(self):
-        """Return the true State of the row block of each step before it."""
+        """Return, for each step, the true State of its row block before it."""
         last, found = {}, []
         for step, true in zip(self.steps, self.true, strict=True):
             found.append(last.get(step.i) or self.recorder.identity(step.i))
@@ -162,7 +164,7 @@ class _Examined:
         return found
 
     def _arguments(self, k, before):
-        """Return the arguments of the model of a step."""
+        """Return the arguments of `step` in the model of the loop."""
         step, X, first = self.steps[k], self.run.inputs, not isinstance(before, Step)
         last = self.steps[k - 1] if first and k else before
         tile = X["Q"][step.rows], X["K"][step.cols], X["V"][step.cols]
@@ -172,7 +174,7 @@ class _Examined:
         return *tile, *_state(before), self.sizes.scale, *mask, X["K"], X["V"], step.j, first, _state(last)
 
     def _guesses(self, k, r):
-        """Yield mistakes whose number is read off row r of step k: of the scale, of the start of m, of a mask."""
+        """Yield mistakes with a number that row r of step k shows: a scale, an initial m, the value of a mask."""
         step, scale = self.steps[k], self.sizes.scale
         m, seen = float(step.m[r]), self.seen[step.rows, step.cols][r]
         raw = (self.run.inputs["Q"][step.rows] @ self.run.inputs["K"][step.cols].T)[r]
@@ -193,7 +195,7 @@ class _Examined:
         return Mistake(id, self.known.sentence(id, **fields), (way,))
 
     def _about_tiles(self):
-        """Return the Finding of the tiles that were visited, or None."""
+        """Return a Finding about the tiles that were visited, or None."""
         right, visited = list(self.recorder.tiles), [(step.i, step.j) for step in self.steps]
         if missed := sorted(set(right) - set(visited)):
             return Finding(self._missed(missed), tile=missed[0])
@@ -208,14 +210,14 @@ class _Examined:
         return None
 
     def _missed(self, missed):
-        """Return the id of the mistake by which tiles are missed."""
+        """Return the id of the mistake that explains which tiles were missed."""
         last_i, last_j = len(self.recorder.rows) - 1, len(self.recorder.cols) - 1
         right, sizes = self.recorder.tiles, self.sizes
         visited = [(step.i, step.j) for step in self.steps]
         if self.run.order == "fa2" and visited == list({tile[0]: tile for tile in right}.values()):
             return "yields_per_row"
         keys, queries = sizes.N_k % sizes.B_c, sizes.N_q % sizes.B_r
-        if sizes.causal:  # they would be dropped without a mask too, and have been seen there
+        if sizes.causal:  # without a mask they would be missed too, and have been found there
             keys = queries = 0
         if keys and all(j == last_j for _, j in missed):
             return "keys_dropped"
@@ -231,14 +233,14 @@ class _Examined:
         return "visible_missed" if hidden and sizes.causal else "tile_missed"
 
     def _about_O(self):
-        """Return the Verdict on O if it is wrong though all steps are right, or None."""
+        """Return the Verdict on O if it is wrong although all steps are right, or None."""
         O = self.run.O
         exact = naive.attention(**self.run.inputs, causal=self.sizes.causal, scale=self.sizes.scale)
         if same(O, exact.O, 1e-9):
             return None
         apart = np.array([not same(*rows, 1e-9) for rows in zip(O, exact.O, strict=True)])
         row = int(np.flatnonzero(apart)[0])
-        expected, given = told_apart(show, exact.O[row], O[row])
+        expected, given = distinct_texts(show, exact.O[row], O[row])
         rows = ("first wrong", f"O, row {row}"), ("expected", expected), ("given", given)
         return self._wrong(self._reason_of_O(apart, exact), *rows)
 
@@ -258,7 +260,7 @@ class _Examined:
         return Finding("O_wrong")
 
     def _about_unseen(self, apart, nan):
-        """Return the Finding of O in rows that see no key."""
+        """Return the Finding about O in rows that see no key."""
         with_tile = np.zeros_like(apart)
         for step in self.steps:
             with_tile[step.rows] = True
@@ -269,9 +271,9 @@ class _Examined:
         return Finding("O_block_not_filled", where=UNTILED[self.run.order])
 
     def _about_stored(self):
-        """Return the Finding of O between the tiles of the order FA1, or None."""
+        """Return the Finding about O between two tiles in the order FA1, or None."""
         for n, step in enumerate(self.steps[:-1]):
-            if self.run.order == "fa1" and self.steps[n + 1].i != step.i:  # else it may be a tile further by then
+            if self.run.order == "fa1" and self.steps[n + 1].i != step.i:  # else O may have the next tile
                 O = self.run.stored[n + 1][step.rows]
                 if not same(O, step.O_acc / np.where(step.l == 0, 1, step.l)[:, None], 1e-6):
                     return Finding("O_unnormalised" if same(O, step.O_acc, 1e-6) else "O_not_stored")
@@ -279,9 +281,9 @@ class _Examined:
 
 
 def _named(known, cases, given, outputs):
-    """Return the Verdict of the mistake that explains what was given, or None.
+    """Return the Verdict of the mistake that explains the given results, or None.
 
-    cases: pairs of arguments and what is right.
+    cases: pairs of arguments and the right result.
     """
     cases = [Case("", arguments, right) for arguments, right in cases]
     tried = [Tried(case, x, find_problem(x, case, outputs)) for case, x in zip(cases, given, strict=True)]

@@ -1,7 +1,7 @@
-"""An array that counts what is loaded from it and stored to it, in whatever way that is done.
+"""An array that counts all loads and stores, however they are done.
 
-`flashlib.memory.HBM`, which the chapters show, is an ndarray and counts bytes; `np.asarray` passes it by. This one
-is not an ndarray, so that nothing does, and counts each number.
+`flashlib.memory.HBM`, which the chapters show, is an ndarray and counts bytes, but `np.asarray` bypasses it. This
+one is not an ndarray, so that nothing can bypass it, and counts each number.
 """
 
 import tracemalloc
@@ -20,11 +20,11 @@ SHAPE_ALONE = (np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.shap
 class MeteredArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array in slow memory, for an answer to load slices of.
 
-    It stands where an array stands. A slice is an array, a view of what is here; all that needs the numbers of the
-    whole (arithmetic, a NumPy function, a copy, `np.asarray`, a method) loads the whole. `T` and `reshape` move
-    nothing.
+    It can be used like an array. A slice is an array, a view of this one; everything that needs all numbers
+    (arithmetic, a NumPy function, a copy, `np.asarray`, a method) loads all of them. `T` and `reshape` do not
+    load.
 
-    loads: its Loads. reads, writes: how often each number was loaded and stored, of the shape of the array.
+    loads: its Loads. reads, writes: how often each number was loaded and stored, in the shape of the array.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class MeteredArray(np.lib.mixins.NDArrayOperatorsMixin):
             return None
         return function(*loaded(tuple(arguments)), **{name: loaded(x) for name, x in options.items()})
 
-    def __getattr__(self, name):  # any other attribute of an array: a method that reads all of it
+    def __getattr__(self, name):  # any other attribute of an array: a method that reads the whole array
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self[...], name)
@@ -108,8 +108,9 @@ class MeteredArray(np.lib.mixins.NDArrayOperatorsMixin):
 class Loads:
     """What was loaded from slow memory.
 
-    times: how many loads. read: numbers loaded; the same slice again, straight after, counts once, since one may
-    ask a slice for its shape. most: the most numbers at once. held: the most numbers held at once in slices.
+    times: how many loads. read: how many numbers were loaded; loading the same slice twice in a row counts once,
+    since code may only look up its shape. most: the most numbers in a load. held: the most numbers held at once in
+    slices.
     """
 
     def __init__(self) -> None:
@@ -135,10 +136,10 @@ class Loads:
         self._holding -= size
 
 
-def held(f: Callable[[], Any], enough: float) -> tuple[Any, float]:
+def measured_memory(f: Callable[[], Any], enough: float) -> tuple[Any, float]:
     """Return f() and the most bytes that it held at once, measured again if these are more than `enough`.
 
-    What other threads hold meanwhile is measured too, but not every time.
+    The measurement may include what other threads hold meanwhile, but hardly every time.
     """
     least = np.inf
     for _ in range(3):
@@ -156,9 +157,9 @@ def held(f: Callable[[], Any], enough: float) -> tuple[Any, float]:
 def read_once(
     answer: Callable, names: dict[int, str], at_most: Callable[..., int] = lambda *arguments: 1
 ) -> Callable:
-    """Return answer with some arguments, {position: name}, in slow memory; too many loads are found.
+    """Return answer with some arguments, {position: name}, in slow memory; it reports too many loads.
 
-    at_most: takes the arguments, returns how many rows may be loaded at once.
+    at_most: takes the arguments, and returns how many rows may be loaded at once.
     """
 
     @wraps(answer)

@@ -1,6 +1,7 @@
-"""Kernels that call the parts of kernels that are written in answers: an update, a loop over keys, a split.
+"""Kernels that call the parts of kernels in answers: an update, a loop over keys, a split.
 
-What an answer does not set comes out as nan, and nan lies around K and V, so that what reads too far shows it.
+Results that an answer does not set are nan, and K and V have nan around them, so reading too far shows in the
+results.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from flashlib.checks.engine import Beside, Finding, Measured
+from flashlib.checks.engine import SideFinding, Finding, Measured
 from flashlib.checks.engine.process import PACKAGE
 from flashlib.checks.harness import undefined
 from flashlib.checks.harness.launches import outside_id, unwrapped
@@ -25,18 +26,18 @@ from flashlib.softmax import State
 import triton
 import triton.language as tl
 
-POISON = 64  # rows of nan before and after what is read
-IDS = "P_in_fp32", "sixteen_bits"  # of a product of unlike dtypes, and of sums in 16 bits
+POISON = 64  # rows of nan before and after an input
+IDS = "P_in_fp32", "sixteen_bits"  # for a product of two different dtypes, and for sums in 16 bits
 UNFILLED = torch.empty, torch.empty_like, torch.Tensor.new_empty, torch.empty_strided
-TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # of fp32 tiles, compiled
+TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # on fp32 tiles, in compiled code
 UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
 
 
 def looped(answer: Callable) -> Callable:
     """Return a function of a row block and all of its keys that calls `answer` for each tile of B_c keys.
 
-    answer: takes q, k, v, m, l, O_acc, visible and scale and returns m, l and O_acc; so does the function, of the
-    last tile, as a Measured.
+    answer: takes q, k, v, m, l, O_acc, visible and scale, and returns m, l and O_acc. The function returns those
+    of the last tile, as a Measured.
     """
 
     def run(Q_i, K, V, visible, scale, B_c):
@@ -49,8 +50,8 @@ def looped(answer: Callable) -> Callable:
 def updated(answer: Callable) -> Callable:
     """Return a function of all scores of a row block that calls `answer` for each tile of B_c keys.
 
-    answer: takes S, m, l, O_acc, v and scale_log2e and returns m, l and O_acc; so does the function, of the last
-    tile, as a Measured.
+    answer: takes S, m, l, O_acc, v and scale_log2e, and returns m, l and O_acc. The function returns those of the
+    last tile, as a Measured.
     """
 
     def run(S, V, scale_log2e, B_c):
@@ -64,7 +65,7 @@ def over_keys(answer: Callable) -> Callable:
     """Return a function of Q_i and of all K and V that calls `answer` once, for all keys.
 
     answer: takes q, pointers to K and V, m, l, O_acc, N_k, scale_log2e, an update, D and B_C, and returns m, l and
-    O_acc; so does the function, as a Measured, which finds masks in tiles that lie before the last key.
+    O_acc. The function returns them as a Measured, with a Finding if full tiles are masked.
     """
 
     def run(Q_i, K, V, scale_log2e, B_C):
@@ -75,14 +76,14 @@ def over_keys(answer: Callable) -> Callable:
         whole, last = divmod(N_k, B_C)
         masks = [watch.masked[X] == watch.loads[X] > 0 if last else watch.masked[X] for X in ("K", "V")]
         if whole and any(masks) or not last and 1 < whole <= len(selects):
-            found = found or Beside("whole_masked")
+            found = found or SideFinding("whole_masked")
         return Measured(given, found)
 
     return run
 
 
 def split(answer: Callable) -> Callable:
-    """Return a function of sizes that gives what `answer` returns for each row block: full and end."""
+    """Return a function of sizes that returns `answer`'s results for each row block: full and end."""
 
     def run(N_q, N_k, B_r, B_c):
         T_r = triton.cdiv(N_q, B_r)
@@ -99,7 +100,7 @@ def _state_of(*arguments):
 
 
 def _watched_state(kernel, tensors, B_r, d, N_k, scale, answer, B_C, **how):
-    """Return m, l and O_acc that a kernel writes in one program, what was found out about it, and its Watch."""
+    """Return m, l and O_acc from a kernel with one program, a Finding about the kernel or None, and its Watch."""
     m, l = torch.full((2, B_r), torch.nan, device=DEVICE)
     state = m, l, torch.full((B_r, d), torch.nan, device=DEVICE)
     sizes = {"B_R": B_r, "B_C": B_C, "D": d}
@@ -115,10 +116,10 @@ def launch_watched(
     *tensors: torch.Tensor, last: Sequence, ids: tuple[str, str] = IDS,
     during: contextlib.AbstractContextManager | None = None, **constants: Any,
 ) -> tuple[Watch, Finding | None]:  # fmt: skip
-    """Launch a kernel; return the Watch of the tensors `readable`, and a Finding of how it uses them or None.
+    """Launch a kernel; return the Watch of the tensors `readable`, and a Finding about how it uses them or None.
 
-    It takes `tensors`, one that says whether the outputs are in fp32, and `last`. ids: see `called`. during: is
-    entered for the launch. A tensor that is written to is found, and a tl.dot in tf32.
+    It takes `tensors`, a tensor that says whether the outputs are in fp32, and `last`. ids: see `called`. during:
+    entered for the launch. Reports writing to a `readable` tensor, and a tl.dot in tf32.
     """
     in_fp32 = torch.zeros(1, device=DEVICE)
     before, as_given = {name: X.clone() for name, X in readable.items()}, [X.clone() for X in tensors]
@@ -145,9 +146,9 @@ def launch_watched(
 
 
 def called(launch: Callable[[], Any], outputs: Sequence[str], ids: tuple[str, str] = IDS) -> Any:
-    """Return launch(), of a kernel that takes what an answer returns: outputs of these names.
+    """Return launch(), which runs a kernel that unpacks an answer's results, `outputs` by name.
 
-    Raises Finding where it cannot; ids: as IDS.
+    Raises Finding if the kernel cannot use them; ids: as IDS.
     """
     names = ", ".join(outputs)
     try:
@@ -156,7 +157,7 @@ def called(launch: Callable[[], Any], outputs: Sequence[str], ids: tuple[str, st
         said = str(error)
         if "same dtype" in said:
             raise Finding(ids[0]) from None
-        if "Loop-carried variable" in said:  # so the compiler, of a sum that changes its type
+        if "Loop-carried variable" in said:  # the compiler's error for a sum whose type changes
             raise Finding(ids[1], names=names) from None
         here = not _in_answer(error)
         if here and "NoneType" in said:
@@ -168,13 +169,13 @@ def called(launch: Callable[[], Any], outputs: Sequence[str], ids: tuple[str, st
 
 
 def _in_answer(error):
-    """Return whether an error arose in the lines of an answer, or in what they call."""
+    """Return whether an error arose in the lines of an answer, or in code that they call."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return not all("site-packages" in file or file.startswith(PACKAGE) for file in files)
 
 
-class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
-    """Notes the shapes of new tensors while it is active, and fills those with nan that nothing else fills."""
+class NewTensors(TorchFunctionMode):  # TorchDispatchMode takes two seconds to import
+    """Notes the shapes of new tensors while it is active, and fills uninitialised ones with nan."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,7 +196,7 @@ def tensor(X: np.ndarray) -> torch.Tensor:
 
 
 def amid_nan(X: np.ndarray) -> torch.Tensor:
-    """Return an array as a tensor, before and after which nan lies in memory."""
+    """Return an array as a tensor, with nan before and after it in memory."""
     around = np.full((POISON, *X.shape[1:]), np.nan, X.dtype)
     return tensor(np.concatenate([around, X, around]))[POISON : POISON + len(X)]
 

@@ -1,6 +1,6 @@
-"""Kernels that call the parts of backward kernels in answers: the loop for dK and dV, and that for dQ.
+"""Kernels that call the parts of backward kernels in answers: the loop for dK and dV, and the loop for dQ.
 
-What an answer does not set comes out as nan, and nan lies around what it may read.
+Results that an answer does not set are nan, and nan surrounds its inputs.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -18,11 +18,11 @@ import triton
 import triton.language as tl
 
 IDS = "one_dtype", "in_16_bits"
-PRODUCTS = 3  # of a tile, for dQ: S, dP and dS K
+PRODUCTS = 3  # for dQ of a tile: S, dP and dS K
 
 
 def deltas(answer: Callable) -> Callable:
-    """Return a function of O, dO and an Out for delta that launches the kernel `answer`, ROWS rows a block."""
+    """Return a function of O, dO and an Out for delta that launches the kernel `answer` on blocks of ROWS rows."""
 
     def launch(O, dO, delta, ROWS):
         N_q, D = O.shape
@@ -35,7 +35,7 @@ def dkv_of(answer: Callable) -> Callable:
     """Return a function of a column block and all rows that calls `answer` once; it returns dk and dv, Measured.
 
     answer: takes k, v, pointers to Q, dO, lse and delta, N_q, scale, D, B_R and B_C. Raises Finding if dk or dv is
-    not in fp32, or if it is nan because of what lies past the end.
+    not in fp32, or is nan because of reading past the end.
     """
 
     def run(k, v, Q, dO, lse, delta, scale, B_R):
@@ -57,8 +57,8 @@ def dkv_of(answer: Callable) -> Callable:
 def dq_of(answer: Callable) -> Callable:
     """Return a function of one head that calls `answer` for each row block and returns dQ, Measured.
 
-    answer: takes i, q, do, lse, delta, pointers to K and V, N_q, N_k, scale, D, B_R and B_C. Each block gets K and
-    V of its own, with nan in tiles that none of its rows sees. Raises Finding if dq is not in fp32.
+    answer: takes i, q, do, lse, delta, pointers to K and V, N_q, N_k, scale, D, B_R and B_C. Each block gets its
+    own K and V, with nan in tiles that none of its rows sees. Raises Finding if dq is not in fp32.
     """
 
     def run(Q, dO, lse, delta, K, V, scale, B_R, B_C):

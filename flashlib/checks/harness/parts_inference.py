@@ -1,20 +1,20 @@
-"""Launches of the kernels that chapter 15 asks for: States of parts of the keys, and rows written into pages."""
+"""Launch the kernels of chapter 15: one computes the States of parts of the keys, one writes rows into pages."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable
 
-from flashlib.checks.engine import Beside
+from flashlib.checks.engine import SideFinding
 from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.strided import Out
 import flashlib.kernels  # noqa: F401
 import triton
 
-PRODUCTS = 2  # of a tile: S and P V
-ROWS = 16  # of a tile of queries: tl.dot takes no fewer
+PRODUCTS = 2  # for each tile: S and P V
+ROWS = 16  # in a tile of queries, the least that tl.dot accepts
 
 
 def by_parts(answer: Callable) -> Callable:
-    """Return a function of Q, K, V, lengths, parts, scale and B_C that launches `answer`, a program for each part.
+    """Return a function of Q, K, V, lengths, parts, scale and B_C that launches `answer`, one program per part.
 
     It returns m, l (B, H_q, parts) and O_acc (B, H_q, parts, d), as a Measured.
     """
@@ -36,16 +36,16 @@ def by_parts(answer: Callable) -> Callable:
 
 
 def _own_tiles(watch, Q, K, V, lengths, parts, scale, B_C, *outputs):
-    """Return that a part visits tiles of others, whose loads its masks hide, or None."""
+    """Return a Finding if a part visits tiles of other parts, whose loads its masks hide; else None."""
     tiles = K.shape[1] * sum(triton.cdiv(int(N), B_C) for N in lengths)
     visits = watch.products.total() / PRODUCTS
-    return Beside("others_visited") if watch.idle and visits > tiles else None
+    return SideFinding("others_visited") if watch.idle and visits > tiles else None
 
 
 def into_pages(answer: Callable) -> Callable:
     """Return a function of new rows, a pool of pages, a table and lengths that launches `answer` on the pool.
 
-    It returns the pool, as a Measured; the one that it is given stays as it is.
+    It returns a new pool, as a Measured, and does not change the one that it is given.
     """
 
     def launch(new, before, table, lengths, pool):

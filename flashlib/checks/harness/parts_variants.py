@@ -1,4 +1,4 @@
-"""Kernels that call what chapter 14 asks for: a change of scores, and dropout of a tile."""
+"""Kernels that call the answers of chapter 14: a change of scores, and dropout on a tile."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import triton.language as tl
 
 
 def on_tile(answer: Callable) -> Callable:
-    """Return a function of the scores of a tile, what is visible and a cap, that calls `answer` once."""
+    """Return a function of the scores of a tile, `visible` and a cap, that calls `answer` once."""
 
     def run(S, visible, cap):
         changed = torch.full(S.shape, torch.nan, device=DEVICE)
@@ -25,11 +25,10 @@ def on_tile(answer: Callable) -> Callable:
 
 
 def tile_by_tile(answer: Callable) -> Callable:
-    """Return a function of P, dP and delta of all heads that calls `answer` for each tile, a program each.
+    """Return a function of P, dP and delta of all heads that calls `answer` for each tile, in one program each.
 
-    first: the number of the first of these heads.
     answer: takes tiles of P and dP, the delta of its rows, seed, head, offs_m, offs_n, N_q, N_k and p, and returns
-    two tiles; so does the function, of all of them.
+    two tiles; the function returns two whole arrays. first: the number of the first of these heads.
     """
 
     def run(P, dP, delta, seed, p, B_R, B_C, first):

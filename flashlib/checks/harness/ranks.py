@@ -1,8 +1,8 @@
-"""Programs of a rank that a learner writes: generators of commands, played with numbers by all ranks of a ring.
+"""Programs of a rank that a learner writes: generators of commands, which all ranks of a ring run with numbers.
 
-An answer is right if what the ranks return is, in every order of events that is tried, and if they send, hold and
-wait no more than they must. What it did is told as text, rank by rank and wait by wait; by that and by the numbers
-that came out a known mistake is named.
+An answer is right if the results of all ranks are right, in every order of events that is tried, and if the ranks
+send, hold and wait no more than necessary. Known mistakes are recognised by the results and by a text that records
+what each rank did between its waits.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -16,7 +16,7 @@ from flashlib import ring, tiled
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
 from flashlib.checks.engine.diagnosis import is_found
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.language.phrases import and_list
 from flashlib.learner.error_text import cut
 from flashlib.ring import commands
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 MOST = 400  # commands of a rank
 TILE = 2  # rows and keys
-TIMES = ring.Times(tile=1.0, byte=0.004)  # then a copy takes about as long as what is computed beside it
-SLOW = 1.1  # times as long as the solution takes
-SHOWN = 14  # events, the last
+TIMES = ring.Times(tile=1.0, byte=0.004)  # then a copy takes about as long as the computation that it overlaps
+SLOW = 1.1  # relative to the time of the solution
+SHOWN = 14  # events: the last ones
 OUTPUTS = "what the ranks do", "what they return"
 
 
 class RankSizes(NamedTuple):
-    """The sizes of a case: N tokens over P ranks. large: whether scores are near 1000 in size."""
+    """The sizes of a case: N tokens on P ranks. large: whether scores are near 1000 in size."""
 
     P: int
     N: int
@@ -48,14 +48,16 @@ class RankSizes(NamedTuple):
         return f"{words}, scores near 1000 and -1000" if self.large else words
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """Return Q, K, V and dO, fp64, of one head."""
+        """Return Q, K, V and dO of one head, in fp64."""
         Q, K, V, dO = np.random.default_rng(self.N).standard_normal((4, self.N, 3))
         return Q * (1000 if self.large else 1), K, V, dO
 
 
-class Task(NamedTuple):
-    """What the programs of an answer are for. backward: whether they compute gradients. timed: whether copies must
-    be under way beside what is computed. blocks: how many of the largest buffers a rank may hold beside its own.
+class RankTask(NamedTuple):
+    """The requirements for the programs of an answer.
+
+    backward: whether they compute gradients. timed: whether copies must overlap with computation. blocks: how many
+    of the largest buffers a rank may hold in addition to its own.
     """
 
     backward: bool
@@ -63,7 +65,7 @@ class Task(NamedTuple):
     blocks: float
 
     def model(self, answer: Callable) -> Callable[..., tuple]:
-        """Return the function of a problem's sizes that gives what the ranks do, and what they return."""
+        """Return a function of the sizes of a case that returns what the ranks do, and what they return."""
 
         def model(*sizes):
             try:
@@ -79,10 +81,10 @@ class Task(NamedTuple):
         run = ring.events(*problem.arrays()[:3], **options)
         fault = f"\n{run.fault.kind}" if run.fault else ""
         numbers = np.concatenate([X.ravel() for X in run.result]) if run.result else np.zeros(0)
-        return text(run) + fault, numbers, run
+        return run_text(run) + fault, numbers, run
 
     def options(self, problem: RankSizes) -> dict:
-        """Return what `ring.events` takes beside Q, K, V and the program."""
+        """Return the arguments of `ring.events` other than Q, K, V and the program."""
         options = {"causal": problem.causal, "B_r": TILE, "B_c": TILE}
         after = None
         if self.backward:
@@ -91,19 +93,19 @@ class Task(NamedTuple):
         return {**options, "ranks": problem.P, "layout": problem.layout, "after": after, "times": TIMES}
 
     def program(self, answer: Callable) -> Callable:
-        """Return the program of a rank: the answer's, watched."""
+        """Return the answer's program of a rank, with checks."""
 
         def program(me):
             made = answer(me)
             if not hasattr(made, "__next__"):
                 raise Finding("no_generator", given="nothing" if made is None else describe_value(made))
-            return _watched(made, me, self.backward)
+            return _checked(made, me, self.backward)
 
         return program
 
 
-def _watched(made: Generator, me: ring.Rank, backward: bool) -> Generator:
-    """Play a rank's generator; raise Finding for a wrong command or a wrong result."""
+def _checked(made: Generator, me: ring.Rank, backward: bool) -> Generator:
+    """Pass on a rank's commands; raise Finding for an invalid command or result."""
     for _ in range(MOST):
         try:
             command = next(made)
@@ -132,8 +134,8 @@ def _check_result(result, me, backward):
     raise Finding("returns", rank=me.r, given=given, expected=expected)
 
 
-def examine(answer: Callable, problems: Sequence[RankSizes], known: Known, task: Task) -> Verdict:
-    """Return the Verdict on an answer; problems: the smallest first."""
+def examine(answer: Callable, problems: Sequence[RankSizes], known: Known, task: RankTask) -> Verdict:
+    """Return the Verdict on an answer. problems: sizes, the smallest first."""
 
     def draw(rng):
         P, causal = int(rng.integers(2, 6)), bool(rng.integers(2))
@@ -142,7 +144,7 @@ def examine(answer: Callable, problems: Sequence[RankSizes], known: Known, task:
 
     cases = [Case("", tuple(one), None) for one in problems] + random_cases.cases(draw)
     tried: list[Tried] = []
-    shown: Any = None  # the first that is wrong, and its RingRun
+    shown: Any = None  # the first wrong case, and its RingRun
     for case in cases:
         problem = RankSizes(*case.arguments)
         announce(str, problem)
@@ -155,7 +157,7 @@ def examine(answer: Callable, problems: Sequence[RankSizes], known: Known, task:
         tried.append(Tried(case, result, wrong))
         if wrong and shown is None:
             shown = tried[-1], run
-        if is_found(tried[-1]):  # then no known mistake is looked for
+        if is_found(tried[-1]):  # then no known mistake is tried
             break
     if shown is None:
         return Verdict("", Outcome.RIGHT, f"in all {len(cases)} rings, in every order that was tried")
@@ -168,13 +170,13 @@ def examine(answer: Callable, problems: Sequence[RankSizes], known: Known, task:
 
 
 class PlayedRanks(NamedTuple):
-    """What a Verdict plays: an answer as the program of every rank, in a ring of these sizes."""
+    """A run that a Verdict can play: an answer as the program of every rank, in a ring of these sizes."""
 
     sizes: tuple
 
     def play(self, answer: Callable) -> "RingPlayer":
         """Return a RingPlayer, which shows where it goes wrong."""
-        from flashlib.widgets import RingPlayer  # here: checks do without widgets
+        from flashlib.widgets import RingPlayer  # here: checks do not need widgets
 
         P, N, layout, causal = self.sizes[:4]
         return RingPlayer(P, max(N, 8), layout=layout, mask="causal" if causal else "none", program=answer)
@@ -188,7 +190,7 @@ def _details(run, problem):
 
 
 def _looked_at(answer, case, task, right):
-    """Return what an answer gave in a case, what is wrong with it, or None, and the RingRun that shows it."""
+    """Return the result of an answer in a case, what is wrong with it, or None, and the RingRun that shows it."""
     problem = RankSizes(*case.arguments)
     try:
         done, numbers, run = task.played(answer, problem)
@@ -204,7 +206,7 @@ def _looked_at(answer, case, task, right):
 
 
 def _given_back(found):
-    """Return what stands for a result of a wrong kind or shape, which may be that of a known mistake."""
+    """Return a stand-in for a result of the wrong type or shape: a known mistake may return the same."""
     if found.id != "returns":
         raise found
     return f"rank {found.fields['rank']} returns {found.fields['given']}", np.zeros(0)
@@ -218,7 +220,7 @@ def _wrong_numbers(run, right):
 
 
 def _in_other_orders(answer, problem, task, right):
-    """Return the Finding of what goes wrong in another order of events, and the RingRun, or None."""
+    """Return a Finding, and the RingRun, if the answer goes wrong in another order of events; else None."""
     done, numbers, run = task.played(answer, problem, seed=1)
     if run.fault:
         return Finding(run.fault.kind.id, said=run.fault.said), run
@@ -233,15 +235,16 @@ def _in_other_orders(answer, problem, task, right):
 
 
 def _wasted(run, right, task):
-    """Return the Finding of what ranks compute wrongly told, send, hold or wait too much, or None."""
+    """Return a Finding if ranks misreport work, or send, hold or wait more than needed; else None."""
     most = max(buffer.n_bytes for rank in right.ranks for buffer in rank.buffers[1:])
-    sent = max(right.sent(r) for r in range(len(right.ranks)))  # the other way round a rank passes on other blocks
+    # The largest, because in the other direction each rank passes on different blocks.
+    sent = max(right.sent(r) for r in range(len(right.ranks)))
     for r, rank in enumerate(run.ranks):
         if run.tiles(r) != right.tiles(r):
             return Finding("no_compute", rank=r, given=run.tiles(r), expected=right.tiles(r))
-        if (said := _said(run, r)) != (true := _said(right, r)):
-            source = next(source for source in sorted(said | true) if said.get(source) != true.get(source))
-            given, expected = (" + ".join(map(str, hops.get(source, ["no"]))) for hops in (said, true))
+        if (reported := _tiles_by_source(run, r)) != (true := _tiles_by_source(right, r)):
+            source = next(s for s in sorted(reported | true) if reported.get(s) != true.get(s))
+            given, expected = (" + ".join(map(str, hops.get(source, ["no"]))) for hops in (reported, true))
             return Finding("hops_said", rank=r, source=source, given=given, expected=expected)
         if run.sent(r) > sent:
             return Finding("bytes", rank=r, given=run.sent(r), expected=sent)
@@ -251,17 +254,17 @@ def _wasted(run, right, task):
     return Finding("slow", times=f"{times:.2f}") if task.timed and times > SLOW else None
 
 
-def _said(run, r):
-    """Return {rank whose keys they are: [tiles of each Compute that names it]}, without hops of no tiles."""
-    said: dict[int, list[int]] = {}
+def _tiles_by_source(run, r):
+    """Return {rank that the keys come from: [tiles of each Compute with them]}, without empty Computes."""
+    found: dict[int, list[int]] = {}
     for event in run.events:
         if event.rank == r and event.kind == "compute" and event.tiles:
-            said.setdefault(event.block.rank, []).append(event.tiles)
-    return said
+            found.setdefault(event.block.rank, []).append(event.tiles)
+    return found
 
 
-def text(run: ring.RingRun) -> str:
-    """Return what each rank did, a line for each. In which order copies are asked for side by side is left out."""
+def run_text(run: ring.RingRun) -> str:
+    """Return what each rank did, one line for each; the order of requests without a wait between does not show."""
     lines = []
     for r in range(len(run.ranks)):
         own = [event for event in run.events if event.rank == r and (event.kind in DONE or event.copies)]
@@ -287,12 +290,12 @@ def _short(event):
 
 def _last_events(run):
     """Return the last events as text, one on each line."""
-    lines = [told(event) for event in run.events if event.kind != "wait" or event.copies]
+    lines = [event_text(event) for event in run.events if event.kind != "wait" or event.copies]
     return "\n".join((["..."] if len(lines) > SHOWN else []) + lines[-SHOWN:])
 
 
-def told(event: ring.Event) -> str:
-    """Return when an event ended, and a sentence on it."""
+def event_text(event: ring.Event) -> str:
+    """Return when an event ended, and a sentence about it."""
     r, source = event.rank, event.block.rank if event.block else "?"
     sentence = {
         "send": f"rank {r} asks to send {event.buffer} to {event.other}",

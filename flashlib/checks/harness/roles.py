@@ -1,8 +1,8 @@
-"""Roles of a pipeline that a learner writes: generators of commands, run beside the course's other roles.
+"""Roles of a pipeline that a learner writes: generators of commands, run together with the course's other roles.
 
-What a role yields does not depend on when it runs. So an answer is the list of its commands, by which a known
-mistake is named. It is right if the program that it makes is right under every schedule, or under many at random
-if there are too many of them, and if it does all of its work.
+The commands of a role do not depend on when it runs, so an answer is represented by the list of its commands,
+which also identifies known mistakes. It is right if its program is right under every schedule, or under many
+random ones if there are too many, and if it does all of its work.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,32 +16,32 @@ import numpy as np
 from flashlib.checks.engine import Known, Outcome, Verdict, announce, diagnose, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt
 from flashlib.checks.engine.diagnosis import is_found
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.learner.error_text import cut
 from flashlib.pipeline import Compute, PipelineFault, Program, commands, run, schedules
 
 if TYPE_CHECKING:
     from flashlib.widgets import PipelinePlayer
 
-NOTHING = Compute("nothing", "fma", 0)  # what a role does that yields nothing
+NOTHING = Compute("nothing", "fma", 0)  # stands for a role that yields nothing
 MOST = 2000  # commands of a role
 SEARCH = {"states": 1500, "schedules": 60}
-SHOWN = 12  # actions of a schedule, its last
-SLOW = 1.1  # times as long as the solution takes by the speeds of the units
+SHOWN = 12  # actions of a schedule: the last ones
+SLOW = 1.1  # relative to the time of the solution, at the speeds of the units
 
 
 def _as_it_is(program: Program, found: Finding) -> Finding:  # noqa: ARG001
     return found
 
 
-class Task(NamedTuple):
-    """What the roles of an answer are for.
+class RoleTask(NamedTuple):
+    """The requirements for the roles of an answer.
 
     program: takes the answer and the arguments of a case, plain values, and returns the Program with its roles.
-    names: of the arguments. drawn: the least of each, and what is above the largest, where they are drawn. work:
-    takes the fixed Program and the arguments, and raises Finding unless all is done that must be; None: the other
-    roles see to it. cause: takes the fixed Program and the Finding of a schedule, and returns that of what led to
-    it. Its functions are a module's own, so that a Verdict can take them to another process.
+    names: of the arguments. drawn: for random cases, the lower bounds of the arguments and the exclusive upper
+    bounds. work: takes the fixed Program and the arguments, and raises Finding unless all work is done; None: the
+    other roles check that. cause: takes the fixed Program and the Finding of a schedule, and returns the Finding
+    about its cause. All are module-level functions, so that a Verdict can be pickled.
     """
 
     program: Callable[..., Program]
@@ -51,26 +51,26 @@ class Task(NamedTuple):
     cause: Callable[[Program, Finding], Finding] = _as_it_is
 
     def model(self, answer: Callable) -> Callable[..., str]:
-        """Return the function of a case's arguments that gives the commands of an answer's program, as text."""
-        return lambda *arguments: text(fixed(self.program(answer, *arguments)))
+        """Return a function of a case's arguments that returns the commands of an answer's program, as text."""
+        return lambda *arguments: program_text(fixed(self.program(answer, *arguments)))
 
-    def told(self, arguments: tuple) -> str:
+    def words(self, arguments: tuple) -> str:
         return ", ".join(f"{name} = {value}" for name, value in zip(self.names, arguments, strict=True))
 
 
-def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) -> Verdict:
-    """Return the Verdict on an answer; cases: arguments, a tuple for each, the smallest first."""
+def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: RoleTask) -> Verdict:
+    """Return the Verdict on an answer; cases: a tuple of arguments for each, the smallest first."""
 
     def draw(rng):
         return Case("", tuple(map(int, rng.integers(*task.drawn))), None)
 
     cases = [Case("", one, None) for one in cases] + random_cases.cases(draw)
     right = [fixed(task.program(known.program.function, *case.arguments)) for case in cases]
-    cases = [case._replace(expected=text(program)) for case, program in zip(cases, right, strict=True)]
-    shown: Any = None  # the first that is wrong
+    cases = [case._replace(expected=program_text(program)) for case, program in zip(cases, right, strict=True)]
+    shown: Any = None  # the first wrong case
     tried, schedule = [], []  # its schedule
     for case, solution in zip(cases, right, strict=True):
-        announce(task.told, case.arguments)
+        announce(task.words, case.arguments)
         result = attempt(lambda case=case: _looked_at(fixed(task.program(answer, *case.arguments))))
         if result is UNSOLVED:
             return Verdict("", Outcome.NOT_SOLVED, "")
@@ -82,28 +82,28 @@ def examine(answer: Callable, cases: Sequence[tuple], known: Known, task: Task) 
         tried.append(Tried(case, result, problem))
         if problem and shown is None:
             shown, schedule = tried[-1], actions
-        if is_found(tried[-1]):  # then no known mistake is looked for
+        if is_found(tried[-1]):  # then no known mistake is tried
             break
     if shown is None:
         return Verdict("", Outcome.RIGHT, f"in all {len(cases)} programs, under every schedule that was tried")
-    if all(isinstance(one.result, str) and f": {told(NOTHING)}" in one.result for one in tried):
+    if all(isinstance(one.result, str) and f": {command_text(NOTHING)}" in one.result for one in tried):
         return known.wrong("yields_nothing")
     verdict, arguments = diagnose(known, tried) or known.verdict(shown.problem), shown.case.arguments
-    details = [("program", task.told(arguments) + shown.case.words)]
-    details += [("schedule", listed(schedule))] if schedule else []
+    details = [("program", task.words(arguments) + shown.case.words)]
+    details += [("schedule", schedule_text(schedule))] if schedule else []
     can_run = shown.problem.id != "no_command" and not isinstance(shown.result, Finding)
     return replace(verdict, details=tuple(details), run=PlayedRoles(task, arguments) if can_run else None)
 
 
 class PlayedRoles(NamedTuple):
-    """What a Verdict plays: an answer's program for these arguments."""
+    """A run that a Verdict can play: an answer's program for these arguments."""
 
-    task: Task
+    task: RoleTask
     arguments: tuple
 
     def play(self, answer: Callable) -> "PipelinePlayer":
         """Return a PipelinePlayer of the schedule that goes wrong, if there is one."""
-        from flashlib.widgets import PipelinePlayer  # here: checks do without widgets
+        from flashlib.widgets import PipelinePlayer  # here: checks do not need widgets
 
         program = fixed(self.task.program(answer, *self.arguments))
         report = schedules.check(program, **SEARCH)
@@ -111,7 +111,7 @@ class PlayedRoles(NamedTuple):
 
 
 def fixed(program: Program) -> Program:
-    """Return a program whose roles give again what they give now; raise Finding unless each is a list."""
+    """Return a program whose roles replay the commands that they yield now; raise Finding if one cannot."""
     lists = {role: _listed(make) for role, make in program.roles.items()}
     return program._replace(roles={role: partial(iter, found) for role, found in lists.items()})
 
@@ -126,26 +126,26 @@ def _listed(make):
     return found
 
 
-def text(program: Program) -> str:
-    """Return all commands of a fixed program, a line for each."""
-    return "\n".join(f"{role}: {told(one)}" for role, make in program.roles.items() for one in make())
+def program_text(program: Program) -> str:
+    """Return all commands of a fixed program, one on each line."""
+    return "\n".join(f"{role}: {command_text(one)}" for role, make in program.roles.items() for one in make())
 
 
 def _looked_at(program):
-    """Return a fixed program, its text, and the Finding that a command is wrong, or None.
+    """Return a fixed program, its text, and a Finding if a command is invalid, else None.
 
-    What an answer yields may raise when it is looked at.
+    Objects that an answer yields may raise when they are inspected.
     """
     found = None
     try:
         commands.expanded(program)
     except (TypeError, ValueError) as error:
         found = Finding("no_command", said=cut(str(error)))
-    return program, text(program), found
+    return program, program_text(program), found
 
 
-def told(command: object) -> str:
-    """Return a command as one writes it; of anything else what kind of thing it is."""
+def command_text(command: object) -> str:
+    """Return a command as Python code, or a description of anything else."""
     if not isinstance(command, commands.COMMANDS):
         return describe_value(command)
     values = [value.item() if isinstance(value, np.generic) else value for value in command]
@@ -163,7 +163,7 @@ def _is_default(value, default) -> bool:
 
 
 def _fault(program, arguments, task, solution):
-    """Return what is wrong with a program, a Finding or None, and the schedule that shows it, if it takes one."""
+    """Return what is wrong with a program, a Finding or None, and the schedule that shows it, or []."""
     report = schedules.check(program, **SEARCH)
     if report.fault:
         return task.cause(program, _finding(report.fault)), report.actions
@@ -173,7 +173,7 @@ def _fault(program, arguments, task, solution):
         times = run(program).clocks / run(solution).clocks
     except Finding as found:
         return found, []
-    except PipelineFault as fault:  # which none of the schedules had that were tried
+    except PipelineFault as fault:  # which did not occur in the schedules that were tried
         return _finding(fault), []
     return (Finding("slow", times=f"{times:.2f}") if times > SLOW else None), []
 
@@ -182,10 +182,10 @@ def _finding(fault):
     return Finding(fault.kind.id, said=fault.said)
 
 
-def listed(actions: list) -> str:
-    """Return the end of a schedule as text, an action on each line."""
+def schedule_text(actions: list) -> str:
+    """Return the end of a schedule as text, one action on each line."""
     lines = [
-        f"{n}. {a.role}: {told(a.command) if a.flight is None else f'done: {told(a.command)}'}"
+        f"{n}. {a.role}: {command_text(a.command) if a.flight is None else f'done: {command_text(a.command)}'}"
         for n, a in enumerate(actions, start=1)
     ]
     return "\n".join((["..."] if len(lines) > SHOWN else []) + lines[-SHOWN:])

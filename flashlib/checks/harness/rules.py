@@ -1,4 +1,4 @@
-"""What an exercise passes to a kernel as a function: one text, read by Triton and by NumPy."""
+"""Functions that an exercise passes to a kernel: one text, for both Triton and NumPy."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import Finding, Program
+from flashlib.checks.engine import Finding, ProgramText
 
 AS_NUMPY = SimpleNamespace(
     abs=np.abs, exp=np.exp, exp2=np.exp2, where=np.where, maximum=np.maximum, minimum=np.minimum
@@ -23,9 +23,9 @@ PARAMETERS = {"SEEN": "b, h, r, c", "SCORE": "S, b, h, r, c"}
 
 @dataclass(frozen=True)
 class Rule:
-    """A function of a score or of a place: its name, one of PARAMETERS, and an expression in Triton's words.
+    """A function of a score or of a position: its name, one of PARAMETERS, and an expression in Triton's terms.
 
-    Called, it computes with NumPy. Whole numbers that meet % must not be below 0: there the two differ.
+    Calling it computes with NumPy. Operands of % must not be negative: there the two differ.
     """
 
     name: str
@@ -39,26 +39,26 @@ class Rule:
 
     @property
     def kernel(self) -> Any:
-        """The function as a kernel calls it, marked @triton.jit; the same one each time."""
+        """The function for a kernel to call, decorated with @triton.jit; the same object each time."""
         return _in_triton(self)
 
 
 def seen(text: str) -> Rule:
-    """Return the Rule of which scores are seen."""
+    """Return the Rule for which scores are visible."""
     return Rule("SEEN", text)
 
 
 def score(text: str) -> Rule:
-    """Return the Rule of what becomes of a score."""
+    """Return the Rule that changes scores."""
     return Rule("SCORE", text)
 
 
 @contextmanager
 def called() -> Iterator[None]:
-    """Raise the Finding that a rule is called with other arguments than it takes, if that ends what is inside."""
+    """Turn an exception in this context into a Finding if it says that a rule is called with wrong arguments."""
     try:
         yield
-    except Exception as error:  # the compiler has errors of its own, with Python's text in them
+    except Exception as error:  # the compiler's errors are of other types, with Python's text in them
         if found := re.search(r"\b(SEEN|SCORE)\(\) (?:missing|takes|got)", str(error)):
             raise Finding("called_otherwise", name=found[1], parameters=PARAMETERS[found[1]]) from error
         raise
@@ -76,4 +76,4 @@ def _in_triton(rule: Rule) -> Any:
     import triton.language as tl
 
     text = f"@triton.jit\ndef {rule.name}({PARAMETERS[rule.name]}):\n    return {rule.text}"
-    return Program(text, {"triton": triton, "tl": tl}).function
+    return ProgramText(text, {"triton": triton, "tl": tl}).function

@@ -1,4 +1,4 @@
-"""Calculations: sizes come in, and a number comes out."""
+"""Exercises that calculate a number from sizes."""
 
 import inspect
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, random_cases
-from flashlib.checks.engine.values import same
+from flashlib.checks.engine.equality import same
 
 UNNAMED = "value", "nothing_returned"
 
@@ -19,9 +19,9 @@ UNNAMED = "value", "nothing_returned"
 def cases(
     right: Callable, fixed: str, draw: Callable[[np.random.Generator], tuple] | None = None, count: int = 3
 ) -> list[Case]:
-    """Return the Case of each row of sizes, "1 1 2, 2 3 2", and of `count` more, each drawn by draw(rng).
+    """Return a Case for each row of sizes, "1 1 2, 2 3 2", and `count` more, each drawn by draw(rng).
 
-    right: takes the sizes, returns what is expected; its parameters name them.
+    right: takes the sizes, and returns the expected result; its parameters name them.
     """
     names = inspect.signature(right).parameters
 
@@ -39,11 +39,12 @@ def rows(text: str) -> list[tuple]:
     return [tuple(map(literal_eval, row.split())) for row in text.split(",")]
 
 
-def whole(answer: Callable, right: Callable, bools: bool = False) -> Callable:
-    """Return an answer that must give whole numbers: floats of the right values are found.
+def whole_numbers(answer: Callable, right: Callable, bools: bool = False) -> Callable:
+    """Return an answer that must return whole numbers; floats with the right values are reported.
 
-    right: takes the same arguments and returns what is expected, a tuple if it is several numbers or arrays; then
-    an array of so many numbers will do too. bools: whether bools are found too; else True is 1, as in Python.
+    right: takes the same arguments and returns the expected result, a tuple for several numbers or arrays; for
+    several numbers an array is accepted too. bools: whether to report bools too; otherwise True is 1, as in
+    Python.
     """
 
     @wraps(answer)
@@ -58,7 +59,7 @@ def whole(answer: Callable, right: Callable, bools: bool = False) -> Callable:
 
 
 def _inexact(result, expected, bools):
-    """Return the Finding of floats or bools that are right but for their kind, or None."""
+    """Return a Finding if floats or bools are right except for their type, else None."""
     if isinstance(expected, tuple) != isinstance(result, tuple | list):
         return None
     given, expected = (result, expected) if isinstance(expected, tuple) else ((result,), (expected,))
@@ -71,16 +72,16 @@ def _inexact(result, expected, bools):
 def examine_whole(
     answer: Callable, cases: Sequence[Case], known: Known, outputs: Sequence[str], bools: bool = False
 ) -> Verdict:
-    """Return the Verdict on an answer that must give several whole numbers; see `whole`."""
+    """Return the Verdict on an answer that must return several whole numbers; see `whole_numbers`."""
     right = {case.arguments: case.expected for case in cases}
-    run = whole(answer, lambda *arguments: right[arguments], bools)
+    run = whole_numbers(answer, lambda *arguments: right[arguments], bools)
     return examine(run, cases, known, outputs=outputs)
 
 
 def in_closed_form(answer: Callable, steps: int = 2000) -> Callable:
-    """Return an answer to sizes that are huge; raises Finding "not_closed" if it looks at what they count.
+    """Return an answer to be called with huge sizes; it raises Finding "not_closed" if it counts one by one.
 
-    steps: how many lines it may run, and those of what it calls.
+    steps: how many lines may run, including those of functions that it calls.
     """
 
     @wraps(answer)
@@ -98,7 +99,7 @@ def in_closed_form(answer: Callable, steps: int = 2000) -> Callable:
         sys.settrace(step)
         try:
             return answer(*sizes)
-        except (MemoryError, OverflowError, ValueError):  # so NumPy, of an array of such a size
+        except (MemoryError, OverflowError, ValueError):  # NumPy's errors for an array of such a size
             raise Finding("not_closed") from None
         finally:
             sys.settrace(before)
@@ -109,9 +110,9 @@ def in_closed_form(answer: Callable, steps: int = 2000) -> Callable:
 def examine_search(
     answer: Callable, right: Callable, cases: Sequence[Case], large: Sequence[Case], known: Known
 ) -> Verdict:
-    """Return the Verdict on an answer that may search for a whole number, and may end too early.
+    """Return the Verdict on an answer that may search for a whole number, and may stop too early.
 
-    large: Cases of large results, in which no other mistake is looked for.
+    large: Cases with large results, in which no other mistake is tried.
     """
     given = {}
 
@@ -120,9 +121,9 @@ def examine_search(
         given[sizes] = answer(*sizes)
         return given[sizes]
 
-    verdict = examine(whole(kept, right), cases, known)
+    verdict = examine(whole_numbers(kept, right), cases, known)
     if verdict.right:
-        last = examine(whole(answer, right), large, replace(known, program=None))
+        last = examine(whole_numbers(answer, right), large, replace(known, program=None))
         if last.mistake in UNNAMED:
             return known.wrong("ends_early", *last.details)
         return last if last.mistake else verdict

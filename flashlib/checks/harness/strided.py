@@ -1,15 +1,15 @@
-"""Stand-ins for tensors whose elements lie apart in memory, as a check gives them to a launch."""
+"""Stand-ins for tensors with gaps between their elements in memory, to be passed to a launch."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.checks.engine.values import show
+from flashlib.checks.engine.value_text import show
 
 
 class Out(NamedTuple):
-    """Stands for an output of this shape, float32, which the launch is given to fill; strides are in elements."""
+    """Stands for an output of this shape, float32, which the launch must fill; strides are in elements."""
 
     shape: tuple
     strides: tuple | None = None
@@ -21,7 +21,7 @@ class Out(NamedTuple):
 
 
 class Strided:
-    """Stands for an input whose elements lie apart in memory, with nan between them; strides are in elements."""
+    """Stands for an input with gaps between its elements in memory, filled with nan; strides are in elements."""
 
     def __init__(self, array: np.ndarray, strides: tuple[int, ...]) -> None:
         self.array, self.shape, self.strides = np.asarray(array), np.shape(array), strides
@@ -47,24 +47,24 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def strides_of(x: np.ndarray | Out | Strided) -> tuple[int, ...]:
-    """Return the strides, in elements, that an Out, a Strided or an array has when it comes to the launch."""
+    """Return the strides, in elements, that an Out, a Strided or an array has in the launch."""
     return contiguous(x.shape) if isinstance(x, np.ndarray) or x.strides is None else x.strides
 
 
 def extent(x: np.ndarray | Out | Strided) -> int:
-    """Return how many elements it is from the first to the last, both counted."""
+    """Return the number of elements in memory from the first to the last, inclusive."""
     if 0 in x.shape:
         return 0
     return 1 + sum((n - 1) * stride for n, stride in zip(x.shape, strides_of(x), strict=True))
 
 
 def offsets_of(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
-    """Return where each element of an array lies, in elements from its first."""
+    """Return the offset of each element of an array, in elements from the first."""
     return sum(stride * n for stride, n in zip(strides, np.indices(shape), strict=True))
 
 
 def memory(x: np.ndarray | Strided) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the memory of an input as a function of offsets from its first element; nan beside its elements."""
+    """Return the memory of an input as a function of offsets from its first element; nan outside its elements."""
     flat = np.full(extent(x), np.nan)
     flat[offsets_of(x.shape, strides_of(x))] = np.asarray(x)
 

@@ -10,8 +10,8 @@ from itertools import repeat
 
 import numpy as np
 
-from flashlib.checks.engine import Finding, Known, Measured, Program, attempt, defined, written
-from flashlib.checks.engine.values import same
+from flashlib.checks.engine import Finding, Known, Measured, ProgramText, attempt, defined, written
+from flashlib.checks.engine.equality import same
 from flashlib.softmax import State, summarise_rows
 from flashlib.tiled import blocks
 
@@ -30,19 +30,19 @@ after = m, l, O_acc
 """
 
 
-IN_FP32 = "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))"  # before it, as kernels add up
+IN_FP32 = "Q_i, K_j, V_j = (X.astype(np.float32) for X in (Q_i, K_j, V_j))"  # before the update, as in kernels
 STEP = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
-def program(signature: str, *before: str) -> Program:
-    """Return the Program `def signature:` of the lines `before` and the update."""
+def program(signature: str, *before: str) -> ProgramText:
+    """Return the ProgramText `def signature:` with the lines `before` and the update."""
     return defined(signature, *before, LINES, "return after")
 
 
-def looped(text: str, *, signature: str = STEP, before: Sequence[str] = (), **names: object) -> Program:
-    """Return the Program of a function that calls `step`, the update with lines before it.
+def looped(text: str, *, signature: str = STEP, before: Sequence[str] = (), **names: object) -> ProgramText:
+    """Return the ProgramText of a function that calls `step`, the update with lines before it.
 
-    names: its globals beside np, `blocks` and `start`.
+    names: its globals besides np, `blocks` and `start`.
     """
     step = program(signature, *before)
     names = {"blocks": blocks, "start": start} | names
@@ -50,18 +50,18 @@ def looped(text: str, *, signature: str = STEP, before: Sequence[str] = (), **na
 
 
 def start(n_r: int, d: int, dtype: type = np.float32) -> State:
-    """Return the State of n_r rows that have seen no key, as wide as in a kernel."""
+    """Return the State of n_r rows that have seen no key, in fp32 as in a kernel."""
     return summarise_rows(np.empty((n_r, 0), dtype), np.empty((0, d), dtype))
 
 
 def finished(state: State) -> tuple[np.ndarray, np.ndarray]:
-    """Return O and lse of rows; 0 and -inf where they have seen no key."""
+    """Return O and lse of rows; 0 and -inf for rows that have seen no key."""
     divisor = np.where(state.l == 0, 1, state.l)
     return state.O_acc / divisor[:, None], state.m + np.log(divisor)
 
 
 def uses_scale(answer: Callable, known: Known) -> Callable:
-    """Return answer, whose last argument is scale, with it found that scale changes nothing that it returns.
+    """Return answer, whose last argument is scale; it reports if scale does not change any of the results.
 
     known: a Known whose program is a right answer.
     """
@@ -71,7 +71,7 @@ def uses_scale(answer: Callable, known: Known) -> Callable:
         result = result.result if isinstance(result, Measured) else result
         return result if isinstance(result, tuple | list) else (result,)
 
-    depends = []  # cases in which it does: elsewhere another mistake may hide it
+    depends = []  # cases in which scale changes them: elsewhere another mistake may hide its effect
 
     @wraps(answer)
     def run(*arguments):

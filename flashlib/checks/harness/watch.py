@@ -1,6 +1,6 @@
 """Watch what kernels do: what they load and store, how exact their products are, how many are launched.
 
-In Triton's interpreter each load and store comes past here with its addresses; compiled, launches alone are seen.
+In Triton's interpreter each load and store is seen with its addresses; for compiled kernels, only launches are.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from flashlib.checks.harness.kernel_globals import refused
+from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.kernels import INTERPRETED
 from flashlib.private_apis import of_torch, of_watching
 import triton
@@ -23,19 +23,18 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 class Watch:
     """What kernels did to the tensors that are watched, and how they did it.
 
-    sees: whether more is seen than launches and what torch does. outside: the name of the first tensor beside
-    whose elements one loaded or stored, in a lane that no mask hides, or "". stored: whether that was a store.
-    launches: how many were launched. ours: the name of one of them that belongs to flashlib, or "". tf32:
-    whether a tl.dot took fp32 inputs in another precision than ieee. refused: the name and the value of a global
-    that a kernel uses and the compiler refuses, or None. loads, masked, read, widest: {name: how many
-    loads had an element of it, how many of these were given a mask, how many elements they had, how many places
-    the widest has}. others, elsewhere: how many elements were loaded from, and stored to, tensors that are not
-    watched. after: the names of the tensors that torch wrote to after the last launch. behind_mask: whether the
-    load that `outside` tells of had a mask. programs: how many ran. idle: how many loads had a mask that lets
-    nothing through. products: how many there were of each size (M, K, N). undefined: the names of tensors of which
-    a load had lanes that its mask hides, and no other. fill: takes shape, dtype and Triton's name of it, and
-    returns what such lanes hold; None: 0. accesses: how many loads and stores there were; OverflowError is raised
-    beyond `most`.
+    sees: whether more is seen than launches and torch's writes. outside: the name of the tensor next to whose
+    elements the first stray load or store was, in a lane that no mask hides, or "". stored: whether that was a
+    store. behind_mask: whether it had a mask. launches: how many kernels were launched. ours: the name of one of
+    them that belongs to flashlib, or "". tf32: whether a tl.dot took fp32 inputs in a precision other than ieee.
+    refused: the name and the value of a global that a kernel uses and the compiler refuses, or None. loads,
+    masked, read, widest: {name: how many loads contain an element of it, how many of these have a mask, how many
+    elements they contain, the largest width}. others, elsewhere: how many elements were loaded from, and stored
+    to, tensors that are not watched. after: the names of the tensors that torch wrote to after the last launch.
+    programs: how many ran. idle: how many loads had a mask that hides all lanes. products: how many there were of
+    each size (M, K, N). undefined: the names of tensors with a load that has hidden lanes and no `other`. fill:
+    takes shape, dtype and Triton's name of the dtype, and returns the values of such lanes; None: 0. accesses: how
+    many loads and stores there were; OverflowError is raised beyond `most`.
     """
 
     def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
@@ -62,17 +61,17 @@ class Watch:
         return [name for name, version in self._versions.items() if now[name] != version]
 
     def launched(self, function: FunctionType) -> None:
-        """Note the launch of the kernel that was made of a function."""
+        """Note the launch of the kernel made from a function."""
         self.launches += 1
         self._versions = _versions(self._tensors)
         module = function.__module__ or ""
         if module.startswith("flashlib.") and not module.startswith("flashlib.checks."):
             self.ours = self.ours or function.__name__
         if not module.startswith("flashlib."):
-            self.refused = self.refused or refused(function)
+            self.refused = self.refused or refused_global(function)
 
     def let(self, names: Iterable[str], given: Iterable, moved: Iterable) -> None:
-        """Let kernels reach the tensors among the arguments of a launch; moved: those of the interpreter's own."""
+        """Let kernels access the tensors in the arguments of a launch; moved: the interpreter's copies of them."""
         self._known = list(self._storages.values())
         for name, X, Y in zip(names, given, moved, strict=False):
             for x, y in zip(_tensors(X), _tensors(Y), strict=True):
@@ -84,7 +83,7 @@ class Watch:
         self, pointers: np.ndarray, size: int, mask: np.ndarray | memoryview, *, store: bool = False,
         masked: bool = True,
     ) -> np.ndarray:  # fmt: skip
-        """Note the addresses of a load or a store; return the mask without those that are nobody's.
+        """Note the addresses of a load or a store; return the mask without addresses outside of all tensors.
 
         size: bytes of an element. masked: whether a mask was given.
         """
@@ -110,22 +109,22 @@ class Watch:
                 names.append(self._note(storage, at[here] - storage.start, size, store, masked, width))
         if not far.any():
             return mask
-        self._beside(names[0] if names else self._nearest(at[far][0]), store, masked)
+        self._note_outside(names[0] if names else self._nearest(at[far][0]), store, masked)
         allowed = mask.copy()
         allowed[mask] = ~far
         return allowed
 
     def hidden(self, pointers: np.ndarray, mask: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray | None:
-        """Note a load without other; return what the lanes that its mask hides hold, None for 0.
+        """Note a load without `other`; return the values of the lanes that its mask hides, None for 0.
 
-        name: Triton's of the dtype.
+        name: Triton's name of the dtype.
         """
         if not np.all(mask):
             self.undefined.add(self._nearest(int(pointers.flat[0])))
         return self.fill(pointers.shape, dtype, name) if self.fill else None
 
     def _note(self, storage, at, size, store, masked, width):
-        """Note what is done to a storage, at so many bytes from its start; return the name of a tensor in it."""
+        """Note an access to a storage; at: byte offsets from its start. Return the name of a tensor in it."""
         name = storage.nearest(at[0])
         if storage.own is None:
             self.elsewhere += len(at) if store else 0
@@ -133,7 +132,7 @@ class Watch:
         else:
             own = storage.own[at] & storage.own[at + size - 1]
             if not own.all():
-                self._beside(storage.nearest(at[~own][0]), store, masked)
+                self._note_outside(storage.nearest(at[~own][0]), store, masked)
             if not store and own.any():
                 self.loads[name] += 1
                 self.masked[name] += masked
@@ -141,7 +140,7 @@ class Watch:
                 self.widest[name] = max(self.widest[name], width)
         return name
 
-    def _beside(self, name, store, masked):
+    def _note_outside(self, name, store, masked):
         if not self.outside:
             self.outside, self.stored, self.behind_mask = name, store, masked
 
@@ -151,7 +150,7 @@ class Watch:
 
 
 class _Storage(NamedTuple):
-    """Memory that tensors share: its address, its size in bytes, (name, first byte, end) of each, whose bytes."""
+    """Memory that tensors share: address, size in bytes, (name, first byte, end) of each tensor, bytes in use."""
 
     start: int
     size: int
@@ -179,13 +178,13 @@ def _nearest_of(spans, at):
 
 
 def _span(X):
-    """Return the first byte of a tensor in its memory, and the end."""
+    """Return the first byte of a tensor in its storage, and the end."""
     places = 1 + sum((n - 1) * stride for n, stride in zip(X.shape, X.stride(), strict=True)) if X.numel() else 0
     return X.storage_offset() * X.element_size(), (X.storage_offset() + places) * X.element_size()
 
 
 def _versions(tensors):
-    """Return {name: how often torch wrote to it}; kernels do not count."""
+    """Return {name: how often torch wrote to it}, not counting kernels."""
     return {name: of_torch.times_written(X) for name, X in tensors.items()}
 
 
@@ -203,7 +202,7 @@ def _tensors(x):
 
 @contextlib.contextmanager
 def watched(**tensors: torch.Tensor) -> Iterator[Watch]:
-    """Watch what is launched while this lasts; yields a Watch of the tensors, by name."""
+    """Watch launches within this context; yields a Watch of the tensors, by name."""
     watch = Watch(tensors)
     exchanged = of_watching.exchanged_in_interpreter if INTERPRETED else of_watching.exchanged_in_compiler
     changes = exchanged(watch)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashlib import lowbit
-from flashlib.lowbit import EXACT, FORMATS, Prepared, Recipe, sums
+from flashlib.lowbit import EXACT, FORMATS, PreparedInputs, Recipe, sums
 from flashlib.lowbit.attention import scores
 from flashlib.tiled import blocks
 from flashlib.widgets.eight_bits_lab import tiles
@@ -81,7 +81,7 @@ def _summed(weights, V):
 
 
 @lru_cache(maxsize=1)
-def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
+def prepared(of: tuple, recipe: Recipe) -> tuple[PreparedInputs, PreparedInputs]:
     """Return Q, K and V of a problem as a recipe has them, and the same before they are rounded."""
     return lowbit.prepared(*problem(*of), recipe), lowbit.prepared(*problem(*of), recipe._replace(qk=None, v=None))
 

@@ -50,11 +50,11 @@ function nearly(given, right, { tolerance, unit }) {
 }
 
 /**
- * Whether a sentence holds the right answer.
+ * Whether a sentence gives away the right answer.
  * @param {Field} field
  * @param {string} sentence
  */
-function tells({ shown }, sentence) {
+function givesAway({ shown }, sentence) {
   const escaped = shown.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`(?<![\\w.^-])${escaped}(?![\\w^]|\\.\\d)`).test(sentence);
 }
@@ -77,7 +77,7 @@ function problemOf(field, { text, value }, shows) {
   if (isEqual(value, right, tolerance)) return "";
   const known = wrong.find(([one]) => isEqual(value, one, tolerance));
   let why = known ? known[1] : typeof value === "number" && typeof right === "number" ? nearly(value, right, field) : "";
-  if (!shows && tells(field, why)) why = "";
+  if (!shows && givesAway(field, why)) why = "";
   const [said, shown] = [quoted(field, short(text)), quoted(field, field.shown)];
   if (shows) return why ? `not ${said}, but ${shown} (${why}).` : `not ${said}, but ${shown}.`;
   return why ? `not ${said} (${why}).` : `not ${said}.`;

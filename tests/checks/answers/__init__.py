@@ -1,26 +1,26 @@
 """Answers for the tests: wrong ones, each with the mistake that its check must name, and right ones.
 
-The folder of a chapter has three kinds of files with answers. What follows `right`, `edits` or `wrong` in the name
-of a file is free: `edits_reader.txt` is from readers who had not seen the known mistakes.
+The folder of a chapter has three kinds of files with answers. The rest of a file's name, after `right`, `edits` or
+`wrong`, is free: `edits_reader.txt` is from readers who had not seen the known mistakes.
 
 `right*.py`: right answers in other styles, each below a line `# exercise: a few words`.
 
 `edits*.txt`: wrong answers that are edits of right ones, in the syntax of the tables of known mistakes
-(`flashlib.checks.engine.mistake_tables`), except that an id may come again:
+(`flashlib.checks.engine.mistake_tables`), except that an id may occur again:
 
     [longest]                           edits of the solution
     raises: the root of a float         the id that must be named, and a few words
         capacity // -> capacity /
     [longest: counted up]               edits of the right answer with these words in right*.py
-    one_too_large: one step too far     a way of two edits, a line for each: the first ends in a semicolon
+    one_too_large: one step too far     a way of two edits, one on each line: the first ends in a semicolon
         N = 1;
             itemsize <= capacity -> itemsize < capacity
 
-`wrong*.py`: wrong answers in another style altogether, each below a line `# exercise, id: a few words`.
+`wrong*.py`: wrong answers in a completely different style, each below a line `# exercise, id: a few words`.
 
-Others are made. Where the program of an exercise is an answer, each way to make a known mistake in it gives a
-wrong answer. Where it is the model of a kernel, so does each way that the kernel's terms translate (`terms.py`).
-If two wrong answers have the same text, the later one counts.
+Other answers are generated. If the program of an exercise is an answer, each way to make a known mistake in it is
+a wrong answer. If it is the model of a kernel, so is each way that the kernel's terms translate
+(`kernel_terms.py`). If two wrong answers have the same text, the later one is used.
 """
 
 import ast
@@ -32,25 +32,25 @@ from typing import NamedTuple
 
 from flashlib.checks.engine import mistake_tables, solutions
 from flashlib.checks.engine.exercises import EXERCISES
-from flashlib.checks.engine.program import Program
-from tests.checks.answers.terms import TERMS, UNLIKE
+from flashlib.checks.engine.program import ProgramText
+from tests.checks.answers.kernel_terms import TERMS, UNLIKE
 
 FOLDER = Path(__file__).parent
 WORD = re.compile(r"\.?\b[A-Za-z_]\w*| @ ")  # a name, with its dot if it has one
-OTHERS = {".element_ty", ".shape", "axis", "dim", "float", "inf"}  # beside those of triton.language
+OTHERS = {".element_ty", ".shape", "axis", "dim", "float", "inf"}  # in addition to the names in triton.language
 MARK = re.compile(r"^# (\w+)(?:, (\w+(?: and \w+)?))?: (.+)\n", re.MULTILINE)
 
 
 class Answer(NamedTuple):
     """An answer: its exercise, the id of the mistake that must be named ("" if it is right), words, its text.
 
-    origin: of a wrong one, "table" of known mistakes, "terms" of a kernel, "edit" or "written".
+    origin: where a wrong answer comes from: "table" of known mistakes, "terms" of a kernel, "edit" or "written".
     """
 
     exercise: str
     mistake: str
     words: str
-    program: Program
+    program: ProgramText
     origin: str = ""
 
     @property
@@ -67,7 +67,7 @@ def wrong() -> list[Answer]:
 
 @cache
 def right() -> list[Answer]:
-    """Return all right answers beside the solutions: programs of which mistakes are edits, and others."""
+    """Return all right answers other than the solutions: programs that mistakes edit, and those in files."""
     programs = [(e.name, e.known.program) for e in EXERCISES.values() if _is_answer(e)]
     found = [Answer(name, "", "program", program) for name, program in programs]
     others = [answer for answer in found if answer.source != solutions.program(answer.exercise).source]
@@ -97,7 +97,7 @@ def _translated():
 
 
 def _in_kernel(kernel, way):
-    """Return the kernel with an edit of its model, or None if it has no line for it or words of the model stay."""
+    """Return the kernel with an edit of its model, or None if it has no line for it or model's words remain."""
     try:
         made = kernel.edited(way)
         ast.parse(made.source)
@@ -124,7 +124,7 @@ def edits(path):
     for title, rows in tables.items():
         name, _, words = title.partition(": ")
         if name not in EXERCISES and any(rows.items() <= t.items() for t in tables.values() if t is not rows):
-            continue  # what other tables use
+            continue  # a table that other tables use
         where = f"{path.parent.name}/{path.name}, [{title}]"
         base = _base(name, words, where)
         for row in rows.values():
@@ -140,7 +140,7 @@ def edits(path):
 
 
 def _base(name, words, where):
-    """Return the Program that a table edits: the solution, or the right answer with these words."""
+    """Return the ProgramText that a table edits: the solution, or the right answer with these words."""
     if name not in EXERCISES:
         raise ValueError(f"{where}: there is no exercise {name!r}; there are {', '.join(EXERCISES)}")
     if not words:
@@ -159,6 +159,6 @@ def _written(pattern):
     for path in sorted(FOLDER.glob(f"*/{pattern}")):
         _, *sections = MARK.split(path.read_text(encoding="utf-8"))
         for name, mistake, words, text in zip(*(sections[n::4] for n in range(4)), strict=True):
-            program = Program(text.strip("\n"), solutions.globals_of(name))
+            program = ProgramText(text.strip("\n"), solutions.globals_of(name))
             found.append(Answer(name, mistake or "", words, program, "written"))
     return found

@@ -1,4 +1,4 @@
-"""A table for a class: answers are taken out of notebooks, and what is wrong with one costs one row."""
+"""A table for a class: answers are taken from notebooks, and an error in one affects only one row."""
 
 import io
 import json
@@ -26,7 +26,7 @@ def text(*sources):
 
 
 def rows_of(folder, **notebooks):
-    """Return the Rows of notebooks, given by their names and sources."""
+    """Return the rows of notebooks, given by their names and sources."""
     for name, sources in notebooks.items():
         (folder / f"{name}.ipynb").write_text(text(*sources), encoding="utf-8")
     return [row for rows in class_table.run(folder) for row in rows]
@@ -56,7 +56,7 @@ def test_an_answer_comes_with_what_it_names(tmp_path, what):
 @pytest.mark.parametrize(
     "call", ["print(c.online_step(f));", "v = online_step(answer=f)", "c.online_step(lambda *a: f(*a))"]
 )
-def test_any_way_to_call_a_check_counts(tmp_path, call):
+def test_any_way_to_call_a_check_is_recognised(tmp_path, call):
     imports = "import numpy as np\nimport flashlib.checks as c\nfrom flashlib.checks import online_step"
     (row,) = rows_of(tmp_path, a=(imports, STEP.replace("my_online_step", "f"), call))
     assert row[1:3] == ("online_step", "right"), row.sentence
@@ -81,7 +81,7 @@ def test_an_answer_cannot_change_a_neighbour_that_is_not_yet_read(tmp_path):
     assert found[1].outcome == "right", "all notebooks are read before the first answer runs"
 
 
-def test_nothing_of_an_answer_reaches_the_terminal(tmp_path, capfd):
+def test_the_output_of_an_answer_does_not_reach_the_terminal(tmp_path, capfd):
     write = "import os, sys\nX = [os.write(n, b'\\x1b[31m') for n in (1, 2)]\nY = os.system('echo no')"
     found = rows_of(tmp_path, a=(IMPORTS, write, SMALL + "X, Y", CHECK))
     assert capfd.readouterr() == ("", "") and found[0].outcome == "wrong", found
@@ -102,7 +102,7 @@ REASONS = {
 
 
 @pytest.mark.parametrize("said", REASONS)
-def test_why_there_is_no_verdict_is_said(tmp_path, said):
+def test_the_table_says_why_there_is_no_verdict(tmp_path, said):
     (row,) = rows_of(tmp_path, a=REASONS[said])
     assert row.outcome in ("no verdict", "not checked") and said in row.sentence, row
 
@@ -115,21 +115,21 @@ FILES = {
     'no list of "cells"': b"[1]",
     "an old format": b'{"worksheets": []}',
     'it has no list of "cells"': b'{"cells": ' + b"1" * 5000 + b"}",
-    "its cell 0 is no cell with a text": b'{"cells": [{"cell_type": "code", "source": 5}]}',
-    "its cell 0 is no cell": b'{"cells": [5]}',
+    "its cell 0 does not have a text": b'{"cells": [{"cell_type": "code", "source": 5}]}',
+    "its cell 0 does not have": b'{"cells": [5]}',
     "up to 0 are read": b" " * 10**6,
 }
 
 
 @pytest.mark.parametrize("said", FILES)
-def test_a_file_that_is_no_notebook_is_one_row(tmp_path, monkeypatch, said):
+def test_a_file_that_is_not_a_notebook_is_one_row(tmp_path, monkeypatch, said):
     monkeypatch.setattr(notebook_file, "LARGEST", 5 * 10**5)
     (tmp_path / "b.ipynb").write_bytes(FILES[said])
     row, other = reversed(rows_of(tmp_path, a=RIGHT))
     assert (row[:3], other.outcome) == (("b.ipynb", "", "failed"), "right") and said in row.sentence, row
 
 
-def test_what_lies_in_a_folder_is_told_apart(tmp_path):
+def test_notebooks_links_and_folders_are_distinguished(tmp_path):
     for folder in ("one", "two", "__MACOSX", ".ipynb_checkpoints", "three.ipynb"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.ipynb").write_text(text())
@@ -149,7 +149,7 @@ def test_what_lies_in_a_folder_is_told_apart(tmp_path):
         "two/a.ipynb",
     ]
     assert list(found) == named
-    assert "link that leads to no file" in found["link.ipynb"] and "folder" in found["three.ipynb"]
+    assert "broken link" in found["link.ipynb"] and "folder" in found["three.ipynb"]
 
 
 def test_a_stub_without_a_check_has_a_row(tmp_path):
@@ -168,13 +168,16 @@ def test_table(tmp_path):
     assert class_table.table(rows[:-1]).endswith("\n1 of 3 exercises right")
 
 
-def test_what_a_terminal_cannot_write_is_written_as_its_code(monkeypatch, tmp_path):
+def test_characters_that_a_terminal_cannot_show_are_escaped(monkeypatch, tmp_path):
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
-    other = io.StringIO()  # has no encoding to be asked for
+    other = io.StringIO()  # it has no encoding
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr(sys, "stderr", other)
     monkeypatch.setattr(sys, "argv", ["checks", str(tmp_path)])
-    rows = [class_table.Row("ö.ipynb", "merge", "right", ""), class_table.Row("ö.ipynb", "safe", "wrong", "n° 1")]
+    rows = [
+        class_table.TableRow("ö.ipynb", "merge", "right", ""),
+        class_table.TableRow("ö.ipynb", "safe", "wrong", "n° 1"),
+    ]
     monkeypatch.setattr(class_table, "run", lambda folder: iter([rows] * (folder == str(tmp_path))))
     __main__.main()
     said = terminal.buffer.getvalue().decode("ascii")
@@ -183,7 +186,7 @@ def test_what_a_terminal_cannot_write_is_written_as_its_code(monkeypatch, tmp_pa
 
 
 @pytest.mark.process
-def test_a_folder_without_notebooks_is_told(tmp_path):
+def test_a_folder_without_notebooks_is_an_error(tmp_path):
     for folder, said in [(tmp_path, "no notebook"), (tmp_path / "gone", "not a folder")]:
         command = [sys.executable, "-m", "flashlib.checks", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)

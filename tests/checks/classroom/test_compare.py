@@ -52,14 +52,14 @@ def edited():
 
 
 def without_ids(nb):
-    """The notebook as nbstripout leaves it by default."""
+    """Return the notebook as nbstripout leaves it by default."""
     for n, cell in enumerate(nb.cells):
         cell.id = str(n)
     return nb
 
 
 def drawn():
-    """A notebook with a cell that draws, and what it needs, which the two settings of matplotlib would enlarge."""
+    """Return a notebook with a cell that draws, which the learner's settings of matplotlib would enlarge."""
     nb = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
     code = [cell for cell in nb.cells if cell.cell_type == "code"]
     at = next(n for n, cell in enumerate(code) if "<Figure size" in str(cell.outputs))
@@ -87,7 +87,7 @@ def files(folder):
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Return what pytest prints of all notebooks, run once."""
+    """Return what pytest prints for all notebooks, run once."""
     folder, elsewhere = (tmp_path_factory.mktemp(name) for name in ("mine", "elsewhere"))
     learner = folder / "workspace"  # where progress would be kept
     learner.mkdir()
@@ -113,7 +113,7 @@ def ran(tmp_path_factory):
 
 
 def failed(ran, name):
-    """Return the numbers of the cells of a notebook that failed; all of its cells were run."""
+    """Return the numbers of the failed cells of a notebook, of which all cells were run."""
     result = rf"^(PASSED|FAILED) .*\b{name}\.ipynb::Cell (\d+)"
     found = {int(number): outcome for outcome, number in re.findall(result, ran, re.MULTILINE)}
     assert sorted(found) == list(range(len(NOTEBOOKS[name]().cells))), f"{name}: {found}\n{ran}"
@@ -121,17 +121,17 @@ def failed(ran, name):
 
 
 @pytest.mark.parametrize("name", ["control", "right", "edited", "other", "stripped", "drawn"])
-def test_what_is_as_in_the_course_passes(ran, name):
+def test_unchanged_outputs_pass(ran, name):
     assert failed(ran, name) == [], ran
 
 
 @pytest.mark.parametrize("name", ["nonsense", "elsewhere", "strippednonsense"])
 def test_cells_that_print_nonsense_fail(ran, name):
-    """Their sources are unchanged: a name that they use was defined anew above them."""
+    """Their sources are unchanged: a name that they use was redefined above them."""
     assert failed(ran, name) == [3, 4, 6]
 
 
-def test_a_failure_shows_what_was_expected_and_what_came(ran):
+def test_a_failure_shows_the_expected_and_the_actual_output(ran):
     stored = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
     text = next(cell for cell in stored.cells if cell.id == start().cells[2].id).outputs[0].text
     expected = "\n".join(f"    {line}" for line in text.splitlines())
@@ -139,12 +139,12 @@ def test_a_failure_shows_what_was_expected_and_what_came(ran):
 
 
 @pytest.mark.parametrize("name", ["wrong", "strippedwrong"])
-def test_a_wrong_answer_fails_with_what_its_check_says(ran, name):
+def test_a_wrong_answer_fails_with_the_sentence_of_its_check(ran, name):
     assert failed(ran, name) == [N + 1]
     assert "scores_for: right or not solved yet\ngot:\n    wrong: " in ran
 
 
-def test_what_was_not_compared_is_said(ran):
+def test_the_summary_lists_what_was_not_compared(ran):
     said = ran.partition("compared with the course =")[2].splitlines()
     about = {name: next(n for n, line in enumerate(said) if f"{name}.ipynb: " in line) for name in NOTEBOOKS}
     assert "not of the course" in said[about["other"]]

@@ -1,4 +1,4 @@
-"""What of a learner's notebook is compared with the course: the matching of cells, without running any."""
+"""Which cells of a learner's notebook are compared with the course: the matching, without running any."""
 
 import copy
 import uuid
@@ -19,7 +19,7 @@ PATHS = sorted(course.FOLDER.glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory):
-    """All chapters as `make lab` copies them: {slug: notebook}."""
+    """Return all chapters as `make lab` copies them: {slug: notebook}."""
     folder = tmp_path_factory.mktemp("workspace")
     workspace.copy(course.FOLDER, folder)
     return {path.stem: nbformat.read(path, as_version=4) for path in folder.glob("*.ipynb")}
@@ -27,7 +27,7 @@ def copies(tmp_path_factory):
 
 @pytest.fixture(params=PATHS, ids=lambda path: path.stem)
 def mine(request, copies):
-    """A copy of a chapter that a test may change."""
+    """Return a copy of a chapter that a test may change."""
     return copy.deepcopy(copies[request.param.stem])
 
 
@@ -45,7 +45,7 @@ def test_every_cell_of_a_copy_is_found(mine, request):
 
 
 def test_the_solved_notebook_is_expected_to_show_the_same(mine):
-    """But for its answers: so a learner's cells are compared, solved or not."""
+    """Except for its answers, so that a learner's cells are compared, solved or not."""
     chapter = course.chapter_of(mine)
     for cell in mine.cells:
         if cell.get("id") in chapter.solved:
@@ -53,7 +53,7 @@ def test_the_solved_notebook_is_expected_to_show_the_same(mine):
             assert not depends or "bench.mine(" in cell.source, f"{cell.id} shows other things once it is solved"
 
 
-def test_what_a_learner_changes_adds_and_deletes_is_listed(mine):
+def test_changed_added_and_deleted_cells_are_listed(mine):
     chapter = course.chapter_of(mine)
     for cell in mine.cells:
         if cell.cell_type == "code":
@@ -70,19 +70,19 @@ def test_what_a_learner_changes_adds_and_deletes_is_listed(mine):
     changed = next(s for s in said if s.startswith("changed: not compared"))
     for cell in mine.cells:
         if cell.cell_type == "code" and course.kind(cell, chapter) == CellKind.CHANGED:
-            assert course.name(mine, cell) in changed
+            assert course.cell_name(mine, cell) in changed
     assert f"gone from it, or new in the course: {gone.id}" in said
     assert f"your own: run, not compared: Cell {last} (of-mine)" in said
 
 
-def test_a_cell_made_a_text_is_listed_as_changed(mine):
+def test_a_cell_converted_to_text_is_listed_as_changed(mine):
     chapter = course.chapter_of(mine)
     cell = next(c for c in mine.cells if course.kind(c, chapter) == CellKind.COMPARED)
     cell.cell_type = "markdown"
     assert f"changed: not compared: a text ({cell.id})" in course.remarks(mine, chapter)
 
 
-def test_an_outdated_copy_is_told(mine):
+def test_an_outdated_copy_is_reported(mine):
     mine.metadata["flashlib"]["made_from"] = "another"
     assert "earlier version" in course.remarks(mine, course.chapter_of(mine))[1]
 
@@ -101,7 +101,7 @@ def through_text(nb):
     """As it comes back from jupytext, through a file of Python: blanks at the ends of lines are gone too."""
     for cell in code_of(nb):
         cell.id, cell.metadata = uuid.uuid4().hex[:8], {}
-        cell.source = course.plain(cell.source)
+        cell.source = course.stripped(cell.source)
 
 
 def without_ids(nb):
@@ -129,7 +129,7 @@ def test_cells_that_have_lost_their_ids_are_found_by_their_sources(mine, lose):
 
 
 @pytest.mark.parametrize("lose", [numbered, through_text])
-def test_what_a_learner_changed_added_and_deleted_is_known_without_ids_too(mine, lose):
+def test_changed_added_and_deleted_cells_are_found_without_ids_too(mine, lose):
     chapter, code = course.chapter_of(mine), code_of(mine)
     changed, added = code[1], new_code_cell("print('mine')", id="of-mine")
     gone = code[-1]
@@ -145,7 +145,7 @@ def test_what_a_learner_changed_added_and_deleted_is_known_without_ids_too(mine,
     assert gone.id not in {cell.get("id") for cell in mine.cells}
 
 
-def test_a_copy_of_a_cell_below_it_and_what_stands_in_place_of_one_are_the_learners_own(mine):
+def test_a_copied_and_a_replacing_cell_are_the_learners_own(mine):
     chapter = course.chapter_of(mine)
     first, second = code_of(mine)[:2]
     again, instead = new_code_cell(first.source, id="of-mine"), new_code_cell("1 + 1", id="of-mine-too")
@@ -158,19 +158,19 @@ def test_a_copy_of_a_cell_below_it_and_what_stands_in_place_of_one_are_the_learn
 @pytest.mark.parametrize(
     "sources", [[], ["1 + 1"], ["import numpy as np", "x = 5", "import matplotlib.pyplot as plt"]]
 )
-def test_a_notebook_that_only_imports_the_same_is_not_of_the_course(sources):
+def test_a_notebook_with_only_the_same_imports_is_not_of_the_course(sources):
     nb = new_notebook(cells=[new_code_cell(source) for source in sources])
     assert course.restore_ids(nb) == 0 and course.chapter_of(nb) is None
 
 
-def test_a_notebook_of_another_kind_is_told():
+def test_a_notebook_from_elsewhere_is_reported():
     nb = new_notebook(cells=[new_code_cell("1 + 1")])
     assert course.chapter_of(nb) is None
     (said,) = course.remarks(nb, None)
     assert "not of the course" in said and "nothing to compare" in said
 
 
-def test_without_the_notebooks_of_the_course_it_says_how_to_install(tmp_path):
+def test_the_error_for_missing_course_notebooks_says_how_to_install(tmp_path):
     with pytest.raises(FileNotFoundError, match="pip install -e"):
         course.chapters(Path(tmp_path))
 

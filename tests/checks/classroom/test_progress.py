@@ -1,4 +1,4 @@
-"""Which exercises are solved is kept in one small file that may be deleted, and nowhere else."""
+"""Solved exercises are recorded in one small file that may be deleted, and nowhere else."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_a_solved_exercise_is_kept(workspace):
     assert [path.name for path in workspace.iterdir()] == ["progress.json"]
 
 
-def test_it_stays_solved_and_others_come_to_it(workspace):
+def test_it_stays_solved_when_others_are_added(workspace):
     progress_file.record(RIGHT)
     before = (workspace / "progress.json").read_text()
     progress_file.record(RIGHT)
@@ -45,7 +45,7 @@ def test_it_stays_solved_and_others_come_to_it(workspace):
     assert set(json.loads((workspace / "progress.json").read_text())["solved"]) == {RIGHT.exercise, "other"}
 
 
-def test_the_day_is_that_of_the_first_right_answer(workspace, monkeypatch):
+def test_the_date_is_that_of_the_first_right_answer(workspace, monkeypatch):
     class Calendar(date):
         now = date(2031, 1, 31)
 
@@ -62,13 +62,13 @@ def test_the_day_is_that_of_the_first_right_answer(workspace, monkeypatch):
     assert solved == {RIGHT.exercise: "2031-01-31", "other": "2031-02-01"}
 
 
-def test_it_may_be_deleted(workspace):
+def test_the_file_may_be_deleted(workspace):
     progress_file.record(RIGHT)
     (workspace / "progress.json").unlink()
     assert repr(progress()).startswith("0 of")
 
 
-def test_a_notebook_in_a_folder_of_the_workspace_counts(workspace, monkeypatch):
+def test_a_notebook_in_a_subfolder_of_the_workspace_counts(workspace, monkeypatch):
     (workspace / "mine").mkdir()
     monkeypatch.chdir(workspace / "mine")
     progress_file.record(RIGHT)
@@ -78,21 +78,21 @@ def test_a_notebook_in_a_folder_of_the_workspace_counts(workspace, monkeypatch):
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"solved": 3}', "not json", "[" * 10**5, '{"solved": {}, "predicted": 3}']
 )
-def test_a_file_that_is_something_else_is_left_alone(workspace, text):
+def test_a_file_that_is_not_a_progress_file_is_left_alone(workspace, text):
     (workspace / "progress.json").write_text(text)
     verdict = progress_file.record(RIGHT)
-    assert verdict.outcome == "right" and "delete it to start anew" in repr(verdict)
-    assert "delete it to start anew" in repr(progress())
+    assert verdict.outcome == "right" and "delete it to start over" in repr(verdict)
+    assert "delete it to start over" in repr(progress())
     assert (workspace / "progress.json").read_text() == text
 
 
-def test_without_a_writable_place_it_says_so_and_goes_on(tmp_path, monkeypatch):
+def test_an_unwritable_file_is_reported_and_does_no_harm(tmp_path, monkeypatch):
     monkeypatch.setenv(progress_file.VARIABLE, str(tmp_path / "nowhere" / "progress.json"))
     verdict = progress_file.record(RIGHT)
     assert verdict.outcome == "right" and "cannot be written" in repr(verdict)
 
 
-def test_elsewhere_and_switched_off_nothing_is_kept(tmp_path, monkeypatch, workspace):
+def test_nothing_is_kept_elsewhere_or_if_switched_off(tmp_path, monkeypatch, workspace):
     monkeypatch.setenv(progress_file.VARIABLE, "off")
     assert progress_file.record(RIGHT) == RIGHT and not list(workspace.iterdir())
     monkeypatch.delenv(progress_file.VARIABLE)
@@ -118,13 +118,13 @@ def test_the_route_is_shown_and_counted():
     assert left and set(re.findall(r"\(○ (\w+)\)", "\n".join(lines[1:]))) == left
 
 
-def test_a_folder_of_its_name_breaks_nothing(workspace):
+def test_a_folder_with_its_name_does_no_harm(workspace):
     (workspace / "progress.json").mkdir()
     verdict = progress_file.record(RIGHT)
     assert verdict.outcome == "right" and "cannot be read" in repr(verdict)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a folder that is somebody's own")
-def test_a_folder_that_is_gone_breaks_nothing(workspace):
+def test_a_deleted_working_directory_does_no_harm(workspace):
     workspace.rmdir()
     assert progress_file.record(RIGHT) == RIGHT

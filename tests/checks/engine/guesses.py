@@ -1,6 +1,6 @@
-"""Answers as they are typed, and as values: the rows of guesses.json, [question, text, value, outcome].
+"""Answers as text and as values: the rows of guesses.json, [question, text, value, outcome].
 
-In place of the value of a text that is not understood there is what a page says of it.
+If a text is not understood, the page's error message takes the place of the value.
 """
 
 import json
@@ -35,6 +35,6 @@ QUESTIONS = {
 
 
 def card(question: Question) -> dict:
-    """Return what a card gets of a question."""
+    """Return the data of a question that a card gets."""
     fields = prediction._fields(question)
     return {"name": question.name, "fields": fields, "reason": question.reason, "hint": question.hint}

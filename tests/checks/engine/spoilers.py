@@ -1,12 +1,12 @@
-"""Code by which an answer breaks flashlib's checks, and in a process that they share, the later ones too.
+"""Code with which an answer breaks flashlib's checks, including later ones in the same process.
 
-The whole text runs in a page, so `outcomes` imports what it needs.
+The whole text runs in a page, so `outcomes` has its own imports.
 """
 
 SPOILERS = {
     "the code of a function": """
-    from flashlib.checks.engine import values
-    values.same.__code__ = (lambda given, expected, tolerance, size=0.0: True).__code__
+    from flashlib.checks.engine import equality
+    equality.same.__code__ = (lambda given, expected, tolerance, size=0.0: True).__code__
 """,
     "a method": """
     from flashlib.checks.engine import Verdict
@@ -22,7 +22,7 @@ SPOILERS = {
     cases.find_problem.__code__ = (lambda result, case, outputs=(), nan="": None).__code__
 """,
     "a module that a cell has imported": """
-    VALUES.same.__code__ = (lambda given, expected, tolerance, size=0.0: True).__code__
+    EQUALITY.same.__code__ = (lambda given, expected, tolerance, size=0.0: True).__code__
 """,
     "a class of a cell": """
     Spoils().spoil()
@@ -32,18 +32,18 @@ SPOILERS = {
 CELL = """
 class Spoils:
     def spoil(self):
-        VALUES.same.__code__ = (lambda given, expected, tolerance, size=0.0: True).__code__
+        EQUALITY.same.__code__ = (lambda given, expected, tolerance, size=0.0: True).__code__
 """
 
 
 def outcomes(spoilers, cell):
-    """Return {name: [outcome of a wrong answer, of a right one]}, each after the check of one that spoils."""
+    """Return {name: [outcome of a wrong answer, of a right one]}, each checked after an answer that spoils."""
     import numpy as np
 
     from flashlib import checks
-    from flashlib.checks.engine import solutions, values
+    from flashlib.checks.engine import equality, solutions
 
-    found, space = {}, {"__name__": "__main__", "np": np, "VALUES": values}
+    found, space = {}, {"__name__": "__main__", "np": np, "EQUALITY": equality}
     exec(cell, space)
     for name, lines in spoilers.items():
         exec(f"def my_online_step(m, l, x_j):{lines}\n    return m, l", space)

@@ -1,4 +1,4 @@
-"""What is right in the interpreter is compiled too, and what the compiler refuses is wrong."""
+"""Answers that are right in the interpreter are compiled too, and wrong if the compiler refuses them."""
 
 import os
 import subprocess
@@ -16,19 +16,19 @@ from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import compiling, process, solutions  # noqa: E402
 from flashlib.kernels.compiler import client, launch_log, learner_kernels  # noqa: E402
 from flashlib.learner import pickling  # noqa: E402
-from tests.checks.refused import KINDS  # noqa: E402
+from tests.checks.refused_kernels import KINDS  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402
 
 
 @pytest.fixture
 def here(monkeypatch):
-    """Answers are checked in this process."""
+    """Check answers in this process."""
     monkeypatch.setattr(process, "call", call_here)
 
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_compiler_refuses_is_wrong_and_its_line_shown(kind, amount, here):
+def test_an_answer_that_the_compiler_refuses_is_wrong_and_its_line_is_shown(kind, amount, here):
     ways = list(KINDS[kind].items())
     for name, (way, line) in ways[:1] if amount == "few" else ways[1:]:
         program = solutions.program(name).edited(way)
@@ -43,7 +43,7 @@ def test_what_the_compiler_refuses_is_wrong_and_its_line_shown(kind, amount, her
 
 
 def noted(name, monkeypatch, seed):
-    """Return the key of what a solution launches in its fixed cases."""
+    """Return the key of a solution's launches in its fixed cases."""
     found = []
     monkeypatch.setattr(learner_kernels, "refusal", lambda sent: found.append(sent))
     assert checks.EXERCISES[name](solutions.solution(name), seed=seed).right
@@ -55,27 +55,27 @@ def test_drawn_cases_are_not_compiled(here, monkeypatch):
     assert len(keys) == 1, "their sizes are others at each check"
 
 
-def test_what_the_course_launches_itself_is_not_compiled(here, monkeypatch):
+def test_launches_by_the_course_are_not_compiled(here, monkeypatch):
     assert not noted("padded", monkeypatch, 1)
 
 
 @pytest.mark.parametrize("error", [client.CompileError("no ptxas"), PermissionError("a folder")])
-def test_where_nothing_can_be_compiled_it_is_said_once(error, here, monkeypatch):
+def test_a_missing_compiler_is_reported_once(error, here, monkeypatch):
     def refusal(sent):
         raise error
 
     monkeypatch.setattr(learner_kernels, "refusal", refusal)
-    monkeypatch.setattr(compiling, "_said", False)
+    monkeypatch.setattr(compiling, "_explained", False)
     answer = solutions.solution("add")
     first, second = checks.add(answer), checks.add(answer)
     assert first.right and second.right
     assert dict(first.details) == {"not compiled": str(error)} and not second.details
 
 
-def test_where_the_cache_cannot_be_written_another_one_is_used(here, monkeypatch, tmp_path):
+def test_an_unwritable_cache_is_replaced_by_another(here, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "file" / "folder"))
-    monkeypatch.setattr(compiling, "_said", False)
+    monkeypatch.setattr(compiling, "_explained", False)
     refusals, refusal = [], learner_kernels.refusal
     monkeypatch.setattr(learner_kernels, "refusal", lambda sent: refusals.append(refusal(sent)))
     verdict = checks.add(solutions.solution("add"))
@@ -119,7 +119,7 @@ assert checks.add(answer).right
 
 
 @pytest.mark.process
-def test_the_key_is_the_same_in_another_session_and_another_after_a_change():
+def test_the_key_depends_on_the_kernel_and_not_on_the_session():
     def key(cell, file, seed):
         command = [sys.executable, "-c", KEY, cell, file]
         env = os.environ | {"PYTHONHASHSEED": seed}
@@ -131,7 +131,7 @@ def test_the_key_is_the_same_in_another_session_and_another_after_a_change():
         assert key(CELL.replace(old, new), "/tmp/ipykernel_1/1.py", "1") != first, f"{new} for {old}"
 
 
-def test_launches_that_the_compiler_makes_no_difference_of_are_one():
+def test_launches_that_compile_to_the_same_kernel_are_noted_once():
     found = launch_log.LaunchLog()
     kernel = solutions.solution("add").__globals__["strided_add_kernel"]
     for n in (1, 5, 700):

@@ -1,15 +1,16 @@
-"""What a check says of answers that are wrong in ways that no exercise foresees."""
+"""What a check says about answers that are wrong in ways that no exercise anticipates."""
 
 import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks.engine import Case, Finding, Known, Measured, Program, examine, mistake_tables  # noqa: E402
-from flashlib.checks.engine.values import same, show  # noqa: E402
+from flashlib.checks.engine import Case, Finding, Known, Measured, ProgramText, examine, mistake_tables  # noqa: E402
+from flashlib.checks.engine.equality import same  # noqa: E402
+from flashlib.checks.engine.value_text import show  # noqa: E402
 
 x = np.array([1.0, 2.0, 4.0])
 CASES = [Case("one number", (x[:1],), 1.0), Case("three numbers", (x,), 7.0)]
-SUM = Program("def my_sum(x):\n    X = 1 * x\n    total = X.sum()\n    return total", {})
+SUM = ProgramText("def my_sum(x):\n    X = 1 * x\n    total = X.sum()\n    return total", {})
 TABLE = """
 [sum]
 mean*: the mean is taken: take the sum
@@ -55,7 +56,7 @@ def test_a_mistake_is_named_with_the_smallest_input_that_shows_it():
     assert dict(verdict.details) == {"input": "x = [1. 2. 4.]", "expected": "7.", "given": "2.3333"}
 
 
-def test_no_case_is_looked_at_after_one_in_which_a_harness_ended_the_answer():
+def test_no_case_is_run_after_one_in_which_a_harness_ended_the_answer():
     seen = []
 
     def answer(x):
@@ -76,33 +77,33 @@ def test_two_mistakes_at_once_are_both_named():
     assert verdict.sentence == "the mean is taken: take the sum; and the numbers are cubed"
 
 
-def test_a_guard_that_the_model_of_a_mistake_lacks_does_not_hide_it():
+def test_a_guard_that_our_model_of_a_mistake_lacks_does_not_hide_it():
     cases = [*CASES, Case("no numbers", (x[:0],), 0.0)]  # whose mean is nan
     assert said(lambda x: x.mean() if len(x) else 0.0, cases).mistake == "mean"
 
 
-def test_a_guard_is_not_supposed_where_memory_of_others_was_read():
-    """What comes from there may be nan, and nearly every mistake that gives nan would explain it."""
+def test_no_guard_is_assumed_where_memory_outside_was_read():
+    """Values from there may be nan, and nearly every mistake that gives nan would explain them."""
     cases = [*CASES, Case("no numbers", (x[:0],), 0.0)]
     answer = lambda x: Measured(x.mean() if len(x) else 0.0, Finding("outside"))  # noqa: E731
     assert said(answer, cases).mistake == "outside"
 
 
-def test_a_mistake_is_named_before_later_stages_are_looked_at():
+def test_a_mistake_is_named_before_later_stages_run():
     stages = [CASES, [Case("no numbers", (x[:0],), 0.0)]]
     assert said(lambda x: x.mean() if len(x) else 1 / 0, stages).mistake == "mean"
     assert said(lambda x: x.sum() if len(x) else 1.0, stages).sentence == "the result is wrong for no numbers"
     assert said(lambda x: x.sum(), stages).sentence == "in all 3 cases"
 
 
-def test_how_a_right_result_was_found_counts_after_it():
+def test_how_a_right_result_was_computed_is_judged_after_it():
     found = Finding("doubled", name="x", times=2)
     assert said(lambda x: Measured(x.sum(), found)).sentence == "x is read 2 times"
     assert said(lambda x: Measured(x.mean(), found)).mistake == "mean"
     assert said(lambda x: Measured(x.sum(), None)).right
 
 
-def test_a_dtype_may_be_asked_for():
+def test_a_dtype_may_be_required():
     cases = [Case("fp32", (x.astype(np.float32),), 7.0, 1e-5, np.float32)]
     assert said(lambda x: x.sum(), cases).right
     verdict = said(lambda x: float(x.sum()), cases)
@@ -127,15 +128,15 @@ def test_a_dtype_may_be_asked_for():
         (lambda x: np.broadcast_to(1.0, (10**6, 10**6)), "the result has shape (1000000, 1000000); expected ()"),
     ],
 )
-def test_whatever_it_returns_or_raises_is_told(answer, sentence):
+def test_any_result_or_exception_is_reported(answer, sentence):
     verdict = said(answer)
     assert verdict.outcome == "wrong"
     assert verdict.sentence.startswith(sentence)
 
 
-def test_what_is_no_number_must_be_explained_in_every_case():
-    """A guard may hide the nan of a mistake where an answer is right, but a wrong set is not mended by one."""
-    known = Known("sum", Program("def my_sum(x):\n    X = 1 * x\n    return set(X)", {}))
+def test_a_result_that_is_not_a_number_must_be_explained_in_every_case():
+    """A guard may hide the nan of a mistake where an answer is right, but it cannot repair a wrong set."""
+    known = Known("sum", ProgramText("def my_sum(x):\n    X = 1 * x\n    return set(X)", {}))
     cases = [Case("two", (x[:2],), {1.0, 2.0}), Case("three", (x,), {1.0, 2.0, 4.0})]
     answer = lambda x: set(x) if len(x) < 3 else {1.0, 8.0, 64.0}  # noqa: E731
     assert examine(answer, cases, known).mistake == "value"  # and not "cubed", which is wrong for two
@@ -148,7 +149,7 @@ def test_not_solved_yet():
     assert said(stub).outcome == "not solved yet"
 
 
-def test_an_argument_that_is_changed_is_told_and_the_next_case_is_not_harmed():
+def test_a_changed_argument_is_reported_and_the_next_case_is_not_affected():
     def sorts(x):
         x.sort()
         return x.sum()
@@ -160,13 +161,13 @@ def test_an_argument_that_is_changed_is_told_and_the_next_case_is_not_harmed():
     assert np.array_equal(x, [1, 2, 4])
 
 
-def test_arguments_lie_between_nan():
+def test_arguments_are_surrounded_by_nan():
     neighbours = []
     said(lambda x: neighbours.append(x.base) or x.sum())
     assert all(np.isnan(base[0]) and np.isnan(base[-1]) for base in neighbours)
 
 
-def test_several_outputs_are_told_apart():
+def test_several_outputs_are_distinguished():
     cases = [Case("one number", (2.0,), (2.0, np.ones(2)))]
     assert said(lambda x: (x, np.ones(2)), cases, outputs=("m", "l")).outcome == "right"
     assert said(lambda x: (x, np.zeros(2)), cases, outputs=("m", "l")).sentence == "l is wrong for one number"
@@ -179,13 +180,13 @@ def test_same_is_strict_about_nan_infinities_and_shapes():
     assert not same(np.ones(2), np.ones((1, 2)), 1) and not same(1.001, 1.0, 1e-4)
 
 
-def test_what_differs_is_shown_to_differ():
+def test_differing_results_are_shown_with_enough_digits():
     verdict = said(lambda x: 7.000001, CASES[1:])
     shown = dict(verdict.details)
     assert shown["expected"] != shown["given"]
 
 
-def test_a_large_array_is_told_by_its_first_difference():
+def test_of_a_large_array_the_first_difference_is_shown():
     right = np.arange(100.0)
     wrong = right.copy()
     wrong[7] += 0.5e-2  # within the tolerance
@@ -207,7 +208,7 @@ def test_a_large_array_is_told_by_its_first_difference():
         (lambda x: np.exp(x) * 1.0015, "value", 1e-3),  # as coarse as a few digits
     ],
 )
-def test_results_that_are_right_to_a_few_digits_are_told_from_wrong_ones(answer, id, tolerance):
+def test_results_that_are_right_to_a_few_digits_are_not_called_wrong(answer, id, tolerance):
     rows = (np.array([0.3]), np.array([0.1, -7.0]))
     cases = [Case(f"{len(x)} numbers", (x,), np.exp(x), tolerance, float) for x in rows]
     verdict = examine(answer, cases, Known("any"))

@@ -1,4 +1,4 @@
-"""What every exercise answers, whatever it is given."""
+"""The verdicts of exercises on anything that they may be given."""
 
 import asyncio
 import functools
@@ -12,17 +12,17 @@ from flashlib import checks  # noqa: E402
 from flashlib.checks.engine import exercises  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.engine.verdict import MIME  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 
 
-@each(EXERCISES.values(), lambda exercise: exercise.name)
-def test_what_is_not_a_function_is_told(exercise):
+@each_case(EXERCISES.values(), lambda exercise: exercise.name)
+def test_an_answer_that_is_not_a_function_is_reported(exercise):
     for odd in (None, 3, "f", [1.0]):
         verdict = exercise(odd)
         assert verdict.mistake == "no_function" and "pass the function itself" in verdict.sentence, odd
 
 
-def test_a_stub_starts_no_process(monkeypatch):
+def test_a_stub_does_not_start_a_process(monkeypatch):
     class JITFunction:
         def __call__(self):
             """A kernel may be called."""
@@ -69,7 +69,7 @@ def test_an_endless_answer_is_ended_and_its_input_named(monkeypatch):
     assert "x_j = 2." in dict(verdict.details)["input"]
 
 
-def test_a_mistake_of_a_check_is_not_one_of_the_learner(monkeypatch):
+def test_an_error_in_a_check_is_not_blamed_on_the_learner(monkeypatch):
     def examine(*_):
         raise KeyError("ours")
 
@@ -80,7 +80,7 @@ def test_a_mistake_of_a_check_is_not_one_of_the_learner(monkeypatch):
 
 
 @pytest.mark.parametrize("error", [GeneratorExit, asyncio.CancelledError, KeyboardInterrupt, SystemExit])
-def test_whatever_an_answer_raises_is_its_own(error):
+def test_whatever_an_answer_raises_is_its_own_mistake(error):
     class Odd:
         def __repr__(self):
             raise error
@@ -105,7 +105,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("what", FORGED)
-def test_a_verdict_that_is_none_is_told(what):
+def test_an_invalid_verdict_is_reported(what):
     names = {}
     exec(f"""def sends(m, l, x_j):
     from flashlib.checks.engine import process
@@ -128,13 +128,13 @@ ODD = {
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_whatever_an_answer_returns_it_is_no_mistake_of_the_course(what):
+def test_no_result_of_an_answer_is_blamed_on_the_course(what):
     for name in ("online_step", "merge"):
         verdict = checks.EXERCISES[name](eval(f"lambda *a: {ODD[what]}"))
         assert verdict.outcome == "wrong", verdict
 
 
-def test_what_an_answer_says_can_be_sent_to_a_page():
+def test_texts_of_an_answer_can_be_sent_to_a_page():
     def raises(m, l, x_j):
         print("\ud800")
         raise ValueError("\ud800")
@@ -145,7 +145,7 @@ def test_what_an_answer_says_can_be_sent_to_a_page():
 
 
 @pytest.mark.parametrize("seed", ["x", -1, 1.5, [3]])
-def test_a_seed_that_is_none_is_told(seed):
+def test_an_invalid_seed_is_reported(seed):
     verdict = checks.online_step(lambda m, l, x_j: (m, l), seed=seed)
     assert verdict.outcome == "not checked" and "pass a whole number" in verdict.sentence
 
@@ -155,8 +155,8 @@ def test_what_it_prints_is_shown():
     assert verdict.printed.startswith("here 2.0\n") and "it printed:" in repr(verdict)
 
 
-def test_cases_are_drawn_anew_from_a_seed_that_is_shown():
-    """An answer that is right only in the fixed cases, however it recognises them, is found out."""
+def test_cases_are_drawn_from_a_new_seed_that_is_shown():
+    """An answer that is right only in the fixed cases is detected, however it recognises them."""
 
     def for_round_scores(m, l, x_j):
         if x_j == -np.inf or x_j % 1:

@@ -1,4 +1,4 @@
-"""Questions are graded by value, at once; a wrong guess gets a hint, and the answer if it is asked for."""
+"""Questions are graded by value, at once; a wrong guess gets a hint, and the answer on request."""
 
 import ast
 import functools
@@ -13,28 +13,28 @@ import pytest
 pytest.importorskip("cloudpickle")
 from flashlib.checks.engine import folders, prediction  # noqa: E402
 from flashlib.checks.engine.answer_types import written  # noqa: E402
-from flashlib.checks.engine.grade import equal, quoted, tells  # noqa: E402
+from flashlib.checks.engine.grade import equal, gives_away, quoted  # noqa: E402
 from flashlib.checks.engine.prediction import Question, predict, questions  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 from tests.checks.engine import guesses  # noqa: E402
 
 
 def answered(question, given, show=False):
-    """Return the Verdict on values of all parts, {part: value}."""
+    """Return the Verdict on values for all parts, {part: value}."""
     return (
         predict(question.name, given[""], show=show) if "" in given else predict(question.name, show=show, **given)
     )
 
 
 def typed(question, value):
-    """Return a value of a field as a call takes it."""
+    """Return a field's value in the form that a call accepts."""
     choices = {str(choice): choice for choice in question.choices}
     return [choices.get(x, x) for x in value] if isinstance(value, list) else value
 
 
 @functools.cache
 def in_solved_notebooks():
-    """Return the answers that they write down: {question: {part: value}}."""
+    """Return the answers in the solved notebooks: {question: {part: value}}."""
     found = {}
     for path in (Path(__file__).parents[3] / "notebooks" / "solutions").glob("*.ipynb"):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -51,7 +51,7 @@ def to_four_digits(x):
     return float(f"{x:.4g}") if isinstance(x, float) else x
 
 
-@each(questions().values(), lambda question: question.name)
+@each_case(questions().values(), lambda question: question.name)
 def test_the_right_answer_is_right_and_its_reason_given(question):
     right = question.answer()
     parts = right if isinstance(right, dict) else {"": right}
@@ -61,16 +61,16 @@ def test_the_right_answer_is_right_and_its_reason_given(question):
     assert eval(repr(right)) == right, "solved notebooks write it down"
 
 
-@each(questions().values(), lambda question: question.name)
+@each_case(questions().values(), lambda question: question.name)
 def test_the_right_answer_can_be_entered(question):
-    """It is one of the choices, or finite: where inf or nan may be the answer, it is a choice."""
-    fields = prediction._fields(question)  # raises if it is none of the choices
+    """It is one of the choices, or finite: an answer that may be inf or nan must be a choice."""
+    fields = prediction._fields(question)  # raises if it is not one of the choices
     json.dumps(fields, allow_nan=False)
     assert all(field["kind"] == "number" or not field["unit"] for field in fields)
 
 
-@each(questions().values(), lambda question: question.name)
-def test_a_typical_wrong_answer_is_told_what_it_overlooks(question):
+@each_case(questions().values(), lambda question: question.name)
+def test_the_verdict_on_a_typical_wrong_answer_says_what_it_overlooks(question):
     said = set()
     for field in prediction._fields(question):
         parts = {f["part"]: f["right"] for f in prediction._fields(question)}
@@ -85,22 +85,22 @@ def test_a_typical_wrong_answer_is_told_what_it_overlooks(question):
     assert said >= set(question.wrong.values()), "is never wrong"
 
 
-@each(questions().values(), lambda question: question.name)
-def test_a_wrong_guess_does_not_get_the_answer_before_it_is_asked_for(question):
+@each_case(questions().values(), lambda question: question.name)
+def test_a_wrong_guess_gets_the_answer_only_on_request(question):
     for field in prediction._fields(question):
         parts = {f["part"]: f["right"] for f in prediction._fields(question)}
         for value, _ in field["wrong"]:
             given = {part: typed(question, x) for part, x in {**parts, field["part"]: value}.items()}
             verdict = answered(question, given)
             said = verdict.sentence.replace(f"not {quoted(field, written(value))}", "")
-            assert verdict.outcome == "right" or not tells(field, said), f"{field['shown']} is in: {said}"
+            assert verdict.outcome == "right" or not gives_away(field, said), f"{field['shown']} is in: {said}"
 
 
-@each(questions().values(), lambda question: question.name)
-def test_every_question_has_a_hint_that_does_not_tell_the_answer(question):
+@each_case(questions().values(), lambda question: question.name)
+def test_every_question_has_a_hint_that_does_not_give_the_answer_away(question):
     assert question.hint.endswith((".", "?")) and len(question.hint) <= 160
     for field in prediction._fields(question):
-        assert not tells(field, question.hint), f"{field['shown']} is in: {question.hint}"
+        assert not gives_away(field, question.hint), f"{field['shown']} is in: {question.hint}"
 
 
 QUESTIONS = {
@@ -159,13 +159,13 @@ def test_values(some, name, right, wrong):
         ("nan", "True", "'True' is neither True nor False"),
     ],
 )
-def test_an_answer_of_another_type_is_told_which_is_meant(some, name, odd, said):
+def test_an_answer_of_another_type_gets_an_error_that_says_which_is_meant(some, name, odd, said):
     verdict = predict(name, odd)
     assert verdict.outcome == "not answered yet" and verdict.sentence.startswith(said)
     assert "because" not in repr(verdict), "a slip of form does not give the answer away"
 
 
-def test_a_near_guess_has_a_sentence_of_its_own(some):
+def test_a_near_guess_has_its_own_sentence(some):
     assert predict("length", 2.4).sentence == "not 2.4 (near: less than 10 % too small)."
     assert predict("length", 2.6, show=True).sentence == "not 2.6, but 2.5 (near: less than 10 % too large)."
     assert predict("length", 5).sentence == "not 5."
@@ -191,8 +191,8 @@ def test_what_is_overlooked(some):
 
 @pytest.mark.parametrize("says", ["it is 3", "3.", "it is 3, or", "(3)", "3 is less than 3.5"])
 @pytest.mark.parametrize("does_not", ["3.5", "13", "0.3", "3^2", "x3", "-3", "2^3", "30", ""])
-def test_a_sentence_tells_a_number_that_stands_alone_in_it(says, does_not):
-    assert tells({"shown": "3"}, says) and not tells({"shown": "3"}, f"it is {does_not}")
+def test_a_sentence_gives_away_a_number_that_stands_alone_in_it(says, does_not):
+    assert gives_away({"shown": "3"}, says) and not gives_away({"shown": "3"}, f"it is {does_not}")
 
 
 def test_a_choice_may_be_words_so_it_is_quoted(some):
@@ -215,7 +215,7 @@ def test_a_call_grades_the_value_of_what_is_typed(monkeypatch):
     monkeypatch.setattr(prediction, "questions", lambda: guesses.QUESTIONS)
     failed = []
     for name, text, value, outcome in guesses.ROWS:
-        verdict = predict(name, value)  # of a text that is not understood, what a page says of it
+        verdict = predict(name, value)  # if a text is not understood, `value` is the page's error message
         if verdict.outcome != ("not answered yet" if outcome == "open" else outcome):
             failed.append(f"{name}, {text!r}: {verdict}")
     assert not failed, "\n".join(failed)
@@ -268,11 +268,11 @@ def test_what_is_overlooked_in_one_part(some):
     assert "that is fp16" not in predict("two", fp16=13, fp32=89).sentence
 
 
-def test_an_unknown_question_is_no_error(some):
+def test_an_unknown_question_does_not_raise(some):
     assert predict("tile", 3).sentence == "there is no question 'tile'; did you mean 'tiles'?"
 
 
-def test_an_answer_that_cannot_be_compared_is_no_error(some):
+def test_an_answer_that_cannot_be_compared_does_not_raise(some):
     for name in QUESTIONS:
         for odd in (np.ones(2), object(), None, "", (1, "a"), {1: 2}, np.float32(10)):
             assert predict(name, odd).outcome in ("wrong", "right", "not answered yet", "not checked")

@@ -7,37 +7,37 @@ import numpy as np  # noqa: E402
 
 from flashlib.checks.engine import mistake_tables  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
-from flashlib.checks.engine.program import Program  # noqa: E402
-from tests.checks.each import each  # noqa: E402
+from flashlib.checks.engine.program import ProgramText  # noqa: E402
+from tests.checks.each_case import each_case  # noqa: E402
 
-STEP = Program(
+STEP = ProgramText(
     "def step(m, x):\n    larger = np.maximum(m, x)\n    alpha = np.exp(m - larger)\n    return alpha", {"np": np}
 )
 
 
-def test_a_line_takes_the_place_of_the_one_that_assigns_the_same_name():
+def test_a_line_replaces_the_one_that_assigns_the_same_name():
     assert STEP.function(1.0, 1.0) == 1
     assert STEP.edited("alpha = 3").function(1.0, 2.0) == 3
     assert STEP.edited("larger = x; return larger").function(5.0, 2.0) == 2
 
 
-def test_text_is_exchanged_where_it_stands_once():
+def test_a_text_that_occurs_once_is_replaced():
     assert STEP.edited("m - larger -> larger - m").function(1.0, 2.0) == np.exp(1)
     for change in ("m -> x", "lower -> x", "beta = 3", "for x in m:"):
         with pytest.raises(ValueError, match="once|replace one line"):
             STEP.edited(change)
 
 
-def test_a_text_that_begins_or_ends_with_a_blank_stands_in_backticks():
+def test_a_text_that_begins_or_ends_with_a_blank_is_in_backticks():
     assert STEP.edited("`m - ` ->").function(1.0, 2.0) == np.exp(2)
     both = "` - larger` -> ` - larger + 1`; return alpha -> return 2 * alpha"
     assert STEP.edited(both).function(1.0, 1.0) == 2 * np.e
     assert STEP.edited("return alpha ->").function(1.0, 1.0) is None
-    with pytest.raises(ValueError, match="' alpha' is there 2 times"):
+    with pytest.raises(ValueError, match="' alpha' occurs 2 times"):
         STEP.edited("` alpha` -> beta")
 
 
-def test_other_terms_hold_for_the_program_and_for_its_edits():
+def test_other_terms_apply_to_the_program_and_to_its_edits():
     base_2 = STEP.in_terms({"np.exp(": "np.exp2("})
     assert base_2.function(1.0, 2.0) == 0.5
     assert base_2.edited("alpha = np.exp(larger - m)").function(1.0, 2.0) == 2
@@ -45,7 +45,7 @@ def test_other_terms_hold_for_the_program_and_for_its_edits():
 
 @pytest.fixture
 def read(tmp_path):
-    """Return a function that reads a text as a file of tables, and adds these to those found."""
+    """Return a function that reads a text as a file of tables, and adds them to those found."""
 
     def read(text, found, **options):
         (file := tmp_path / "mistakes.txt").write_text(text)
@@ -67,7 +67,7 @@ def test_a_table_is_read(read):
             read(odd, found)
 
 
-def test_what_is_indented_further_goes_on_with_the_line_above(read):
+def test_further_indented_lines_continue_the_line_above(read):
     found = read("[a]\none: first\n    x -> for n in y:\n            z\n\n    v = {1|2}\n", {})
     assert found["a"]["one"].ways == (r"x -> for n in y:\n        z", "v = 1", "v = 2")
     found = read("[a]\none: first\n    x -> for n in y:\n            z;\n        v = 1;\n        w -> 2\n", {})
@@ -95,10 +95,10 @@ def test_an_id_may_come_again_where_ways_are_joined_and_each_keeps_its_words(rea
     [
         ("one: first", "a row belongs in a table"),
         ("[a]\nOne more", "a row is `id: sentence`"),
-        ("[a]\none: first\n     x -> y", "stands in backticks"),
+        ("[a]\none: first\n     x -> y", "in backticks"),
         ("[a]\nuse a\n[b]\nuse c", "there is no table c above; there are a, b"),
         ("[a]\none: first\ndrop two", "there is no row two above to drop; there are one"),
-        ("[a]\none: first\n[b]\none: first\nuse a", "one would lose what stands above"),
+        ("[a]\none: first\n[b]\none: first\nuse a", "one would overwrite the rows above"),
         ("[a]\none: first\n[a]", "there are two tables a"),
     ],
 )
@@ -109,21 +109,21 @@ def test_an_error_names_the_file_and_the_line(read, text, said):
     assert f"mistakes.txt, line {number}: " in str(error.value) and said in str(error.value)
 
 
-def test_of_our_own_tables_the_path_in_the_repository_is_named(monkeypatch):
+def test_errors_in_our_own_tables_name_the_path_in_the_repository(monkeypatch):
     path = mistake_tables.CHECKS / "shared" / "any.txt"
     with pytest.raises(ValueError, match="^flashlib/checks/shared/any.txt, line 3: there are two tables any"):
         mistake_tables.read(path, {"any": {}})
 
 
-def test_no_blank_at_the_end_of_a_line_is_needed():
+def test_blanks_at_the_end_of_a_line_are_not_needed():
     for path in mistake_tables.CHECKS.rglob("*.txt"):
         lines = path.read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line != line.rstrip()] == [], path
 
 
-@each(EXERCISES.values(), lambda exercise: exercise.name)
+@each_case(EXERCISES.values(), lambda exercise: exercise.name)
 def test_every_way_to_make_a_mistake_can_be_made(exercise):
-    """Else a hypothesis would raise, and explain an answer that raises."""
+    """Otherwise a hypothesis would raise, and explain an answer that raises."""
     for mistake in exercise.known.mistakes():
         assert mistake.sentence == mistake.sentence.strip() and not mistake.sentence.endswith(".")
         for way in mistake.ways:

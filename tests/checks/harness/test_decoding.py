@@ -1,7 +1,7 @@
-"""What is found of a step of decoding beside its result.
+"""Findings about a step of decoding other than its result.
 
-`Looked` notes what PyTorch computes, to which making tensors and views of them does not belong; `_way` judges how
-keys are read and parts joined.
+`TorchCalls` notes what PyTorch computes, not counting new tensors and views; `_way` judges how keys are read and
+parts merged.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 import flashlib.kernels  # noqa: E402, F401
-from flashlib.checks.harness.decoding import Looked, _way  # noqa: E402
+from flashlib.checks.harness.decoding import TorchCalls, _way  # noqa: E402
 from flashlib.checks.harness.watch import Watch  # noqa: E402
 
 
@@ -35,13 +35,13 @@ from flashlib.checks.harness.watch import Watch  # noqa: E402
         (lambda X: X.__imul__(2), ["mul"]),
     ],
 )
-def test_only_numbers_that_are_made_of_others_are_computed(does, computed):
-    looked = Looked()
-    with looked:
+def test_only_functions_that_make_numbers_from_others_compute(does, computed):
+    calls = TorchCalls()
+    with calls:
         does(torch.arange(4.0))
-    assert [name.strip("_") for name in looked.computed] == [name.strip("_") for name in computed]
-    looked.clear()
-    assert not looked.computed
+    assert [name.strip("_") for name in calls.computed] == [name.strip("_") for name in computed]
+    calls.clear()
+    assert not calls.computed
 
 
 MOST = 2 * 3 * (100 + 300 + 2 * 2 * 32)  # numbers of K: two heads, d = 3; each part may end in a tile of 32 keys
@@ -63,7 +63,7 @@ DONE = {"K": MOST, "V": MOST, "table": 1, "launches": 2, "programs": 2 * 2 * 2}
     ],
 )
 def test_keys_are_read_once_and_each_part_has_its_program(parts, otherwise, found):
-    """Two sequences of 100 and 300 keys, whose 19 pages hold three of the widest tiles, and four heads of Q."""
+    """Two sequences of 100 and 300 keys, whose 19 pages contain three of the widest tiles, and four heads of Q."""
     watch, done = Watch({}), DONE | otherwise
     watch.sees, watch.products[16, 3, 32] = True, 1
     watch.read = {name: done[name] for name in ("K", "V", "table")}

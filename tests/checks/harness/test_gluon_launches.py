@@ -1,4 +1,4 @@
-"""Answers in Gluon: what goes wrong is found in every style, told with its cause, and played."""
+"""Answers in Gluon: mistakes are found in every style, reported with their causes, and played."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from tests.checks.test_answers import call_here, wrong  # noqa: E402
 
 @pytest.fixture
 def here(monkeypatch):
-    """Answers are checked in this process, in cases that are not drawn, and nothing is compiled."""
+    """Check answers in this process, in fixed cases only, without compiling."""
     monkeypatch.setattr(process, "call", call_here)
     monkeypatch.setattr(random_cases, "cases", lambda make, count: [])
     monkeypatch.setattr(learner_kernels, "refusal", lambda sent: None)
@@ -33,7 +33,7 @@ def edited(name, *ways):
 WITHOUT_K_FREE = "mbarrier.wait(k_empty.index(s), free) -> pass"
 
 
-def test_a_missing_wait_is_told_with_the_case_and_played(here):
+def test_a_missing_wait_is_reported_with_its_case_and_played(here):
     answer = edited("gluon_producer", WITHOUT_K_FREE)
     verdict = checks.gluon_producer(answer, seed=1)
     assert verdict.mistake == "refilled" and "k_slots[0]" in verdict.sentence
@@ -48,7 +48,7 @@ def test_a_missing_wait_is_told_with_the_case_and_played(here):
      "mbarrier.arrive(k_empty.index(s))\\n    S = warpgroup_mma_wait(0, deps=(S_begun,))", "overwritten"),
     ("mbarrier.arrive(v_empty.index(s)) -> pass", "deadlock"),
 ])  # fmt: skip
-def test_a_fault_is_played_as_the_pipeline_tells_it(way, kind, here):
+def test_a_fault_is_played_as_the_pipeline_reports_it(way, kind, here):
     answer = edited("consumer_step", way)
     verdict = checks.consumer_step(answer, seed=1)
     assert verdict.outcome == "wrong" and dict(verdict.details)["schedule"]
@@ -58,7 +58,7 @@ def test_a_fault_is_played_as_the_pipeline_tells_it(way, kind, here):
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_every_fault_of_a_producer_is_played(amount, here):
-    """Whatever is found at barriers and slots of the wrong answers: a schedule at random tells its own fault."""
+    """All findings about barriers and slots of the wrong answers: a random schedule has its own fault."""
     few, played = wrong("gluon_producer", "few"), 0
     for answer in few[::3] if amount == "few" else few + wrong("gluon_producer", amount):
         verdict = checks.gluon_producer(answer.program.function, seed=1)
@@ -66,10 +66,10 @@ def test_every_fault_of_a_producer_is_played(amount, here):
             player = verdict.run.play(answer.program.function)
             played += isinstance(player, PipelinePlayer) and not player.problem
             assert player is not None, answer
-    assert played > 1  # others are no events of a run
+    assert played > 1  # others are not events of a run
 
 
-def test_who_writes_into_a_slot_that_others_read_is_named_and_played(here):
+def test_a_role_that_writes_into_a_slot_of_others_is_named_and_played(here):
     answer = edited(
         "hopper_attention",
         "q_slot.store(O.to(q_slots.dtype)) -> q_slots.index(1 - ME).reshape([64, D]).store(O.to(q_slots.dtype))",
@@ -85,12 +85,12 @@ def test_a_right_answer_has_nothing_to_play(here):
     assert verdict.right and verdict.run is None
 
 
-def test_all_programs_of_a_right_answer_say_the_same_under_other_schedules():
-    """The launches of the solution, over ragged sizes: each program is right under every order that is tried."""
+def test_all_programs_of_a_right_answer_issue_the_same_commands_under_other_schedules():
+    """The launches of the solution, with ragged sizes: each program is right in every order that is tried."""
     rng, ran = np.random.default_rng(3), []
     Q, K, V = (rng.normal(size=(1, 2, N, 64)).astype(np.float32) for N in (77, 150, 150))
     with gluon.taken(lambda *launch: None, ran):
-        gluon_parts.attended(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
+        gluon_parts.run_attention(solutions.solution("hopper_attention"), Q, K, V, True, "bfloat16", "BHNd")
     assert len(ran) == 2 and all(
         set(one.said) == {"attention_consumer 0", "attention_consumer 1", "gluon_producer"} for one in ran
     )
@@ -110,13 +110,13 @@ PASSED = "q, k, v = (q_slots, q_full), (k_slots, k_full, k_empty), "
     (("k = (", *(f"    tiles.{one}," for one in MADE.split(", tiles.")), ")"), "q, v = (q_slots, q_full), "),
     ((f"k, other = ({MADE}), None",), "q, v = (q_slots, q_full), "),
 ])  # fmt: skip
-def test_what_a_helper_of_the_course_allocates_is_called_as_the_kernel_calls_it(lines, passed):
+def test_memory_that_a_helper_of_the_course_allocates_has_the_kernels_name_for_it(lines, passed):
     lines = "\\n    ".join(lines).replace("    tiles.tiles.", "    tiles.")
     ways = f"k_slots, k_full, k_empty = {MADE} -> {lines}", f"`{PASSED}` -> `{passed}`"
     answer, ran = edited("hopper_attention", *ways), []
     Q = np.ones((1, 1, 64, 64), np.float32)
     with gluon.taken(lambda *launch: None, ran):
-        gluon_parts.attended(answer, Q, Q, Q, False, "float16", "BHNd")
+        gluon_parts.run_attention(answer, Q, Q, Q, False, "float16", "BHNd")
     names = {barrier.name for barrier in ran[0].barriers} | {slot.name for slot in ran[0].slots}
     assert {f"{x}_{part}[0]" for x in "kv" for part in ("slots", "full", "empty")} <= names
 
@@ -125,7 +125,7 @@ def test_what_a_helper_of_the_course_allocates_is_called_as_the_kernel_calls_it(
     ("consumer_step", "deps=(O_begun,) -> deps=O_begun", "O_acc = warpgroup_mma_wait(0, deps=O_begun)"),
     ("hopper_attention", "gl.full([64], N_k, gl.int32, BY_ROW) -> N_k", "seen = cols[None, :] < limits[:, None]"),
 ])  # fmt: skip
-def test_what_the_hardware_would_not_take_is_told_with_the_learners_line(name, way, line, here):
+def test_what_the_hardware_refuses_is_reported_with_the_learners_line(name, way, line, here):
     verdict = getattr(checks, name)(edited(name, way), seed=1)
     assert verdict.details[0] == ("line", line)
 
@@ -135,22 +135,22 @@ def test_a_store_past_the_end_says_which_program_of_which_grid(here):
     assert "program (0, 1) of the grid (1, 2) stores 64 numbers" in checks.hopper_attention(answer).sentence
 
 
-def test_a_program_that_multiplies_and_stores_nothing_works_in_vain():
-    """One that has no row block, and ends at once, does not: a kernel may start one for each multiprocessor."""
+def test_a_program_that_multiplies_but_stores_nothing_is_reported():
+    """A program without a row block that ends at once is not: a kernel may start one per multiprocessor."""
 
     def ran(number, said, stored):
         return gluon.Ran((number, 0, 0), {"consumer": said}, (), (), {}, None, True, {}, stored)
 
     product, O = [Product("S", (), 1)], np.zeros((3, 5))
     first, idle, without = ran(0, product, 15), ran(1, product, 0), ran(2, [], 0)
-    assert list(gluon_causes.in_vain([first, without], (O,))) == []
-    (found,) = gluon_causes.in_vain([first, without, idle], (O,))
+    assert list(gluon_causes.wasted_work([first, without], (O,))) == []
+    (found,) = gluon_causes.wasted_work([first, without, idle], (O,))
     assert (found.id, found.fields["number"]) == ("idle_program", "1, 0")
-    (found,) = gluon_causes.in_vain([first, first._replace(number=(1, 0, 0), stored=1)], (O,))
+    (found,) = gluon_causes.wasted_work([first, first._replace(number=(1, 0, 0), stored=1)], (O,))
     assert (found.id, found.fields["n"], found.fields["there"]) == ("stored_twice", 16, 15)
 
 
-def test_a_tensor_is_placed_amid_nan_where_the_copy_unit_can_reach_it():
+def test_a_tensor_is_surrounded_by_nan_and_aligned_for_the_copy_unit():
     X = np.arange(2 * 3 * 5 * 64, dtype=np.float32).reshape(2, 3, 5, 64) % 7
     for order in ("BHNd", "BNHd"):
         placed = gluon_launches.placed(X, "float16", order)
@@ -161,7 +161,7 @@ def test_a_tensor_is_placed_amid_nan_where_the_copy_unit_can_reach_it():
 def test_causes_are_found_whatever_the_barriers_are_called():
     text = solutions.program("hopper_attention").source.replace("k_full", "ready").replace("k_empty", "free_again")
     text = text.replace("mbarrier.expect(ready.index(s), k_desc.block_type.nbytes)", "pass")
-    harness = gluon_launches.Harness(gluon_parts.attended, solutions.build("hopper_attention", text))
+    harness = gluon_launches.Harness(gluon_parts.run_attention, solutions.build("hopper_attention", text))
     Q = np.ones((1, 1, 64, 64), np.float32)
     with pytest.raises(Finding) as found:
         harness(Q, Q, Q, False, "float16", "BHNd")
@@ -178,7 +178,7 @@ def test_causes_are_found_whatever_the_barriers_are_called():
     ("hopper_attention", "    head = gl.program_id(1) -> `    ids = {1: gl.program_id(1)}\\n    head = ids[1]`",
      "{1:"),
 ])  # fmt: skip
-def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, line, monkeypatch):
+def test_what_the_compiler_refuses_is_reported_with_the_learners_line(name, way, line, monkeypatch):
     monkeypatch.setattr(process, "call", call_here)
     program = solutions.program(name).edited(way)
     verdict = checks.EXERCISES[name](program.function, seed=1)
@@ -196,7 +196,7 @@ def test_what_the_compiler_refuses_is_told_with_the_learners_line(name, way, lin
     ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "tiles.slots(k_desc, STAGES)",
      "write STAGES: gl.constexpr in the list of parameters"),
 ])  # fmt: skip
-def test_a_size_without_its_annotation_is_told_in_words(name, way, line, said, monkeypatch):
+def test_a_size_without_its_annotation_is_explained(name, way, line, said, monkeypatch):
     monkeypatch.setattr(process, "call", call_here)
     verdict = checks.EXERCISES[name](solutions.program(name).edited(way).function, seed=1)
     assert verdict.mistake == "refused" and said in verdict.sentence, verdict

@@ -1,4 +1,4 @@
-"""Where a loop over tiles first goes wrong: the step, the tile and the row are named, counted in the whole."""
+"""Where a loop over tiles first goes wrong: the verdict names the step, the tile and the row of the matrix."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""A metered array counts whatever is loaded from it, however it is done."""
+"""A metered array counts everything that is loaded from it, however that is done."""
 
 import weakref
 
 import numpy as np
 import pytest
 
-from flashlib.checks.harness.metered import MeteredArray, held
+from flashlib.checks.harness.metered import MeteredArray, measured_memory
 
 X = np.arange(12.0).reshape(4, 3)
 
@@ -44,7 +44,7 @@ def test_every_way_of_loading_all_is_seen(load):
 @pytest.mark.parametrize(
     "ask", [len, np.empty_like, np.zeros_like, np.shape, repr, lambda x: x.shape, lambda x: x.T, lambda x: x.dtype]
 )
-def test_asking_for_its_shape_loads_nothing(ask):
+def test_looking_up_its_shape_loads_nothing(ask):
     metered = MeteredArray(X)
     ask(metered)
     assert not metered.loads.times and not metered.reads.any()
@@ -76,13 +76,13 @@ def test_counting_takes_no_memory_whatever_else_the_process_watches():
     watched = [np.empty(0) for _ in range(2000)]
     others = [weakref.finalize(x, len, ()) for x in watched]
     metered = MeteredArray(X)
-    _, most = held(lambda: [metered[n % 4].size for n in range(5000)] and None, enough=0)
+    _, most = measured_memory(lambda: [metered[n % 4].size for n in range(5000)] and None, enough=0)
     for other in others:
         other.detach()
     assert most < 60_000, "only the list, each element of which takes 8 bytes"
 
 
-def test_stores_are_counted_and_the_array_that_was_put_stays():
+def test_stores_are_counted_and_the_given_array_does_not_change():
     metered = MeteredArray(X)
     metered[0] = 7
     metered += 1
@@ -90,7 +90,7 @@ def test_stores_are_counted_and_the_array_that_was_put_stays():
     assert X[0, 0] == 0 and metered[0, 0] == 8
 
 
-def test_what_a_function_holds_is_measured_and_again_where_it_seems_too_much():
+def test_memory_is_measured_again_if_it_seems_too_much():
     sizes = iter([10**6, 10**5])
-    total, most = held(lambda: np.zeros(next(sizes)).sum(), enough=10**6)
+    total, most = measured_memory(lambda: np.zeros(next(sizes)).sum(), enough=10**6)
     assert total == 0 and 8e5 <= most < 9e5

@@ -1,4 +1,4 @@
-"""Programs of ranks: what is wrong is found in any order, named, shown with its events, and played."""
+"""Programs of ranks: mistakes are found in any order, named, shown with their events, and played."""
 
 import re
 
@@ -7,20 +7,20 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import Program, random_cases, solutions  # noqa: E402
+from flashlib.checks.engine import ProgramText, random_cases, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.harness import ranks  # noqa: E402
 from flashlib.checks.harness.ranks import RankSizes  # noqa: E402
 from flashlib.ring import Compute, Receive, Send, Wait  # noqa: E402
 
-FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
+FORWARD = ranks.RankTask(backward=False, timed=True, blocks=2)
 
 
 def verdict(edit, name="ring_rank"):
     return examine_answer(name, solutions.program(name).edited(edit).function, 0)
 
 
-def test_what_is_shown_is_the_smallest_ring_that_fails():
+def test_the_smallest_ring_that_fails_is_shown():
     found = verdict("yield Wait() -> pass")
     assert found.mistake == "no_wait"
     shown = dict(found.details)
@@ -37,7 +37,7 @@ def test_a_mistake_that_needs_more_ranks_is_shown_with_them():
 
 
 @pytest.mark.parametrize("order", ["to 1 from 1", "from 1 to 1"])
-def test_in_which_order_copies_are_asked_for_does_not_matter(order):
+def test_the_order_in_which_copies_are_requested_does_not_matter(order):
     def program(me):
         coming = me.buffer("kv")
         copies = {"to": Send(me.next, me.own), "from": Receive(me.previous, coming)}
@@ -50,7 +50,7 @@ def test_in_which_order_copies_are_asked_for_does_not_matter(order):
     assert done == "0: from 1 to 1 |\n1: from 0 to 0 |" and not run.fault and not numbers[:12].any()
 
 
-def test_computing_before_and_after_asking_are_told_apart():
+def test_computing_before_and_after_a_request_are_distinguished():
     def early(me):
         yield Compute(me.r, 1)
         yield from late(me, computes=False)
@@ -64,7 +64,7 @@ def test_computing_before_and_after_asking_are_told_apart():
         return me.finish(me.nothing())
 
     def told(program):
-        return ranks.text(FORWARD.played(program, RankSizes(2, 4, "zigzag", True))[2])
+        return ranks.run_text(FORWARD.played(program, RankSizes(2, 4, "zigzag", True))[2])
 
     with pytest.raises(ranks.Finding) as found:
         told(early)
@@ -72,7 +72,7 @@ def test_computing_before_and_after_asking_are_told_apart():
     assert told(late).splitlines()[0] == "0: from 1 to 1 with 0 1 |"
 
 
-BODIES = {  # of an answer that is no right program, and the mistake that is named
+BODIES = {  # of an answer that is not a right program, and the mistake that must be named
     "no_generator": ("return 3", "return [Wait()]", "return None"),
     "no_command": ("yield 1", "yield None", "yield Send(me.r, me.own)", "yield Send(7, me.own)", "yield Wait",
                    "yield Send(me.next, me.K)", "yield Compute(-1, 1)", "yield Compute(0, 1.5)"),
@@ -84,7 +84,7 @@ BODIES = {  # of an answer that is no right program, and the mistake that is nam
 }  # fmt: skip
 
 
-# Few: the last of each mistake, and what is no command at all.
+# "few" are the last of each mistake, and the objects that are not commands.
 CASES = [
     ("few" if body in (bodies[-1], "yield 1") else "all", id, body)
     for id, bodies in BODIES.items()
@@ -93,9 +93,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("amount", "mistake", "body"), CASES)
-def test_whatever_an_answer_does_is_said_in_words(amount, mistake, body):
+def test_whatever_an_answer_does_is_explained(amount, mistake, body):
     text = f"def my_ring_rank(me):\n    {body}"
-    answer = Program(text, {"Compute": Compute, "Send": Send, "Wait": Wait}).function
+    answer = ProgramText(text, {"Compute": Compute, "Send": Send, "Wait": Wait}).function
     found = examine_answer("ring_rank", answer, 0)
     assert found.mistake == mistake and len(repr(found).splitlines()) < 30
 
@@ -104,7 +104,7 @@ TWICE = """yield Send(me.next, here) -> if hop == 0:
                 yield Send(me.next, here)
                 yield Receive(me.previous, me.buffer("twice"))
             yield Send(me.next, here)"""
-TOO_MUCH = {  # what is given, and what will do
+TOO_MUCH = {  # what is given, and what suffices
     "memory": ('spare[hop % 2] -> me.buffer(f"kv[{hop}]")', "bytes where"),
     "bytes": (TWICE, "bytes where"),
     "no_compute": ("yield Compute(source, n_tiles -> yield Compute(source, 2 * n_tiles", "tiles, and it has"),
@@ -112,7 +112,7 @@ TOO_MUCH = {  # what is given, and what will do
 
 
 @pytest.mark.parametrize("mistake", TOO_MUCH)
-def test_what_is_right_but_takes_too_much_says_how_much(mistake):
+def test_a_right_answer_that_takes_too_much_is_told_how_much(mistake):
     edit, words = TOO_MUCH[mistake]
     found = verdict(edit)
     given, enough = map(int, re.search(rf"(\d+) {words} (\d+)", found.sentence).groups())
@@ -121,7 +121,7 @@ def test_what_is_right_but_takes_too_much_says_how_much(mistake):
 
 @pytest.mark.parametrize("name", ["ring_rank", "ring_gradients"])
 def test_rings_of_every_kind_are_fixed(name, monkeypatch):
-    """Two ranks and an odd number, each with a mask and without; all layouts; ranks with more rows than others."""
+    """Two ranks and an odd number, with and without a mask; all layouts; ranks with more rows than others."""
     rings = []
     monkeypatch.setattr(ranks, "examine", lambda answer, problems, *_: rings.extend(problems))
     EXERCISES[name].examine(None, EXERCISES[name].known)
@@ -131,13 +131,13 @@ def test_rings_of_every_kind_are_fixed(name, monkeypatch):
     assert max(ring.P for ring in rings) > 5, "as many ranks as are drawn"
 
 
-def test_numbers_that_depend_on_who_ends_first_are_found(monkeypatch):
-    monkeypatch.setattr(random_cases, "cases", lambda make: [])  # ranks with as many tiles end in their order
+def test_numbers_that_depend_on_which_rank_ends_first_are_found(monkeypatch):
+    monkeypatch.setattr(random_cases, "cases", lambda make: [])  # ranks with equal tiles end in order
     ended = []  # of all ranks
     edit = "return me.finish(state) -> ended.append(me.r)\n    return me.finish(state)"
     edit += " if ended.index(me.r) == me.r else me.finish(me.nothing())"
     solution = solutions.program("ring_rank")
-    answer = Program(solution.edited(edit).source, {**solution.names, "ended": ended}).function
+    answer = ProgramText(solution.edited(edit).source, {**solution.names, "ended": ended}).function
 
     def program(me):
         if me.r == 0:

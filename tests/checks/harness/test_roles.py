@@ -1,4 +1,4 @@
-"""Roles that a learner writes: whatever they are, the check says it in words, and plays what goes wrong."""
+"""Roles that a learner writes: the check explains any mistake in words, and plays the run that goes wrong."""
 
 import re
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
 from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
-from flashlib.checks.engine import Program, random_cases, solutions  # noqa: E402
+from flashlib.checks.engine import ProgramText, random_cases, solutions  # noqa: E402
 from flashlib.checks.harness import roles  # noqa: E402
 from flashlib.pipeline import Wait  # noqa: E402
 from tests.checks import answers  # noqa: E402
@@ -18,13 +18,13 @@ from tests.checks import answers  # noqa: E402
 ROLES = ("producer", "consumer", "in_turns", "overlapped")
 MINE = [answer for answer in answers.right() if answer.exercise in ROLES]
 MINE += [answers.Answer(name, "", "solution", solutions.program(name)) for name in ROLES]
-TASKS = {  # what roles are for, and arguments of a program
+TASKS = {  # RoleTasks, and arguments of a program
     "producer": (exercises_roles.PRODUCER, (2, 1, 1)),
     "consumer": (exercises_roles.CONSUMER, (2, 1, 1)),
     "in_turns": (exercises_roles.TURNS, (2, 2)),
     "overlapped": (exercises_roles.OVERLAPPED, (2, 1, 1)),
 }
-BODIES = {  # of an answer that is not a right role, and the mistake that is named
+BODIES = {  # of an answer that is not a right role, and the mistake that must be named
     "no_generator": ("return 3", "return [1, 2]", "return lambda: iter([])", "return None"),
     "yields_nothing": ("yield from ()", "return iter([])"),
     "endless": ("while True: yield Finish()", "import itertools; yield from itertools.repeat(Finish(0))"),
@@ -46,19 +46,19 @@ class Unprintable:
 
 
 def answer_of(name, body):
-    """Return an answer to the exercise `name` that takes whatever it is given."""
+    """Return an answer to the exercise `name` that accepts any arguments."""
     names = {**solutions.program(name).names, "Unprintable": Unprintable}
-    return Program(f"def my_{name}(*arguments):\n    {body}", names).function
+    return ProgramText(f"def my_{name}(*arguments):\n    {body}", names).function
 
 
 def examined(name, answer, seed=4711):
-    """Return the Verdict of a check that runs here, in this process."""
+    """Return the Verdict of a check that runs in this process."""
     random_cases.use(seed)
     exercise = checks.EXERCISES[name]
     return exercise.examine(answer, exercise.known)
 
 
-# Few: the last two of each mistake, and what is no command at all.
+# "few" are the last two of each mistake, and the objects that are not commands.
 CASES = [
     ("few" if body in (*bodies[-2:], "yield 1") else "all", id, body)
     for id, bodies in BODIES.items()
@@ -68,7 +68,7 @@ CASES = [
 
 @pytest.mark.parametrize("name", ROLES)
 @pytest.mark.parametrize("amount, mistake, body", CASES)
-def test_what_is_no_role_is_said_in_words(name, amount, mistake, body):
+def test_an_answer_that_is_not_a_role_is_explained(name, amount, mistake, body):
     verdict = examined(name, answer_of(name, body))
     assert (verdict.outcome, verdict.mistake) == ("wrong", mistake), f"\n{verdict}"
     assert "{" not in repr(verdict)
@@ -83,7 +83,7 @@ def test_a_stub_is_not_solved_yet(name):
 @pytest.mark.parametrize("amount", ["few", "all"])
 @pytest.mark.parametrize("answer", MINE, ids=lambda a: f"{a.exercise}-{a.words}".replace(" ", "_"))
 def test_a_right_answer_is_right_whatever_is_drawn(answer, amount):
-    """Of twenty seeds each answer meets five, and the answers to an exercise meet all; few: one each."""
+    """Each answer is checked with five of twenty seeds, and an exercise with all; "few": one seed each."""
     task, _ = TASKS[answer.exercise]
     known = checks.EXERCISES[answer.exercise].known
     place = [other for other in MINE if other.exercise == answer.exercise].index(answer)
@@ -104,7 +104,7 @@ def test_a_drawn_program_that_is_wrong_is_shown_with_its_seed():
 
 @pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("name", ROLES)
-def test_what_is_drawn_is_the_same_for_the_same_seed(name):
+def test_the_same_seed_draws_the_same_cases(name):
     def arguments(seed):
         seen = []
 
@@ -129,15 +129,15 @@ def test_a_fault_is_played(name):
     assert "deadlock" in repr(player)
 
 
-def test_of_a_long_schedule_the_end_is_listed():
+def test_the_end_of_a_long_schedule_is_listed():
     actions = [SimpleNamespace(role="producer", command=n, flight=n % 2 or None) for n in range(roles.SHOWN + 3)]
-    first, *others = roles.listed(actions).splitlines()
+    first, *others = roles.schedule_text(actions).splitlines()
     assert first == "..." and len(others) == roles.SHOWN and others[0].startswith("4. producer: done: ")
-    assert roles.listed(actions[1:3]) == "1. producer: done: the number 1\n2. producer: the number 2"
+    assert roles.schedule_text(actions[1:3]) == "1. producer: done: the number 1\n2. producer: the number 2"
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_what_is_right_is_played_as_it_runs(name):
+def test_a_right_program_is_played_as_it_runs(name):
     player = roles.PlayedRoles(*TASKS[name]).play(solutions.solution(name))
     assert "deadlock" not in repr(player)
 
@@ -157,10 +157,10 @@ def test_nothing_is_played_where_there_is_no_program():
     assert verdict.mistake == "no_command" and verdict.run is None and verdict.play() is verdict
 
 
-def test_numbers_of_numpy_are_told_as_numbers():
+def test_numbers_of_numpy_are_shown_as_numbers():
     wait = Wait("full 0", np.int64(1))
-    assert roles.told(wait) == roles.told(Wait("full 0", 1)) == "Wait('full 0', 1)"
-    assert roles.told(Wait("full 0", np.arange(2))).startswith("Wait('full 0', array(")
+    assert roles.command_text(wait) == roles.command_text(Wait("full 0", 1)) == "Wait('full 0', 1)"
+    assert roles.command_text(Wait("full 0", np.arange(2))).startswith("Wait('full 0', array(")
     known = checks.EXERCISES["producer"].known
     task, _ = TASKS["producer"]
     counted = known.program.function

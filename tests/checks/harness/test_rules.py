@@ -1,4 +1,4 @@
-"""A Rule says the same to Triton and to NumPy."""
+"""A Rule means the same in Triton and in NumPy."""
 
 import pickle
 
@@ -28,7 +28,7 @@ def _asked(out_ptr, b, h, first, f: tl.constexpr, SCORES: tl.constexpr):
 
 @pytest.mark.parametrize("first", [-19, 0, 7])
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_both_say_the_same(rule, first):
+def test_triton_and_numpy_agree(rule, first):
     b, h = 1, 2
     out = torch.full((32, 16), torch.nan, device=DEVICE)
     scores = rule.name == "SCORE"
@@ -39,7 +39,7 @@ def test_both_say_the_same(rule, first):
 
 
 @pytest.mark.parametrize(("name", "rule"), [("SEEN", rules.seen("c <= r")), ("SCORE", rules.score("S"))])
-def test_a_call_with_other_arguments_is_told_in_the_names_of_the_text(name, rule):
+def test_a_call_with_wrong_arguments_is_reported_with_the_right_names(name, rule):
     for arguments in [(1, 2), (1,) * 6]:
         with pytest.raises(Finding) as found, rules.called():
             rule.kernel.fn(*arguments)
@@ -48,7 +48,7 @@ def test_a_call_with_other_arguments_is_told_in_the_names_of_the_text(name, rule
         raise TypeError("of the learner")
 
 
-def test_the_same_rule_is_the_same_kernel_and_is_told_by_its_text():
+def test_equal_rules_are_the_same_kernel_and_shown_as_their_text():
     rule = rules.seen("c <= r")
     assert rule.kernel is rules.seen("c <= r").kernel and repr(rule) == "c <= r"
     assert pickle.loads(pickle.dumps(rule)) == rule

@@ -1,4 +1,4 @@
-"""Answers that must give whole numbers: what a truth value or a float in their place is called."""
+"""Answers that must return whole numbers: how truth values and floats instead of them are reported."""
 
 import numpy as np
 import pytest
@@ -24,12 +24,12 @@ def test_floats_of_the_right_values_are_found(known):
     assert said(lambda n: (np.floor(n / 2), n % 2), known) == "float"
 
 
-def test_truth_values_are_found_where_they_are_asked_for():
+def test_truth_values_are_found_where_requested():
     assert said(lambda n: (n // 2, n % 2 == 1), BOTH, bools=True) == "bool"
     assert said(lambda n: (n // 2, n % 2 == 1), ONLY_FLOATS) == "right"
 
 
-def test_an_array_of_whole_numbers_will_do():
+def test_an_array_of_whole_numbers_is_accepted():
     assert said(lambda n: np.array([n // 2, n % 2]), ONLY_FLOATS) == "right"
     assert said(lambda n: np.array([n / 2 // 1, n % 2]), ONLY_FLOATS) == "float"
 
@@ -47,7 +47,7 @@ def test_an_array_of_whole_numbers_will_do():
         (lambda n: n if n > 3 else 3, "value"),
     ],
 )
-def test_a_search_that_ends_at_some_number_is_told_from_a_wrong_one(answer, mistake):
+def test_a_search_that_ends_too_early_is_distinguished_from_a_wrong_one(answer, mistake):
     def right(n):
         return n
 
@@ -64,7 +64,7 @@ def test_a_search_that_ends_at_some_number_is_told_from_a_wrong_one(answer, mist
         lambda n: np.ones((n, n)),
     ],
 )
-def test_huge_sizes_must_not_be_gone_through(through):
+def test_huge_sizes_must_not_be_counted_through(through):
     assert sizes.in_closed_form(lambda n: -(-n // 7))(10**15) == 142857142857143
     with pytest.raises(Finding, match="not_closed"):
         sizes.in_closed_form(through)(10**15)

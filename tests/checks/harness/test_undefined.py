@@ -1,4 +1,4 @@
-"""What depends on hidden lanes of a load without other= is found: `flashlib.checks.harness.undefined`."""
+"""Results that depend on hidden lanes of a load without other= are found: `harness.undefined`."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import numpy as np
@@ -73,7 +73,7 @@ def gathered(x, table, y, n, BLOCK: tl.constexpr, HOW: tl.constexpr):
 
 
 def found(kernel, how, n=N, dtype=np.float32):
-    """Return the result of a kernel and the id of what is found."""
+    """Return the result of a kernel and the id of the Finding."""
 
     def answer(x, y):
         kernel[(1,)](x, y, n, BLOCK=BLOCK, HOW=how)
@@ -83,17 +83,17 @@ def found(kernel, how, n=N, dtype=np.float32):
 
 
 @pytest.mark.parametrize("how", ["other", "chosen"])
-def test_lanes_that_are_left_out_may_hold_anything(how):
+def test_lanes_that_are_not_used_may_hold_anything(how):
     assert found(total, how) == (15, None)
 
 
 @pytest.mark.parametrize("how", ["", "multiplied"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_lanes_that_count_are_found_and_the_result_is_that_with_0(how, dtype):
+def test_lanes_that_matter_are_found_and_the_result_is_that_with_0(how, dtype):
     assert found(total, how, dtype=dtype) == (15, "undefined_lanes")
 
 
-def test_a_maximum_is_found_though_it_leaves_out_nan():
+def test_a_maximum_is_found_although_it_ignores_nan():
     assert found(largest, "") == (5, "undefined_lanes")
 
 
@@ -133,7 +133,7 @@ def test_the_tensors_are_named():
     assert finding.fields == {"names": "x"}
 
 
-def test_of_tensors_in_one_memory_the_one_is_named_that_is_loaded():
+def test_the_loaded_one_of_tensors_that_share_memory_is_named():
     def answer(y):
         first, second = torch.ones(2, N, device=DEVICE)
         both[(1,)](first, second, y, N, BLOCK=BLOCK)
@@ -142,7 +142,7 @@ def test_of_tensors_in_one_memory_the_one_is_named_that_is_loaded():
     assert finding.fields == {"names": "second"}
 
 
-def test_a_result_in_memory_that_is_used_again_stays():
+def test_a_result_in_reused_memory_is_copied():
     kept = torch.zeros(1, device=DEVICE)
 
     def answer(x):
@@ -157,7 +157,7 @@ def test_a_result_in_memory_that_is_used_again_stays():
     "name",
     ["fp16", "bf16", "fp32", "fp64", "fp8e4nv", "fp8e5", "int1", "int8", "int32", "int64", "uint8", "uint64"],
 )
-def test_what_lanes_may_hold_is_never_0(name):
+def test_hidden_lanes_never_hold_0(name):
     numpy = {"bf16": "uint16", "fp8e4nv": "uint8", "fp8e5": "uint8", "int1": "bool"}
     made = undefined.anything((3, 2), np.dtype(numpy.get(name, name.replace("fp", "float"))), name)
     assert made.shape == (3, 2) and made.all()
@@ -170,7 +170,7 @@ def test_bf16_and_fp8_get_the_bits_of_nan():
         assert torch.tensor(held.astype(np.int32)).to(bits).view(dtype).float().isnan().all()
 
 
-def test_what_is_not_watched_is_0_as_before():
+def test_hidden_lanes_outside_of_a_watch_are_0_as_before():
     x, y = torch.arange(1.0, N + 1, device=DEVICE), torch.zeros(1, device=DEVICE)
     with watched(x=x, y=y) as watch:
         total[(1,)](x, y, N, BLOCK=BLOCK, HOW="")

@@ -57,7 +57,7 @@ def product(a, b, c, PRECISION: tl.constexpr, KEYWORD: tl.constexpr):
 
 
 def vector(n, step=1):
-    """Return n elements of a longer tensor, so many apart."""
+    """Return n elements of a longer tensor, `step` apart."""
     return torch.zeros(64, device=DEVICE)[16:].as_strided((n,), (step,), 16)
 
 
@@ -187,7 +187,7 @@ def test_an_autotuned_kernel_runs():
     assert y.sum() == 5
 
 
-def test_all_is_as_before_afterwards():
+def test_everything_is_restored_afterwards():
     from triton.runtime import interpreter
 
     before = dict(vars(interpreter.InterpreterBuilder)), dict(vars(interpreter.GridExecutor))
@@ -205,7 +205,7 @@ def test_programs_and_products_are_counted():
 
 
 @interpreted
-def test_a_load_whose_mask_hides_all_is_counted():
+def test_a_load_whose_mask_hides_all_lanes_is_counted():
     x, y = vector(5), vector(16)
     with watched(x=x, y=y) as watch:
         copy[(1,)](x, y, 0, 5, 1, BLOCK=8)
@@ -216,8 +216,8 @@ def test_a_load_whose_mask_hides_all_is_counted():
 
 
 @interpreted
-def test_whether_a_load_beside_a_tensor_has_a_mask_is_seen():
-    """An error says "mask the load" only where there is no mask."""
+def test_whether_a_stray_load_has_a_mask_is_seen():
+    """An error says "mask the load" only if there is no mask."""
     for kernel, masked in ((copy, True), (copy_too_late, False)):
         x, y = vector(5), vector(8)
         with watched(x=x, y=y) as watch:
@@ -228,7 +228,7 @@ def test_whether_a_load_beside_a_tensor_has_a_mask_is_seen():
 @pytest.mark.parametrize(
     "at, name", [(0, "x"), (9, "x"), (10, "x"), (14, "x"), (15, "y"), (20, "y"), (29, "y"), (99, "y")]
 )
-def test_a_byte_is_beside_the_tensor_that_is_nearest(at, name):
+def test_the_tensor_nearest_to_a_byte_is_named(at, name):
     assert _nearest_of([("x", 0, 10), ("y", 20, 30)], at) == _nearest_of([("y", 20, 30), ("x", 0, 10)], at) == name
 
 
@@ -240,7 +240,7 @@ def test_a_byte_is_beside_the_tensor_that_is_nearest(at, name):
         ([], (3, 1), None),
     ],
 )  # fmt: skip
-def test_where_something_was_written_that_is_nobodys_is_said(at, strides, found):
+def test_the_finding_says_where_a_stray_store_was(at, strides, found):
     placed = launches._Placed(Out((2, 3), strides))
     placed.tensor.fill_(1)
     placed.memory[[placed.border + one for one in at]] = 7
@@ -252,7 +252,7 @@ def test_where_something_was_written_that_is_nobodys_is_said(at, strides, found)
         assert found is None
 
 
-def test_how_many_numbers_of_an_output_are_missing_is_said():
+def test_the_finding_counts_the_missing_numbers_of_an_output():
     placed = launches._Placed(Out((2, 3)))
     placed.tensor[0] = 1
     with watched() as watch:
@@ -261,7 +261,7 @@ def test_how_many_numbers_of_an_output_are_missing_is_said():
     assert (found.id, found.fields) == ("partly_written", {"name": "X", "n": 3, "size": 6})
 
 
-def test_a_load_outside_is_said_to_be_masked_if_that_one_was():
+def test_a_stray_load_is_called_masked_only_if_it_was():
     with watched() as watch:
         watch.masked["x"] = 1
         assert launches.outside_id(watch) == "outside"

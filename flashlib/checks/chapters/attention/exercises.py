@@ -8,8 +8,9 @@ from numbers import Rational
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
-from flashlib.checks.engine.values import describe_value, same
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, inspected, random_cases
+from flashlib.checks.engine.equality import same
+from flashlib.checks.engine.value_text import describe_value
 
 CLOSE = 1e-10  # relative error of fp64
 
@@ -29,7 +30,7 @@ def longest(answer: Callable, known: Known) -> Verdict:
         _fits("2 TB less a byte", 2 * 10**12 - 1, 1, 1),
         _fits("a GPU of 24 GB, 12 heads in fp32", 24 * 10**9, 12, 4),
     ]
-    return examine(noted(answer, _is_whole), fixed + random_cases.cases(_any_fit, 4), known)
+    return examine(inspected(answer, _is_whole), fixed + random_cases.cases(_any_fit, 4), known)
 
 
 def _fits(words, capacity, H, itemsize):
@@ -38,7 +39,7 @@ def _fits(words, capacity, H, itemsize):
 
 def _any_fit(rng):
     H, itemsize, N = int(rng.integers(1, 65)), int(2 ** rng.integers(4)), int(rng.integers(2, 30000))
-    room = int(rng.choice([-1, 0, rng.integers(2 * N)]))  # S and P of N + 1 tokens take another 2 N + 1 items
+    room = int(rng.choice([-1, 0, rng.integers(2 * N)]))  # S and P of N + 1 tokens need 2 N + 1 more items each
     return _fits(f"{H} heads and items of {itemsize} bytes", 2 * H * itemsize * (N * N + room), H, itemsize)
 
 
@@ -59,7 +60,7 @@ def window(answer: Callable, known: Known) -> Verdict:
         _seen("more queries than keys and a wider window", 7, 5, 3),
         _seen("a window wider than the text", 3, 5, 9),
     ]
-    return examine(noted(answer, _is_mask), fixed + random_cases.cases(_any_window, 4), known)
+    return examine(inspected(answer, _is_mask), fixed + random_cases.cases(_any_window, 4), known)
 
 
 def _seen(words, N_q, N_k, w):
@@ -83,18 +84,18 @@ def _is_mask(mask, *_):
 def causal_attention(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(3)
     K, V = -1 - rng.random((4, 2)).round(3) / 100, rng.random((4, 2)).round(2)
-    K[3] = 1  # hidden from all but the last query, and above all that the others see
+    K[3] = 1  # hidden from all but the last query, and larger than all that the others see
     all_see = [
         _random(rng, "one query and one key", 1, 1, 2),
         _random(rng, "two queries and two keys", 2, 2, 2),
         _random(rng, "as many queries as keys", 3, 3, 2),
         _random(rng, "fewer queries than keys", 2, 5, 3),
-        _random(rng, "scores of hundreds", 5, 7, 4, times=1000),
-        _random(rng, "scores of thousands", 4, 4, 3, times=10000),
+        _random(rng, "scores in the hundreds", 5, 7, 4, times=1000),
+        _random(rng, "scores in the thousands", 4, 4, 3, times=10000),
         _attention("scores that are all equal", np.zeros((3, 2)), K[:3], V[:3]),
         _attention("scores near -20000", np.full((3, 2), 14142.0), K[:3] + np.arange(3)[:, None] / 1e5, V[:3]),
         _random(rng, "one column", 3, 4, 1),
-        _attention("rows whose scores lie far apart", np.array([[0.0, 0], [800, 0], [1600, 0]]), K, V),
+        _attention("rows whose scores are far apart", np.array([[0.0, 0], [800, 0], [1600, 0]]), K, V),
         _attention(
             "a key 18 below the other", np.full((2, 2), 1.0), np.array([[0.0, 0], [-25.0, 0]]), 50.0 ** V[:2]
         ),
@@ -105,19 +106,19 @@ def causal_attention(answer: Callable, known: Known) -> Verdict:
         _random(rng, "more queries than keys, so that some see none", 5, 3, 4),
         _random(rng, "one key and three queries", 3, 1, 4, times=100),
         _attention(
-            "rows 2000 apart, beside rows that see none", np.outer([0, 0, 2900, 0, -2900], [1.0, 0]), K[:3], V[:3]
+            "rows 2000 apart, next to rows without keys", np.outer([0, 0, 2900, 0, -2900], [1.0, 0]), K[:3], V[:3]
         ),
     ]
     fp32 = [
-        _random(rng, "inputs of fp32", 4, 6, 5, dtype=np.float32),
-        _random(rng, "inputs of fp32 and more queries than keys", 5, 2, 3, dtype=np.float32),
+        _random(rng, "inputs in fp32", 4, 6, 5, dtype=np.float32),
+        _random(rng, "inputs in fp32 and more queries than keys", 5, 2, 3, dtype=np.float32),
     ]
     stages = [
         all_see + random_cases.cases(lambda rng: _any_attention(rng, more_keys=True)),
         some_see_none + random_cases.cases(lambda rng: _any_attention(rng, more_keys=False)),
         fp32,
     ]
-    return examine(noted(_in_dtype_of_Q(answer), _is_exact), stages, known)
+    return examine(inspected(_in_dtype_of_Q(answer), _is_exact), stages, known)
 
 
 def _attention(words, Q, K, V):
@@ -143,7 +144,7 @@ def _any_attention(rng, more_keys):
 
 
 def _in_dtype_of_Q(answer):
-    """Return answer with its fp64 result for fp32 rounded to fp32: in NumPy 2, 1 / np.sqrt(d) makes all fp64."""
+    """Return answer, with fp64 results for fp32 inputs rounded: in NumPy 2, 1 / np.sqrt(d) makes them fp64."""
 
     @wraps(answer)
     def run(Q, K, V):

@@ -10,7 +10,7 @@ N = 16384  # 16K
 
 
 def _moved():
-    """Return how often a matrix the size of S is written and read, metered where nearly all else is small."""
+    """Return how often a matrix the size of S is written and read, measured at a size where all else is small."""
     Q, K, V = HBM.put(*(np.ones((64, 1)) for _ in range(3)))
     naive.attention(Q, K, V)
     S = 64 * 64 * 8

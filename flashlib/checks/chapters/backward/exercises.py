@@ -8,18 +8,18 @@ import numpy as np
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import gradient
 from flashlib.checks.harness.gradient import softmax
-from flashlib.checks.harness.metered import held
+from flashlib.checks.harness.metered import measured_memory
 
 INF = np.inf
 KB = 1024
 
 
 def lean(answer: Callable, limit: int) -> Callable:
-    """Return answer; more than `limit` bytes held at once are found."""
+    """Return answer; it reports if more than `limit` bytes are held at once."""
 
     @wraps(answer)
     def run(*arguments):
-        result, most = held(lambda: answer(*arguments), limit)
+        result, most = measured_memory(lambda: answer(*arguments), limit)
         found = Finding("held", kb=most // KB, limit=limit // KB) if most > limit else None
         return Measured(result, found)
 
@@ -40,12 +40,12 @@ def delta(answer: Callable, known: Known) -> Verdict:
         _rows(rng, "one row", 1, 4),
         _rows(rng, "no rows", 0, 3),
         _rows(rng, "numbers of 1e-5", 2, 3, times=1e-5),
-        _rows(rng, "inputs of fp32", 4, 3, dtype=np.float32),
+        _rows(rng, "inputs in fp32", 4, 3, dtype=np.float32),
         *random_cases.cases(lambda rng: _rows(rng, "rows", *rng.integers(1, 40, size=2))),
     ]
     in_fp16 = [
-        _rows(rng, "inputs of fp16", 3, 64, dtype=np.float16),
-        _rows(rng, "inputs of fp16, whose products are beyond 65504", 2, 3, 400, np.float16),
+        _rows(rng, "inputs in fp16", 3, 64, dtype=np.float16),
+        _rows(rng, "inputs in fp16, whose products are beyond 65504", 2, 3, 400, np.float16),
     ]
     large = [_rows(rng, "many rows", 512, 2)]
     return examine(lean(answer, 512 * KB), [plain, in_fp16, large], known)
@@ -73,7 +73,7 @@ def grad_V(answer: Callable, known: Known) -> Verdict:
         _weights(rng, "one query", 1, 4, 3),
         _weights(rng, "one key", 4, 1, 3),
         _weights(rng, "weights from 1 to less than 1e-9", 3, 6, 2, spread=20),
-        _weights(rng, "inputs of fp32", 3, 5, 4, dtype=np.float32),
+        _weights(rng, "inputs in fp32", 3, 5, 4, dtype=np.float32),
         *random_cases.cases(lambda rng: _weights(rng, "queries and keys", *rng.integers(1, 30, size=3))),
     ]
     unseen = [
@@ -109,7 +109,7 @@ def grad_S(answer: Callable, known: Known) -> Verdict:
         _through_softmax(rng, "one key, which always has the weight 1", 3, 1),
         _through_softmax(rng, "weights from 1 to less than 1e-9", 3, 6, spread=10),
         _gradient("a row whose delta is 0", np.full((2, 2), 0.5), np.array([[1.0, -1.0], [2.0, 1.0]])),
-        _through_softmax(rng, "inputs of fp32", 3, 4, dtype=np.float32),
+        _through_softmax(rng, "inputs in fp32", 3, 4, dtype=np.float32),
         *random_cases.cases(lambda rng: _through_softmax(rng, "queries and keys", *rng.integers(2, 30, size=2))),
     ]
     unseen = [
@@ -152,7 +152,7 @@ def recompute_P(answer: Callable, known: Known) -> Verdict:
         _tile(rng, "2 rows and 4 of 7 keys", 2, 7, 4, 3),
         _tile(rng, "1 row and all of its 3 keys", 1, 3, 3, 2),
         _tile(rng, "2 rows and 2 of 3 keys, scale 0.5", 2, 3, 2, 2, scale=0.5),
-        _tile(rng, "inputs of fp32", 4, 6, 4, 3, dtype=np.float32),
+        _tile(rng, "inputs in fp32", 4, 6, 4, 3, dtype=np.float32),
         *random_cases.cases(_any_tile),
     ]
     large = [
@@ -176,14 +176,14 @@ def recompute_P(answer: Callable, known: Known) -> Verdict:
 
 
 def _given(words, Q_i, K_j, lse_i, P_ij):
-    """Return the Case of a tile that is given as lists, at the scale 1."""
+    """Return the Case of a tile given as lists, with scale 1."""
     return Case(words, (*(np.array(X) for X in (Q_i, K_j, lse_i)), 1.0), np.array(P_ij))
 
 
 def _tile(rng, words, B_r, N_k, B_c, d, offset=0, hidden=0, dtype=float, scale=0.375, apart=False):
     """Return the Case of the last B_c of N_k keys.
 
-    offset: of all scores; apart: of the last row's scores alone, and far less of the others. hidden: how many rows
+    offset: of all scores; apart: only of the last row's scores, and far less for the others. hidden: how many rows
     see no key.
     """
     Q_i, K = (rng.normal(size=(N, d)).round(1) for N in (B_r, N_k))
@@ -198,7 +198,7 @@ def _tile(rng, words, B_r, N_k, B_c, d, offset=0, hidden=0, dtype=float, scale=0
 
 
 def drawn_scale(rng: np.random.Generator) -> float:
-    """Return a scale that is drawn, not 1."""
+    """Return a random scale other than 1."""
     return int(rng.integers(1, 10)) / 10
 
 

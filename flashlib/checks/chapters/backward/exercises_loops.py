@@ -8,19 +8,19 @@ import numpy as np
 from flashlib import naive
 from flashlib.checks.chapters.backward.exercises import KB, drawn_scale, lean
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import gradient, sizes
 from flashlib.checks.harness.metered import MeteredArray
 from flashlib.tiled import blocks
 
 FAR = np.array([0.0, -19.0, 0.0, -19.0])  # added to the scores of four keys
-MANY = 256  # rows that are too many to be loaded at once
+MANY = 256  # rows: too many to be loaded at once
 
 
 def in_blocks(answer: Callable, names: dict[int, str], at: int, limit: int) -> Callable:
-    """Return lean answer with some arguments, {position: name}, in slow memory if they have many rows.
+    """Return `lean` answer with some arguments, {position: name}, in slow memory if they have many rows.
 
-    at: the position of the block size, the most rows that may be loaded at once.
+    at: the position of the block size, which limits how many rows may be loaded at once.
     """
 
     @wraps(answer)
@@ -46,7 +46,7 @@ def in_blocks(answer: Callable, names: dict[int, str], at: int, limit: int) -> C
 def _problem(rng, N_q, N_k, d, offset, scale, apart):
     """Return Q, K, V, dO, lse, delta and the Grads of standard attention.
 
-    offset: of all scores, or of those of each key; apart: of the last row's alone, and far less of the others.
+    offset: of all scores, or one for each key; apart: only of the last row's scores, and far less for the others.
     """
     Q, K, V, dO = (rng.normal(size=(N, d)).round(1) for N in (N_q, N_k, N_k, N_q))
     if np.any(offset):
@@ -56,7 +56,7 @@ def _problem(rng, N_q, N_k, d, offset, scale, apart):
 
 
 def _size(dO, V, scale):
-    """Return the size of dP and delta, which cancel where all values are alike."""
+    """Return the size of dP and delta, which cancel where all values are equal."""
     return np.abs(dO).max() * np.abs(V).max() * scale
 
 
@@ -164,9 +164,9 @@ def row_blocks(answer: Callable, known: Known) -> Verdict:
 
 
 def _numbers(answer, right):
-    """Return answer with what it returns made a sorted list of int; raises Finding if it holds others.
+    """Return answer with its result converted to a sorted list of int; raises Finding if that is not possible.
 
-    right: what is expected; floats are found if they are right.
+    right: returns the expected result; floats are reported if they are right.
     """
 
     @wraps(answer)

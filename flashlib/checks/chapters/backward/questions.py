@@ -28,13 +28,13 @@ def _row_sum():
 
 
 def _kept():
-    """Return how many numbers a row keeps beside Q, K, V and O: those that `attention` returns beside O."""
+    """Return how many numbers a row keeps besides Q, K, V and O: those that `attention` returns besides O."""
     Q, K, V = np.ones((3, 5, 2))
     return naive.attention(Q, K, V).lse.size // len(Q)
 
 
 def _factor():
-    """Return the factor by which P is too large if m stands in the place of lse."""
+    """Return the factor by which P is too large if m is used instead of lse."""
     S, P, lse, _ = _example()
     m = S.max(axis=1)
     named = {"l": np.exp(lse - m), "exp(m)": np.exp(m), "exp(lse)": np.exp(lse)}
@@ -57,7 +57,7 @@ def _stays():
 
 
 def _products():
-    """Return the matrix products a tile in the two passes: those with different results, and all."""
+    """Return the matrix products per tile in the two passes: those with different results, and all."""
     made = []
     for loop in (tiled.dkv_steps, tiled.dq_steps):
         for node in ast.walk(ast.parse(inspect.getsource(loop))):
@@ -67,7 +67,7 @@ def _products():
 
 
 def _visits():
-    """Return how many tiles the first and the last column block visit in the player as it opens."""
+    """Return how many tiles the first and the last column block visit in the player's initial setting."""
     Q, K, V, dO = np.ones((4, 8, 4))
     forward = naive.attention(Q, K, V, causal=True)
     trace = tiled.backward_steps(Q, K, V, *forward, dO, wrt="kv", B_r=4, B_c=2, causal=True)
@@ -117,7 +117,7 @@ QUESTIONS = [
         hint="S - m and S - lse are two exponents. By how much do they differ? Take exp of that.",
         choices=("l", "exp(m)", "exp(lse)"),
         wrong={
-            "exp(m)": "the shift by m is there; what is missing is the division by l",
+            "exp(m)": "the shift by m is included; the division by l is missing",
             "exp(lse)": "the exponents differ by lse - m = log(l), not by lse",
         },
     ),
@@ -128,7 +128,7 @@ QUESTIONS = [
         hint="A row of P has N numbers. How many numbers do O and lse have in a row?",
         wrong={
             4096: "lse is one number in place of 4096, but O is kept too",
-            126: "S is not kept: the softmax goes back with P alone",
+            126: "S is not kept: the backward pass of the softmax needs only P",
             32: "that would be P in 2 bytes a number; all is fp32",
             16: "Q, K and V are kept by both and not counted here: only O and lse are",
         },

@@ -1,10 +1,10 @@
-"""The exercises of chapter 07: sizes come in, a number of bytes or of rows comes out."""
+"""The exercises of chapter 07: compute a number of bytes or of rows from sizes."""
 
 from collections.abc import Callable
 from functools import partial
 
 from flashlib import cost
-from flashlib.checks.engine import Known, Program, Verdict, examine, exercise, written
+from flashlib.checks.engine import Known, ProgramText, Verdict, examine, exercise, written
 from flashlib.checks.harness import sizes
 
 # X is as large as Q, and as O; keys are the rows of K read, over all row blocks. Mistakes: shared/bytes.txt.
@@ -23,7 +23,7 @@ BYTES = """
 
 
 def _program(*texts):
-    return Program("".join(texts).strip(), {"cost": cost})
+    return ProgramText("".join(texts).strip(), {"cost": cost})
 
 
 def _dtype(itemsize):
@@ -54,7 +54,7 @@ def _any_sizes(rng):
 
 @exercise(title="What FlashAttention-2 moves", minutes=10, difficulty="easy", program=_program(*FA2))
 def fa2_bytes(answer: Callable, known: Known) -> Verdict:
-    return examine(sizes.whole(answer, _fa2), sizes.cases(_fa2, SIZES, _any_sizes), known)
+    return examine(sizes.whole_numbers(answer, _fa2), sizes.cases(_fa2, SIZES, _any_sizes), known)
 
 
 # ---- bytes moved, under a causal mask
@@ -89,7 +89,7 @@ def causal_bytes(answer: Callable, known: Known) -> Verdict:
     def draw(rng):
         return *rng.integers(1, (300, 300, 90, 90)), _itemsize(rng)
 
-    return examine(sizes.whole(answer, right), sizes.cases(right, fixed, draw), known)
+    return examine(sizes.whole_numbers(answer, right), sizes.cases(right, fixed, draw), known)
 
 
 # ---- where tiling pays
@@ -135,7 +135,7 @@ def break_even(answer: Callable, known: Known) -> Verdict:
 @exercise(
     title="The largest row block that fits", minutes=10, difficulty="medium", program=partial(written, cost=cost)
 )
-def largest_tile(answer: Callable, known: Known) -> Verdict:  # the first are full to the byte, or a byte short
+def largest_tile(answer: Callable, known: Known) -> Verdict:  # the first fit to the byte, or are one byte short
     fixed = """
         22 1 1 2, 21 1 1 2, 126 2 3 2, 191 3 2 4, 0 4 8 2, 1000 5 4 2, 1024 16 16 4, 16384 64 64 2,
         49152 64 64 2, 101376 32 128 4, 232448 16 16 2, 204800 2 1 2

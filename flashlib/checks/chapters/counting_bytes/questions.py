@@ -19,12 +19,12 @@ def _tiled(form=cost.fa2_traffic, B_r=64):
 
 
 def _scores_share():
-    """Return how many percent of standard attention's bytes are S and P, each written and read, at N = 512."""
+    """Return the percentage of standard attention's bytes for writing and reading S and P, at N = 512."""
     return round(100 * 4 * 512**2 * 2 / cost.standard_traffic(512, 512, d, dtype="float16").total)
 
 
 def _written():
-    """Return how many times as many bytes FA1 writes as FA2, at the size of the chapter's ledger."""
+    """Return the bytes that FA1 writes divided by those of FA2, at the size of the chapter's ledger."""
     fa1, fa2 = (
         form(512, 512, d, B_r=64, B_c=64, dtype="float16").written for form in (cost.fa1_traffic, cost.fa2_traffic)
     )
@@ -41,7 +41,7 @@ def _twice_the_length_and_SRAM():
 
 
 def _bound():
-    """Return what limits each on an H200 by the closed forms, N = 16384."""
+    """Return what limits each method on an H200 according to the closed forms, N = 16384."""
     N = 16384
     flops = cost.flops(N, N, d)
     moved = {
@@ -63,7 +63,7 @@ QUESTIONS = [
         hint="S and P are 4 N^2 items moved. How many items are Q, K, V and O, and what part of all is that?",
         wrong={
             80: "S and P are written and read again, so each is moved twice",
-            44: "that is S alone, or each of S and P moved once",
+            44: "that is only S, or each of S and P moved once",
             50: "Q, K, V and O have d = 64 columns, S and P have N = 512",
             98: "that is the share at N = 4096",
             11: "that is the share of all the others",
@@ -93,7 +93,7 @@ QUESTIONS = [
         wrong={
             "about half": "that is the effect of the SRAM on a sequence of the same length",
             "the same": "N counts twice in N^2 d^2 / M, and M only once",
-            "about four times": "that is the effect of the length alone; with twice the SRAM B_r is larger too",
+            "about four times": "that is only the effect of the length; with twice the SRAM B_r is larger too",
         },
     ),
     Question(
@@ -134,7 +134,7 @@ QUESTIONS = [
         "cache.",
         choices=DRAM,
         wrong={
-            DRAM[0]: "the formula counts what the programs ask for; the L2 cache lies between them and DRAM",
+            DRAM[0]: "the formula counts what the programs ask for; the L2 cache is between them and DRAM",
             DRAM[1]: "the L2 cache serves nearly every repeated read, of which there are 128 for each row of K",
         },
     ),

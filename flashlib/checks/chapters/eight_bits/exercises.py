@@ -1,4 +1,4 @@
-"""The exercises of chapter 18 on numbers of eight bits: the grid, scales, scores, weights."""
+"""The exercises of chapter 18 on eight-bit numbers: the grid, scales, scores, weights."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -31,7 +31,7 @@ def round_e4m3(answer: Callable, known: Known) -> Verdict:
         _rounded("ties: half of them go up, half down", [1.0625, 1.1875, 17.0, 19.0, -1.0625, -1.1875]),
         _rounded("numbers just below a power of two", [1.95, 7.9, -3.99, 255.0]),
         _rounded("zero", [0.0, 2.0]),
-        _rounded("numbers just beside a tie", [1.0625 + 1e-10, 1.1875 - 1e-10, -1.0625 - 1e-10]),
+        _rounded("numbers just next to a tie", [1.0625 + 1e-10, 1.1875 - 1e-10, -1.0625 - 1e-10]),
         _rounded("numbers that are too large", [449.0, 463.0, 470.0, 1e4, -1e30, 3.0]),
         _rounded("the largest", [448.0, -448.0, 440.0, 300.0, 250.0]),
         _rounded("subnormal numbers", [0.01, 0.004, -0.013, 0.0021, 2.0**-9, 3 * 2.0**-10]),
@@ -44,7 +44,7 @@ def round_e4m3(answer: Callable, known: Known) -> Verdict:
 
 
 def without_lowbit(answer: Callable) -> Callable:
-    """Return answer, in which a use of what `flashlib.lowbit` has ready is found."""
+    """Return answer; it detects calls of ready-made functions of `flashlib.lowbit`."""
 
     @wraps(answer)
     def run(*arguments):
@@ -70,10 +70,10 @@ def _noting(function, name, used):
 
 
 def _rounded(words, x):
-    """Return the Case of some numbers; the nearest is searched for among all 253."""
+    """Return the Case of some numbers, each rounded by searching all 253 numbers for the nearest."""
     x = np.array(x, float)
     numbers = lowbit.numbers("e4m3")
-    index = np.arange(len(numbers)) - len(numbers) // 2  # 0 at 0: an even one has the last bit 0
+    index = np.arange(len(numbers)) - len(numbers) // 2  # 0 is at 0; at even ones the last bit is 0
     distance = np.abs(numbers - x[:, None])
     nearest = [min(np.flatnonzero(row == row.min()), key=lambda at: abs(index[at]) % 2) for row in distance]
     return Case(words, (x,), numbers[nearest], tolerance=0)
@@ -97,7 +97,7 @@ def block_scale(answer: Callable, known: Known) -> Verdict:
         _blocks("int8", rng.normal(size=(4, 3)), 2, 127.0),
         _blocks("a last block that is shorter", rng.normal(size=(5, 2)) * [[1], [2], [3], [4], [50]], 2, 448.0),
         _blocks("a block that is larger than X", rng.normal(size=(3, 2)), 8, 448.0),
-        _blocks("a last block beside a row that is larger", [[1.0], [2.0], [3.0], [50.0], [5.0]], 2, 448.0),
+        _blocks("a last block next to a larger row", [[1.0], [2.0], [3.0], [50.0], [5.0]], 2, 448.0),
         _blocks("7 rows in blocks of 3", [[1.0], [2.0], [3.0], [9.0], [5.0], [7.0], [4.0]], 3, 127.0),
         _blocks("one large number", [[1.0, 2.0], [0.5, 1.0], [3.0, -1000.0], [1.0, 1.0]], 2, 127.0),
         _blocks("very small numbers", [[1e-20, -3e-20], [2e-20, 0.0]], 2, 127.0),
@@ -105,9 +105,7 @@ def block_scale(answer: Callable, known: Known) -> Verdict:
     ]
     zeros = [
         _blocks("a block of zeros", [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0], [3.0, -5.0]], 1, 448.0),
-        _blocks(
-            "a row of zeros in a block of others", [[0.0, 0.0], [3.0, -5.0], [0.5, 2.0], [0.0, 0.0]], 2, 448.0
-        ),
+        _blocks("a row of zeros in a larger block", [[0.0, 0.0], [3.0, -5.0], [0.5, 2.0], [0.0, 0.0]], 2, 448.0),
     ]
     return examine(answer, [cases, zeros], known)
 
@@ -174,7 +172,7 @@ def e4m3_weights(answer: Callable, known: Known) -> Verdict:
         _weights(rng, "scores near -900", 2, 4, 256.0, at=-900.0),
         _weights(rng, "scores near -20000", 2, 4, 256.0, at=-20000.0),
         _weights(
-            rng, "scores near 1000 beside scores near -1000", 2, 3, 256.0, at=np.array([[1000.0], [-1000.0]])
+            rng, "scores near 1000 next to scores near -1000", 2, 3, 256.0, at=np.array([[1000.0], [-1000.0]])
         ),
         _weights(rng, "a maximum of other tiles, above all of this one", 2, 4, 256.0, above=3.0),
         *random_cases.cases(_any_weights),

@@ -1,4 +1,4 @@
-"""The exercises of chapter 18 on what makes errors small, and on where they come from."""
+"""The exercises of chapter 18 on ways to reduce errors, and on where errors come from."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -8,7 +8,7 @@ import numpy as np
 from flashlib import lowbit
 from flashlib.checks.chapters.eight_bits.exercises import without_lowbit
 from flashlib.checks.engine import Case, Known, Verdict, attempt, examine, exercise, random_cases
-from flashlib.checks.engine.values import same
+from flashlib.checks.engine.equality import same
 from flashlib.lowbit import sums
 
 # ---- a rotation
@@ -45,7 +45,7 @@ def _any_rows(rng):
     return _rows(rng, f"{N} rows, d = {d}", N, d)
 
 
-# ---- means that come back
+# ---- adding means back
 
 
 @exercise(title="The means come back", minutes=10, difficulty="medium")
@@ -70,7 +70,7 @@ def add_means(answer: Callable, known: Known) -> Verdict:
 
 
 def _means(rng, words, N, n_keys, *, d=2, times=256.0, v_scale=0.25, at=0.0, size=1.0, unseen=False):
-    """Return the Case of attention to keys without their mean, and values without theirs."""
+    """Return the Case of attention to keys and values from which their means were subtracted."""
     S, V = rng.normal(size=(N, n_keys)).round(2) + at, size * rng.normal(size=(n_keys, d)).round(2)
     q_mean, v_mean = rng.normal(size=N).round(2), rng.normal(size=d).round(2) * 3
     m = S.max(axis=1)
@@ -98,11 +98,11 @@ def short_sum(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
         _terms("one term", [1.5]),
-        _terms("two terms of one size", [1.25, 1.5]),
+        _terms("two terms with the same exponent", [1.25, 1.5]),
         _terms("a term that is cut", [1.0, 3 * 2.0**-14]),
         _terms("a term below the unit", [1.0, 2.0**-14]),
         _terms("a term that is cut, and a negative one", [1.0, -3 * 2.0**-14]),
-        _terms("terms of which the negative is the largest", [3 * 2.0**-13, -4.0, 5 * 2.0**-13]),
+        _terms("terms of which a negative one is the largest", [3 * 2.0**-13, -4.0, 5 * 2.0**-13]),
         _terms("32 terms", rng.normal(size=32)),
         _terms("no terms", []),
         _terms("only zeros", [0.0, 0.0]),
@@ -151,10 +151,10 @@ def two_levels(answer: Callable, known: Known) -> Verdict:
 
 
 def _in_parts(answer):
-    """Return answer, with the sums of whole tiles in place of those of shorter parts, which are as good.
+    """Return answer, with sums over shorter parts replaced by sums over whole tiles, as both are right.
 
-    They are, if each begins at 0, none is longer than a tile, and all that is summed comes from `product`: then
-    twice the products give twice the result.
+    The parts are right if each sum begins at 0, none is longer than a tile, and all terms come from `product`:
+    then twice the products give twice the result.
     """
 
     @wraps(answer)
@@ -183,7 +183,7 @@ def _summed(alphas, P, V, product):
 
 def _tiles(rng, words, T, N, B_c, alpha=None):
     alphas = np.full((T, N), alpha) if alpha else rng.uniform(0.3, 1, (T, N)).round(2)
-    alphas[0] = 0  # nothing was before
+    alphas[0] = 0  # there is no tile before the first
     P = lowbit.rounded(256 * rng.random((T, N, B_c)), "e4m3")
     V = lowbit.rounded(1 + rng.random((T, B_c, 3)), "e4m3")
     return Case(words, (alphas, P, V, product), _summed(alphas, P, V, product))
@@ -210,7 +210,7 @@ def by_cause(answer: Callable, known: Known) -> Verdict:
         _attention(rng, "two causes", ["V", "P"]),
         _attention(rng, "three causes, of which one is small", ["Q, K", "V", "O"], sizes=[0.1, 0.02, 0.001]),
         _attention(rng, "an O of a few large numbers", ["P", "V"], large=50.0),
-        _attention(rng, "O of another size", ["P", "V"], of_O=20.0),
+        _attention(rng, "a larger O", ["P", "V"], of_O=20.0),
         _attention(rng, "a very small error", ["V"], sizes=[3e-7]),
         *random_cases.cases(_any_attention),
     ]
@@ -218,7 +218,7 @@ def by_cause(answer: Callable, known: Known) -> Verdict:
 
 
 class Attend:
-    """Stands for an attention: of a set of what is rounded it returns O. Two errors are more than their sum."""
+    """Stands for an attention: takes the set of what is rounded, returns O. Two errors exceed their sum."""
 
     def __init__(self, exact: np.ndarray, errors: dict[str, np.ndarray]) -> None:
         self.exact, self.errors = exact, errors

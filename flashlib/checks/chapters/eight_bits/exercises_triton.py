@@ -27,8 +27,8 @@ def quantise_rows(answer: Callable, known: Known) -> Verdict:
         _rows("very small numbers", [[-2.1e-15, 1e-15, 3e-16]]),
         _rows("halves: 0.5, 1.5, 2.5 and their negatives", [[127.0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5]]),
         _rows("16 numbers", _drawn(rng, 3, 16)),
-        _rows("rows of X that lie apart", _drawn(rng, 3, 5), X_apart=4),
-        _rows("rows of X8 that lie apart", _drawn(rng, 3, 5), X8_apart=4),
+        _rows("rows of X with gaps between them", _drawn(rng, 3, 5), X_apart=4),
+        _rows("rows of X8 with gaps between them", _drawn(rng, 3, 5), X8_apart=4),
         _rows("20 rows of 33", _drawn(rng, 20, 33), X_apart=2),
         _rows("two rows of 300", _drawn(rng, 2, 300)),
         *random_cases.cases(_any_rows),
@@ -48,7 +48,7 @@ def _rows(words, X, X_apart=0, X8_apart=0):
 
 
 def _drawn(rng, N, d):
-    """Return N rows of numbers that fp32 rounds as fp64 does: none of them over its scale is near a tie."""
+    """Return N rows of numbers that round in fp32 as in fp64: none of them divided by its scale is near a tie."""
     steps = rng.integers(-126, 127, (N, d)) + rng.uniform(-0.4, 0.4, (N, d))
     steps[:, rng.integers(d)] = 127 * rng.choice([-1, 1], N)
     return steps * rng.uniform(1, 2, (N, 1)) * 2.0 ** rng.integers(-9, 9, (N, 1))

@@ -17,20 +17,20 @@ def _count(low, high):
 
 
 def _gain(format):
-    """Return in a word how much smaller the error of normal numbers is with a scale than without one."""
+    """Return, in words, how much smaller the error of normal numbers is with a scale than without one."""
     X = np.random.default_rng(0).normal(size=(64, 64))
     without, scaled = (lowbit.quantised(X, format, share=share).X for share in ("none", "tensor"))
     return "many times" if lowbit.error(without, X) > 2 * lowbit.error(scaled, X) else "hardly"
 
 
 def _vanishes(format):
-    """Return the size below which numbers become 0 if the largest, 100, is scaled to the last of the format."""
+    """Return the size below which numbers become 0 if the largest, 100, is scaled to the format's maximum."""
     numbers = lowbit.numbers(format)
     return float(numbers[numbers > 0][0] / 2 * 100 / lowbit.FORMATS[format].largest)
 
 
 def _below_the_maximum(times):
-    """Return how far below the largest score of a row a key lies whose weight becomes 0."""
+    """Return how far below the largest score of a row a score must be for its weight to become 0."""
     numbers = lowbit.numbers("e4m3")
     return math.log(times / (numbers[numbers > 0][0] / 2))
 
@@ -78,7 +78,7 @@ QUESTIONS = [
             ("from_1", 9): "2 belongs to the next power of two",
             ("from_1", 16): "the sign and the exponent are given: three bits are left",
             ("from_256", 8): "the last number is 448: one pattern of bits is taken for nan",
-            ("from_256", 193): "they lie 32 apart",
+            ("from_256", 193): "they are 32 apart",
         },
         labels={"from_1": "at least 1 and less than 2", "from_256": "at least 256"},
     ),
@@ -169,7 +169,7 @@ QUESTIONS = [
         wrong={
             ("S", False): "q (k - b) is q k - q b",
             ("P", True): "chapter 02: softmax does not change when a number is added to a whole row",
-            ("lse", False): "lse grows by what is added to all scores",
+            ("lse", False): "lse grows by the number that is added to all scores",
             ("O", True): "O is made of P and V",
         },
         labels={"S": "S changes", "P": "P changes", "lse": "lse changes", "O": "O changes"},
@@ -185,7 +185,7 @@ QUESTIONS = [
         wrong={
             ("ones", 8192.0): "up to 16384 the unit is 1: nothing of a 1 is lost",
             ("ones", 0.0): "a small sum loses nothing",
-            ("larger", 30720.0): "that is the exact sum: what is left of 1.875 when the sum is 9000?",
+            ("larger", 30720.0): "that is the exact sum: how much of 1.875 is added when the sum is 9000?",
             ("larger", 8192.0): "from 8192 on the unit is 1, and 1 is left of each term",
             ("larger", 24576.0): "once the sum is 16384, the unit is 2",
         },

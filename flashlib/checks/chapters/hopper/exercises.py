@@ -1,4 +1,4 @@
-"""The exercises of chapter 13 with numbers: phases of a ring, registers of a thread, the order of row blocks."""
+"""The calculations of chapter 13: phases of a ring, registers of a thread, the order of row blocks."""
 
 from collections.abc import Callable
 
@@ -65,7 +65,7 @@ def block_order(answer: Callable, known: Known) -> Verdict:
     ]  # fmt: skip
 
     def right(tile, T_r, section):
-        starts = range(0, tile + 1, section)  # as many sections as can be needed, and more
+        starts = range(0, tile + 1, section)  # at least as many sections as can be needed
         blocks = ((h + n, i) for h in starts for i in reversed(range(T_r)) for n in range(section))
         return next(block for at, block in enumerate(blocks) if at == tile)
 

@@ -5,16 +5,16 @@ from collections.abc import Callable
 import numpy as np
 
 from flashlib.checks.engine import Case, Known, Verdict, exercise, random_cases, solutions
-from flashlib.checks.harness import heads, update
+from flashlib.checks.harness import multi_head, update
 from flashlib.softmax import summarise_rows
 
 LOG2E = np.log2(np.e)
 TOLERANCE = {"float16": 2e-3, "bfloat16": 1.2e-2}  # of O: P and O are rounded
-EXACT = 1e-5  # of what is summed in fp32
+EXACT = 1e-5  # of results that are summed in fp32
 
 
 def _numbers(rng, *shape):
-    """Return numbers that both fp16 and bf16 have."""
+    """Return numbers that both fp16 and bf16 represent exactly."""
     return rng.integers(-24, 25, shape) / 16
 
 
@@ -36,13 +36,13 @@ def gluon_producer(answer: Callable, known: Known) -> Verdict:
         [
             _produced("the second of three heads", 3, 128, 192, 1, 0, 64, 2),
             _produced("the second row block of a head", 2, 300, 130, 0, 128, 64, 2),
-            _produced("ends that are not full", 2, 150, 333, 1, 128, 128, 2),
+            _produced("last blocks that are not full", 2, 150, 333, 1, 128, 128, 2),
             _produced("one slot", 1, 64, 200, 0, 0, 64, 1),
             _produced("three slots", 1, 64, 500, 0, 0, 64, 3),
             *random_cases.cases(_any_produced, 2),
         ],
     ]
-    return gluon_launches.examine_gluon(gluon_parts.produced, answer, stages, known, ("Q", "K", "V"))
+    return gluon_launches.examine_gluon(gluon_parts.run_producer, answer, stages, known, ("Q", "K", "V"))
 
 
 def _produced(words, H, N_q, N_k, head, row, B_c, stages, rng=None, d=64):
@@ -87,14 +87,14 @@ def consumer_step(answer: Callable, known: Known) -> Verdict:
             *random_cases.cases(_any_stepped, 2),
         ],
         [_stepped("bf16", 150, 64, 64, dtype="bfloat16")],
-        [_stepped("scores of thousands", 150, 64, 64, size=64)],
+        [_stepped("scores in the thousands", 150, 64, 64, size=64)],
         [
-            _stepped("V of 0, so that m and l alone count", 80, 64, 64, V_size=0, tolerance=EXACT),
+            _stepped("V of 0, so that only m and l matter", 80, 64, 64, V_size=0, tolerance=EXACT),
             _stepped("scores that are all 0", 80, 64, 64, size=0),
-            _stepped("scores of -1.2e10, all alike", 80, 64, 64, alike=2.0**15),
+            _stepped("scores of -1.2e10, all equal", 80, 64, 64, alike=2.0**15),
         ],
     ]
-    return gluon_launches.examine_gluon(gluon_parts.stepped, answer, stages, known, ("m", "l", "O_acc"))
+    return gluon_launches.examine_gluon(gluon_parts.run_steps, answer, stages, known, ("m", "l", "O_acc"))
 
 
 def _stepped(words, N_k, d, B_c, *, causal=False, past=None, growing=False, stages=2, dtype="float16", size=1.0,
@@ -147,7 +147,7 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
         ],
         [
             _attended("blocks that are all full, under the causal mask", (1, 1, 256, 256, 64), True),
-            _attended("ends that are not full, without a mask", (1, 1, 150, 333, 64)),
+            _attended("last blocks that are not full, without a mask", (1, 1, 150, 333, 64)),
             _attended("fewer queries than keys, under the causal mask", (1, 1, 77, 200, 64), True),
             _attended("many more keys than queries, under the causal mask", (1, 1, 100, 290, 64), True),
             _attended("two sequences of three heads", (2, 3, 70, 90, 64)),
@@ -160,29 +160,29 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
         [
             _attended("two sequences stored as (B, N, H, d)", (2, 2, 70, 90, 64), order="BNHd"),
             _attended("tensors stored as (B, H, d, N)", (1, 2, 80, 96, 64), order="BHdN"),
-            _attended("K and V alone stored as (B, H, d, N)", (1, 1, 70, 90, 64), order="BHNd BHdN BHdN"),
+            _attended("only K and V stored as (B, H, d, N)", (1, 1, 70, 90, 64), order="BHNd BHdN BHdN"),
         ],
-        [_attended("scores of thousands", (1, 1, 100, 150, 64), size=64)],
+        [_attended("scores in the thousands", (1, 1, 100, 150, 64), size=64)],
         [
             _attended("scores that are all 0", (1, 1, 5, 150, 64), size=0),
-            _attended("scores of -8.6e9, all alike", (1, 1, 5, 150, 64), alike=2.0**15),
+            _attended("scores of -8.6e9, all equal", (1, 1, 5, 150, 64), alike=2.0**15),
         ],
-        [_attended("V of 0, so that lse alone counts", (1, 1, 100, 150, 64), True, V_size=0, tolerance=EXACT)],
+        [_attended("V of 0, so that only lse matters", (1, 1, 100, 150, 64), True, V_size=0, tolerance=EXACT)],
     ]
     variants = {64: "(K, 128), (V, 128) -> (K, 64), (V, 64)"}
     return gluon_launches.examine_gluon(
-        gluon_parts.attended, answer, stages, known, ("O", "lse"), variants=variants, consumers=2
+        gluon_parts.run_attention, answer, stages, known, ("O", "lse"), variants=variants, consumers=2
     )
 
 
 def _attended(words, shape, causal=False, *, dtype="float16", order="BHNd", tolerance=None, **options):
-    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
-    one = heads.case(words, shape, _exact, causal, tolerance=tolerance or TOLERANCE[dtype], **options)
+    """Return the Case of Q, K and V with shape (B, H, N_q, N_k, d)."""
+    one = multi_head.case(words, shape, _exact, causal, tolerance=tolerance or TOLERANCE[dtype], **options)
     return one._replace(arguments=(*one.arguments, dtype, order), dtype=None)
 
 
 def _exact(Q, K, V, causal):
-    """Return O and lse of one head, all keys at once."""
+    """Return O and lse of one head, computed from all keys at once."""
     S = Q @ K.T / np.sqrt(Q.shape[1])
     seen = np.tri(*S.shape, len(K) - len(Q), dtype=bool) | (not causal)
     return update.finished(summarise_rows(np.where(seen, S, -np.inf), V))

@@ -46,7 +46,7 @@ def _reader(n, ring):
 
 
 def producer_cause(program: Program, found: Finding) -> Finding:
-    """Return the Finding of a wait in vain, or of none, where a slot gets tiles that are expected once each."""
+    """Return a Finding about a wrong or missing wait if each tile is expected and copied once; else `found`."""
     done = list(program.roles["producer"]())
     expected = [one.barrier.name for one in done if isinstance(one, Expect)]
     arrived = [one.barrier.name for one in done if isinstance(one, Arrive)]
@@ -56,7 +56,7 @@ def producer_cause(program: Program, found: Finding) -> Finding:
     return found
 
 
-PRODUCER = roles.Task(
+PRODUCER = roles.RoleTask(
     producer_program, ("tiles", "slots", "consumers"), ((1, 1, 1), (14, 6, 4)), cause=producer_cause
 )
 
@@ -85,7 +85,7 @@ def consumer_program(answer: Callable, n: int, k_slots: int, v_slots: int) -> Pr
 
 
 def _bring(n, q, k, v):
-    """Bring Q, and K and V tile by tile; then wait until all slots are free, as the next row block needs them."""
+    """Copy Q, then K and V tile by tile; then wait until all slots are free, as the next row block would."""
     yield Expect(q.full[0], SIZES.q_bytes)
     yield Copy("Q", q.slots[0], q.full[0])
     for g in range(n):
@@ -151,7 +151,7 @@ def _check_product(product, wanted):
 
 
 def _check_once(names, wanted, kind, g=None):
-    """Raise Finding unless each wanted name is there once. g: the tile, for the sentence of the mistake."""
+    """Raise Finding unless each wanted name occurs once. g: the tile, for the sentence of the mistake."""
     for name in wanted:
         if (times := names.count(name)) != 1:
             raise Finding(f"{kind}_twice" if times else f"{kind}_missing", name=name, g=g)
@@ -165,7 +165,7 @@ def _check_releases(done, n):
             raise Finding("releases", name=name, times=times, n=n)
 
 
-CONSUMER = roles.Task(
+CONSUMER = roles.RoleTask(
     consumer_program, ("tiles", "slots of K", "slots of V"), ((1, 1, 1), (9, 5, 5)), consumer_work
 )
 RINGS = [
@@ -215,7 +215,7 @@ def _softmax(u):
 
 
 def turns_work(program: Program, n: int, consumers: int) -> None:  # noqa: ARG001
-    """Raise Finding unless each consumer does all its turns, and hands each on before its products are done."""
+    """Raise Finding unless each consumer takes all its turns, and passes each on before its products are done."""
     for make in program.roles.values():
         names, late = [], False  # late: whether the products of this turn are done
         for one in make():
@@ -230,7 +230,7 @@ def turns_work(program: Program, n: int, consumers: int) -> None:  # noqa: ARG00
             _check_once(names, [f"{operation} {u}" for operation, _, _ in protocol.OPERATIONS], "softmax", u)
 
 
-TURNS = roles.Task(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), turns_work)
+TURNS = roles.RoleTask(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), turns_work)
 
 
 @exercise(
@@ -246,7 +246,7 @@ def in_turns(answer: Callable, known: Known) -> Verdict:
 
 
 def overlapped_work(program: Program, n: int, k_slots: int, v_slots: int) -> None:
-    """Raise Finding unless it does what a consumer does, and each softmax but one runs beside a product."""
+    """Raise Finding unless it does a consumer's work, and each softmax but one overlaps with a product."""
     consumer_work(program, n, k_slots, v_slots)
     pending, alone = 0, set()
     for one in program.roles["consumer"]():

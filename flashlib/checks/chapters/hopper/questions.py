@@ -29,14 +29,14 @@ def _alike():
 
 
 def _passes_at_once():
-    """Return for each parity whether a role gets past a barrier of which no phase has completed."""
+    """Return for each parity whether a role gets past a barrier before any phase has completed."""
     barrier = pipeline.Barrier("b")
     state = MultiprocessorState(pipeline.Program({"role": None}, (barrier,), ()))
     return {f"parity_{phase}": state.may("role", pipeline.Wait(barrier, phase)) for phase in (0, 1)}
 
 
 def _slots(sizes, consumers=2):
-    """Return how many slots fit in the rings of K and of V, beside slots for Q and O of each consumer."""
+    """Return how many slots fit in the rings of K and of V, in addition to slots for each consumer's Q and O."""
     return (GPU.block_sram - 2 * consumers * sizes.q_bytes) // (2 * sizes.kv_bytes)
 
 
@@ -47,10 +47,10 @@ def _happens(roles, barriers, slots):
 
 
 def _ring(early, tiles=4, stages=2):
-    """Return what goes wrong where a product reads tiles of a ring. early: it is not waited for.
+    """Return what goes wrong if a product that reads tiles of a ring is not waited for. early: what is too early.
 
-    Either the producer does not wait for `empty`, with the product of tile 0 under way when it asks for tile
-    `stages`: "fetched". Or the consumer releases a slot once the product has begun: "released".
+    "fetched": the producer does not wait for `empty`, so the product of tile 0 may still be running when it
+    requests tile `stages`. "released": the consumer releases a slot as soon as the product has begun.
     """
     slots, begun = pipeline.ring("k", stages, protocol.SIZES.kv_bytes), pipeline.Barrier("begun")
     full, empty = pipeline.barriers("full", stages), pipeline.barriers("empty", stages)
@@ -81,7 +81,7 @@ def _ring(early, tiles=4, stages=2):
 
 
 def _one_slot(tiles=4):
-    """Return what goes wrong where the next product runs under the softmax, with rings of one slot."""
+    """Return what goes wrong if the next product runs during the softmax, with rings of one slot."""
     memory = protocol.shared(protocol.SIZES, consumers=1, stages=1)
     roles = {
         "producer": partial(protocol.producer, [tiles], memory),
@@ -91,7 +91,7 @@ def _one_slot(tiles=4):
 
 
 def _first_turns():
-    """Return the parity for which each consumer waits at its first turn."""
+    """Return the parity that each consumer waits for in its first turn."""
     memory = protocol.shared(protocol.SIZES)
     found = {}
     for me in range(2):
@@ -101,7 +101,7 @@ def _first_turns():
 
 
 def _one_slot_of_dS(tiles=3):
-    """Return what goes wrong in the backward where each consumer's dS has one slot, not two."""
+    """Return what goes wrong in the backward pass if each consumer's dS has one slot, not two."""
     memory = backward_protocol.shared(backward_protocol.SIZES)
     own = memory.ds[: backward_protocol.CONSUMERS]
     slots = (*memory.kv, *memory.qo, *memory.rows, *own, *memory.dq)
@@ -117,7 +117,7 @@ def _one_slot_of_dS(tiles=3):
 
 
 def _until_done(blocks, sms=2):
-    """Return when all are done, if a multiprocessor that is free takes the next block."""
+    """Return when all blocks are done, if each free multiprocessor takes the next block."""
     ends = [0] * sms
     for tiles in blocks:
         ends[ends.index(min(ends))] += tiles
@@ -139,7 +139,7 @@ QUESTIONS = [
             50.0: "there are two products, and a multiplication and an addition are two operations",
             33.33: "that is the part of the time that they wait",
             100.0: "P V needs P, and the next product is not begun before: they wait for the exponentials",
-            2 / 3: "that is the share itself: it is asked for in percent",
+            2 / 3: "that is the share itself: give it in percent",
             80.0: "each product is 2 * 128 * 128 * 128 FLOP, 1024 clocks",
         },
         tolerance=0.02,
@@ -181,7 +181,7 @@ QUESTIONS = [
         hint="Count the numbers of each tile, keys or rows times d, and 2 bytes for each.",
         wrong={
             ("K", 16384): "those are numbers: each has 2 bytes",
-            ("K", 65536): "K alone is asked for: V has a barrier of its own, and bf16 has 2 bytes",
+            ("K", 65536): "only K is asked for: V has its own barrier, and bf16 has 2 bytes",
             ("Q", 8192): "those are numbers: each has 2 bytes",
             ("Q", 32768): "one consumer has 64 rows",
         },
@@ -264,13 +264,13 @@ QUESTIONS = [
         "so 96.",
         hint="Divide the registers by the threads and round down to a multiple of 8.",
         wrong={
-            ("warps_12", 170): "a multiple of 8 is asked for",
-            ("warps_12", 171): "a multiple of 8 is asked for, and 171 * 384 registers are not there",
+            ("warps_12", 170): "it must be a multiple of 8",
+            ("warps_12", 171): "it must be a multiple of 8, and there are not 171 * 384 registers",
             ("warps_12", 176): "384 threads with 176 registers each need 67584, so round down",
             ("warps_12", 160): "168 * 384 = 64512 registers fit too",
             ("warps_12", 5456): "a warp has 32 threads",
             ("warps_20", 3272): "a warp has 32 threads",
-            ("warps_20", 102): "a multiple of 8 is asked for",
+            ("warps_20", 102): "it must be a multiple of 8",
             ("warps_20", 104): "640 threads with 104 registers each need 66560, so round down",
         },
         labels={"warps_12": "12 warps", "warps_20": "20 warps"},
@@ -308,7 +308,7 @@ QUESTIONS = [
             27.27: "those are the 36 programs of the last wave: the two waves before it are full",
             113.6: "three waves are needed, since 2 * 132 programs are 264",
             66.67: "in the last wave 36 multiprocessors work",
-            0.7576: "that is the share itself: it is asked for in percent",
+            0.7576: "that is the share itself: give it in percent",
             132.0: "300 programs for 396 places: it is the other way round",
             24.24: "that is the part that does not work",
         },
@@ -326,7 +326,7 @@ QUESTIONS = [
             ("own", 32): "in each of the 32 programs two consumers add to each number",
             ("own", 128): "a consumer has 64 keys, and the tensor cores sum over them",
             ("own", 4096): "the tensor cores sum over a consumer's keys before it adds",
-            ("both", 64): "a number lies in one half of the columns, which one consumer of a program computes",
+            ("both", 64): "a number is in one half of the columns, which one consumer of a program computes",
             ("both", 16): "a program has 128 keys, those of both consumers together",
             ("both", 4096): "the tensor cores sum over 128 keys before a consumer adds",
         },

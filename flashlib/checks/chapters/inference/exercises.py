@@ -1,4 +1,4 @@
-"""The exercises of chapter 15 on sizes: the bytes of a cache, and the parts in which keys are split and joined."""
+"""The exercises of chapter 15 on sizes: the bytes of a cache, and keys split into parts that are merged."""
 
 import contextlib
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_array, same
+from flashlib.checks.engine.equality import as_array, same
 from flashlib.checks.harness import sizes, update
 from flashlib.softmax import summarise_rows
 
@@ -71,12 +71,12 @@ def _any_split(rng):
 
 
 def _of_a_copy(answer):
-    """Return answer with a copy of the list, so that one that changes it does no harm."""
+    """Return answer called with a copy of the list, in case it changes the list."""
 
     @wraps(answer)
     def run(lengths, B_c, parts):
         rows = answer(list(lengths), B_c, parts)
-        with contextlib.suppress(TypeError, ValueError):  # no rows of three numbers
+        with contextlib.suppress(TypeError, ValueError):  # not rows of three numbers
             if same(rows, _split(lengths, B_c, parts).expected, 0) and as_array(rows).dtype.kind == "f":
                 return Measured(rows, Finding("float"))
         return Measured(rows, None)
@@ -84,7 +84,7 @@ def _of_a_copy(answer):
     return run
 
 
-# ---- parts joined
+# ---- merging parts
 
 
 @exercise(title="All parts at once", minutes=15, difficulty="medium")
@@ -97,10 +97,10 @@ def merge_parts(answer: Callable, known: Known) -> Verdict:
         _in_parts(rng, "three parts of different lengths", [1, 4, 2], d=3),
         _in_parts(rng, "two parts with the same maximum", [2, 2], top=3.0),
         _in_parts(rng, "a part whose largest score is 0", [2, 2], at=[0, -1], top=[0, -1]),
-        _in_parts(rng, "a part that counts for little", [2, 1, 2], at=[0, -10, 1], top=[0, -10, 1]),
-        _in_parts(rng, "a part that counts for less", [2, 1, 2], at=[0, -15, 1]),
+        _in_parts(rng, "a part with little weight", [2, 1, 2], at=[0, -10, 1], top=[0, -10, 1]),
+        _in_parts(rng, "a part with less weight", [2, 1, 2], at=[0, -15, 1]),
         _in_parts(rng, "as many parts as columns", [2, 3, 1, 4], d=4),
-        _in_parts(rng, "a part that counts for nearly nothing", [2, 2, 2], at=[0, -40, 1]),
+        _in_parts(rng, "a part with nearly no weight", [2, 2, 2], at=[0, -40, 1]),
         *random_cases.cases(_any_parts),
     ]
     large = [
@@ -125,9 +125,9 @@ def merge_parts(answer: Callable, known: Known) -> Verdict:
 
 
 def _in_parts(rng, words, counts, *, at=0.0, d=2, top=None, v=1):
-    """Return the Case of parts of so many keys; the right result takes all at once.
+    """Return the Case of parts with these numbers of keys; the right result is computed from all keys at once.
 
-    at: added to their scores. top: the largest score of each part. v: their values are multiplied by it.
+    at: added to their scores. top: the largest score of each part. v: factors for their values.
     """
     scores = [
         rng.normal(size=n).round(2) + x for n, x in zip(counts, np.broadcast_to(at, len(counts)), strict=True)

@@ -44,7 +44,7 @@ FIXED = """
     4 4: a+6 a>b a- b- c+4 d+4 e+4 f+4
 """
 
-BESIDE = "4 4: a+3 b+6 a>c c+2 b- a+1"  # what an allocator does while there is another
+TWO_AT_ONCE = "4 4: a+3 b+6 a>c c+2 b- a+1"  # operations on an allocator while there is a second one
 
 
 @exercise(title="An allocator of pages", minutes=30, difficulty="hard", limit=6.0)
@@ -61,7 +61,7 @@ def pages(answer: Callable, known: Known) -> Verdict:
             return Verdict("", Outcome.NOT_SOLVED, "")
         operations = _fewest(answer, n_pages, page, operations, _kind(found))
         found = _played(answer, n_pages, page, operations)
-        if found is None:  # alone, an allocator goes wrong no more
+        if found is None:  # on its own, the allocator no longer fails
             return known.wrong("shared_state")
         return known.verdict(cause(found), ("operations", _shown(n_pages, page, operations)))
     if _share(answer):
@@ -70,13 +70,13 @@ def pages(answer: Callable, known: Known) -> Verdict:
 
 
 def _played(answer, n_pages, page, operations):
-    """Return None, or the Finding in which the operations end."""
+    """Run operations; return the Finding that they raise, or None."""
     return attempt(out_of_reach(lambda: play(answer, n_pages, page, operations)))
 
 
 def _share(answer):
-    """Return whether an allocator goes wrong, though alone it is right, while there is another beside it."""
-    n_pages, page, operations = _script(BESIDE).arguments
+    """Return whether an allocator fails while there is a second one, although it is right on its own."""
+    n_pages, page, operations = _script(TWO_AT_ONCE).arguments
 
     def both():
         other = answer(n_pages, page)
@@ -97,7 +97,7 @@ def _kind(found):
 
 
 def _fewest(answer, n_pages, page, operations, kind):
-    """Return operations that lead to the same result, none of which can be left out."""
+    """Return operations with the same result, none of which can be left out."""
     at = len(operations)
     while at:
         at -= 1
@@ -113,7 +113,7 @@ def _shown(n_pages, page, operations):
 
 
 def _script(line):
-    """Return the Case of a line of FIXED; a sequence that is not there is started first."""
+    """Return the Case for a line of FIXED; a sequence that does not exist is started first."""
     numbers, _, script = line.partition(":")
     operations, there = [], set()
     for word in script.split():
@@ -132,7 +132,7 @@ def _script(line):
 
 
 def _any_script(rng):
-    """Return a Case of random operations, after which all is freed, and all pages are taken."""
+    """Return a Case of random operations, after which all sequences are freed and all pages are used."""
     n_pages, page = map(int, rng.integers((2, 1), (10, 6)))
     operations, there, names = [], [], iter("abcdefghijklmnopqrstuvwxyz")
     for _ in range(40):

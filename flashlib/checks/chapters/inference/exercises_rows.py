@@ -1,4 +1,4 @@
-"""The exercises of chapter 15 on rows of a cache: where they lie in pages, and in how many bits."""
+"""The exercises of chapter 15 on rows of a cache: their places in pages, and their storage in 8 bits."""
 
 from collections.abc import Callable
 
@@ -21,12 +21,11 @@ def gather_pages(answer: Callable, known: Known) -> Verdict:
         _gathered(rng, "as many rows in a page as columns", 6, 4, 4, [4, 2, 5], 11),
         _gathered(rng, "a first page that is not full", 6, 5, 2, [3], 2),
         _gathered(rng, "pages of one row and one column", 5, 1, 1, [3, 0, 4, 1], 3),
-        _gathered(rng, "a table with more places than pages", 6, 3, 2, [4, 1, 0, 0], 5),
+        _gathered(rng, "a table with more entries than pages", 6, 3, 2, [4, 1, 0, 0], 5),
         *random_cases.cases(_any_gathered),
     ]
     beyond = [
-        _gathered(rng, "other numbers in the places that are not used", 6, 3, 2, [4, 1, 10**6, -(10**6)], N)
-        for N in (5, 6)
+        _gathered(rng, "other numbers in unused entries", 6, 3, 2, [4, 1, 10**6, -(10**6)], N) for N in (5, 6)
     ]
     empty = [_gathered(rng, "no token", 4, 2, 3, [1, 2], 0)]
     return examine(answer, [plain, beyond, empty], known)

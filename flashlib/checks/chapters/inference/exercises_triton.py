@@ -13,12 +13,12 @@ from flashlib.softmax import State, summarise_rows
 
 
 def _taken(X, c):
-    """Return rows c of X, 0 past its end."""
+    """Return rows c of X, zeros past its end."""
     return np.where((c < len(X))[:, None], X[np.minimum(c, len(X) - 1)], 0)
 
 
 def _decoding(text):
-    """Return the Program of a loop over parts of the keys; a nan counts for nothing in tl.max."""
+    """Return the ProgramText of a loop over parts of the keys; tl.max ignores nan."""
     looped = update.looped(text, before=(update.IN_FP32,), taken=_taken)
     return looped.edited("m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")
 
@@ -61,11 +61,11 @@ def decode_part(answer: Callable, known: Known) -> Verdict:
 def _decoded(words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, rng=None, alike=None, below=0):
     """Return the Case of a shape (B, H_k, group, N); past the lengths K and V are nan. size, below: of Q.
 
-    alike: if given, all keys are the first one times it.
+    alike: if given, all keys are the first one times this number.
     """
     rng = rng or np.random.default_rng(5)
     B, H_k, group, N = shape
-    steps = 16 if size > 1 or below else 2**14  # in 1; where scores are small, more than 16 bits can tell apart
+    steps = 16 if size > 1 or below else 2**14  # in 1; for small scores, more bits than fp16 has
     Q, K, V = (
         rng.integers(-1.5 * steps, 1.5 * steps + 1, shape) / steps
         for shape in ((B, H_k * group, d), *[(B, H_k, N, d)] * 2)
@@ -100,13 +100,13 @@ def _any_decoded(rng):
 
 
 def _put(flat, at, row):
-    """Write a row into flat memory, except places outside of it."""
+    """Write a row into flat memory, except for positions outside of it."""
     inside = (at >= 0) & (at < len(flat))
     flat[at[inside]] = row[inside]
 
 
 def _get(table, at, outside=0):
-    """Return a place of the table; outside of it the check forbids loads, and in 32 bits they lead to page 0."""
+    """Return an entry of the table; loads outside of it are forbidden, and in 32 bits they lead to page 0."""
     return table.flat[at] if 0 <= at < table.size else outside
 
 
@@ -124,7 +124,7 @@ def append_kernel(answer: Callable, known: Known) -> Verdict:
             _appended("a first key", 6, 4, 16, [[1, 2]], [1]),
             _appended("a key in a second page", 6, 4, 16, [[1, 3]], [6]),
             _appended("a key that fills its page", 6, 4, 16, [[1, 3]], [4]),
-            _appended("a key that begins a page, number 0", 6, 4, 16, [[3, 0]], [5]),
+            _appended("a key that begins a page, page number 0", 6, 4, 16, [[3, 0]], [5]),
             _appended("two sequences", 9, 4, 16, [[1, 2], [5, 4]], [3, 6]),
             _appended(
                 "pages of 3 keys, and a table with room for more", 12, 3, 16, [[4, 1, 0], [2, 5, 7]], [5, 8]
@@ -154,7 +154,7 @@ def _appended(words, n_pages, page, d, table, lengths, rng=None):
 
 def _any_appended(rng, d):
     page, most, T = map(int, rng.integers((2, 1, 1), (6, 4, 4)))
-    n_pages = 2 * (T * most + 2)  # so that a row that is put in a wrong place lies in the pool
+    n_pages = 2 * (T * most + 2)  # so that a row written to a wrong place is still in the pool
     table = rng.permutation(T * most + 2)[: T * most].reshape(T, most)
     lengths = [int(n) for n in rng.integers(1, most * page + 1, T)]
     return _appended(f"keys {lengths} in pages of {page}", n_pages, page, d, table.tolist(), lengths, rng)

@@ -15,12 +15,12 @@ FP16 = {"dtype": np.float16, "tolerance": 2e-3, "fine": True}  # of P and of O, 
 EXACT = FP16 | {"tolerance": 3e-6}  # of lse, which is not
 
 
-NEAR = 32  # rows beside a pool, at least, that are nan: further away nothing can be loaded, and 0 stands there
-NO_PAGE = -(2**31)  # beside the table
+NEAR = 32  # rows on each side of a pool, at least, that are nan; beyond them loads return 0
+NO_PAGE = -(2**31)  # on both sides of the table
 
 
 def _loaded(pool, row, inside):
-    """Return rows of a pool by number; 0 where they are not inside, and where a kernel cannot load."""
+    """Return rows of a pool by number; 0 where `inside` is False, and where a kernel cannot load."""
     rows = pool.reshape(-1, pool.shape[-1])
     there = (row >= 0) & (row < len(rows))
     near = (row >= -len(rows) - NEAR) & (row < 2 * len(rows) + NEAR)
@@ -29,7 +29,7 @@ def _loaded(pool, row, inside):
 
 
 def _entries(table, at, inside):
-    """Return entries of the table by place, 0 where they are not inside."""
+    """Return entries of the table by position, 0 where `inside` is False."""
     there = (at >= 0) & (at < table.size)
     found = np.where(there, table.reshape(-1)[np.where(there, at, 0)].astype(int), NO_PAGE)
     return np.where(inside, found, 0)
@@ -61,7 +61,7 @@ def decode(answer: Callable, known: Known) -> Verdict:
 
 
 def _stages():
-    """Return the Cases, the simplest first; in the first stage all pages hold numbers, so wrong ones give some."""
+    """Return the Cases, the simplest first; in the first stage all pages hold numbers, even those not in use."""
     return [
         [
             _case("one page, one part", [16], page=16, order=[0]),
@@ -70,8 +70,8 @@ def _stages():
             _case("a long sequence in two parts", [256], page=16, parts=2),
             _case("a group of 3 heads, in three parts", [320], page=16, parts=3, group=3),
             _case("two heads of K and V, of a group of 2 each", [128], H_k=2, group=2, page=16, parts=2),
-            _case("two sequences of one length", [128, 128], H_k=2, group=2, page=16, parts=2),
-            _case("keys that count for more in one part than in the other", [256], page=16, parts=2, rising=True),
+            _case("two sequences of the same length", [128, 128], H_k=2, group=2, page=16, parts=2),
+            _case("keys with more weight in one part than in the other", [256], page=16, parts=2, rising=True),
             _case("1024 keys in eight parts", [1024], page=16, parts=8),
             _case("scores that differ by thousands", [256], page=16, parts=3, size=2**10, group=3),
         ],
@@ -88,21 +88,21 @@ def _stages():
             _case("133 parts", [1100], page=16, parts=133),
             _case("d = 64", [130, 5], d=64, page=16, group=2, parts=2),
             _case("scores that are all far below 0", [41], page=16, below=True),
-            _case("scores of -1.7e10, all alike", [41], page=16, alike=2.0**16),
+            _case("scores of -1.7e10, all equal", [41], page=16, alike=2.0**16),
             _case("scores that are all 0", [70], page=16, parts=2, size=0),
             _case("a single key in three parts, whose score is far below 0", [1], page=16, parts=3, below=True),
             _case("a single key in three parts, whose score is -1.7e10", [1], page=16, parts=3, alike=2.0**16),
             *random_cases.cases(_any_case, 3),
         ],
         [
-            _case("nan in rows past the lengths and in pages of others", [37, 150], page=16, parts=2, nan=True),
-            _case("entries behind a sequence's own that lead nowhere", [37, 150], page=16, parts=2, far=True),
+            _case("nan in rows past the lengths and in other pages", [37, 150], page=16, parts=2, nan=True),
+            _case("invalid entries after a sequence's own", [37, 150], page=16, parts=2, far=True),
         ],
         [
-            _case("a sequence without a key, beside others", [0, 40, 5], page=16, parts=2, nan=True, far=True),
+            _case("a sequence without a key, next to others", [0, 40, 5], page=16, parts=2, nan=True, far=True),
             _case("a sequence without a key, alone", [0], page=16, parts=3),
         ],
-        [_case("d = 128, and numbers that fp16 does not have", [150], d=128, page=16, parts=2, fine=True)],
+        [_case("d = 128, and numbers that fp16 cannot represent", [150], d=128, page=16, parts=2, fine=True)],
         [
             _case("tensors in fp16, and sums beyond 65504", [150], d=32, page=16, parts=2, V_size=2**15, **FP16),
             _case(
@@ -126,17 +126,17 @@ def _case(
     V_size=1.0, fine=False, rising=False, below=False, alike=0.0, nan=False, far=False,
     rng=None,
 ):  # fmt: skip
-    """Return the Case of sequences of these lengths, whose pages lie in `order`, or in any.
+    """Return the Case of sequences with these lengths, whose pages are in `order`, or in a random order.
 
-    rising: later keys have larger scores. below: all scores are far below 0. nan: what is not a key's row is nan;
-    else it is numbers as those of keys are. far: entries of the table behind a sequence's pages lead nowhere.
-    fine, size, V_size, alike: as in `heads.case`.
+    rising: later keys have larger scores. below: all scores are far below 0. nan: rows that are not a key's are
+    nan; otherwise they hold numbers like those of keys. far: table entries after a sequence's pages are invalid.
+    fine, size, V_size, alike: as in `multi_head.case`.
     """
     rng = rng or np.random.default_rng(len(lengths) + sum(lengths))
     pages = [-(-n // page) for n in lengths]
     most, owned = max(1, *pages), sum(pages)
-    n_pages = owned + 3 + sum(most - n for n in pages)  # all entries are pages of the pool, each once
-    order = 1 + rng.permutation(n_pages - 1) if order is None else np.array(order)  # who masks may load page 0
+    n_pages = owned + 3 + sum(most - n for n in pages)  # all entries are different pages of the pool
+    order = 1 + rng.permutation(n_pages - 1) if order is None else np.array(order)  # masked lanes may load page 0
     table = order[: len(lengths) * most].reshape(len(lengths), most).copy()
     steps = 16 if not fine else 2**10 if dtype is np.float16 else 2**14
     Q, K, V = (
@@ -170,7 +170,7 @@ def _case(
 
 
 def _nan_elsewhere(pool, table, lengths):
-    """Return a pool in which only the rows of keys hold numbers."""
+    """Return a pool in which all rows but those of keys are nan."""
     clean, page = np.full_like(pool, np.nan), pool.shape[2]
     for row, n in zip(table, lengths, strict=True):
         c = np.arange(n)

@@ -1,7 +1,7 @@
-"""Operations on an allocator of pages, played on an answer; the first wrong one is found.
+"""Run operations on an answer, an allocator of pages, and find the first wrong one.
 
 Results are compared with the owners of each page, which follow from the slots that the answer returned. So it may
-take free pages in any order.
+use free pages in any order.
 """
 
 from collections import defaultdict
@@ -9,10 +9,10 @@ from collections.abc import Callable, Hashable, Sequence
 from numbers import Integral
 
 from flashlib.checks.engine import Finding
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.language.phrases import and_list
 
-AGAIN = {  # {how a page was given up before it was free and taken: the mistake if another gets it too}
+AGAIN = {  # {how a page was released before it was free and reused: the mistake if it is given out again}
     "freed_while_owned": "freed_twice", "freed_twice": "freed_twice", "left_while_owned": "left_while_owned",
 }  # fmt: skip
 
@@ -29,10 +29,10 @@ def text(operations: Sequence[tuple]) -> str:
 
 
 def play(make: Callable, n_pages: int, page: int, operations: Sequence[tuple]) -> None:
-    """Play operations on make(n_pages, page); raise Finding at the first wrong one.
+    """Run operations on make(n_pages, page); raise Finding at the first wrong one.
 
-    operations: ("start", a), ("append", a, n), ("fork", a, b) makes b from a, ("free", a); names are texts. One
-    whose sequence does not exist is left out.
+    operations: ("start", a), ("append", a, n), ("fork", a, b), which makes b from a, ("free", a); names are
+    strings. Operations on a sequence that does not exist are skipped.
     """
     player = _Player(make(n_pages, page), n_pages, page)
     for kind, name, *others in operations:
@@ -46,9 +46,9 @@ def play(make: Callable, n_pages: int, page: int, operations: Sequence[tuple]) -
 
 
 def cause(found: Finding) -> Finding:
-    """Return a Finding with the mistake that its operations show as the cause; others as they are.
+    """Return a Finding that names the mistake that its operations point to; other Findings are unchanged.
 
-    These are the fewest operations that lead to it, so each of them is a part of the cause.
+    The operations are the fewest that lead to the Finding, so each of them is part of the cause.
     """
     before, id = found.fields.get("before", set()), found.id
     if "failed" in before:
@@ -72,14 +72,14 @@ def cause(found: Finding) -> Finding:
 
 
 class _Player:
-    """An allocator of an answer, and what is known of it: the pages of each sequence, and who owns each page."""
+    """An answer's allocator, with the pages that each sequence should have, and the owners of each page."""
 
     def __init__(self, pages, n_pages, page):
         self.pages, self.n_pages, self.page = pages, n_pages, page
         self.handles, self.tables, self.lengths = {}, {}, {}
         self.owners = defaultdict(set)  # {page: names}
         self.before = set()  # what happened: forked, freed, copied, failed
-        self.log = defaultdict(set)  # {page: how it was given up}
+        self.log = defaultdict(set)  # {page: how it was released}
 
     def start(self, name):
         self._add(name, self.pages.start(), [], 0)
@@ -134,7 +134,7 @@ class _Player:
         self.lengths[name] = N + n
 
     def check_tables(self, kind, op, name):
-        """Raise Finding unless each sequence has the pages that its tokens were put in, `name` first."""
+        """Raise Finding unless each sequence has the pages that contain its tokens; check `name` first."""
         for other in sorted(self.tables, key=lambda x: x != name):
             given, own = self._table(other), self.tables[other]
             if given == own:
@@ -189,7 +189,7 @@ class _Player:
                 raise Finding("page_split", op=op, token=c, page=self.page)
 
     def _check_last(self, op, slots, copied, table, shared):
-        """Raise Finding unless a copy is made where the last page is shared and goes on, and only there."""
+        """Raise Finding unless a copy is made exactly when the last page is shared and new tokens go into it."""
         if not shared:
             if copied is not None:
                 id = (
@@ -211,7 +211,7 @@ class _Player:
             raise Finding("copy_exchanged" if copied == (new, old) else "copy_wrong", **fields, given=copied)
 
     def _take(self, op, name, slots, copied, table):
-        """Enter the pages of new slots."""
+        """Record the pages of new slots."""
         if copied:
             self.owners[table[-1]].remove(name)
             self.log[table[-1]].add("left_while_owned")
@@ -229,7 +229,7 @@ class _Player:
 
 
 def _is_same(handle, other):
-    """Return whether two handles mean the same sequence; two objects may be equal only for now."""
+    """Return whether two handles refer to the same sequence; different objects may be equal only temporarily."""
     return handle is other or isinstance(handle, Hashable) and type(handle) is type(other) and handle == other
 
 

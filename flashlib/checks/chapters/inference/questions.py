@@ -11,7 +11,7 @@ PAGE = 16
 
 
 def _intensity(group):
-    """Return operations per byte of K and V of a head with `group` heads of Q, one query each, bf16."""
+    """Return operations per byte of K and V, for a head with `group` heads of Q and one query each, in bf16."""
     N, d = 4096, 128
     return 4 * N * d * group / (2 * N * d * 2)
 
@@ -27,7 +27,7 @@ def _two_parts():
 
 
 def _waste(*lengths):
-    """Return how many rows hold no token, in pages, and where the longest is reserved for each."""
+    """Return how many rows hold no token: in pages, and if the longest length is reserved for each sequence."""
     pages = Pages(64, PAGE)
     for length in lengths:
         pages.append(pages.start()[0], length)
@@ -35,7 +35,7 @@ def _waste(*lengths):
 
 
 def _forked():
-    """Return how many pages are owned after 40 tokens were forked, and each of the two has one more."""
+    """Return how many pages are owned after 40 tokens were forked and each copy has got one more token."""
     pages = Pages(64, PAGE)
     one, _ = pages.start()
     pages.append(one, 40)
@@ -45,7 +45,7 @@ def _forked():
 
 
 def _steps(*answers, slots=2):
-    """Return how many steps answers take, each a token a step, if slots are filled in batches and one by one."""
+    """Return how many steps answers take, at one token per step, if slots are filled in batches and one by one."""
     batches = sum(max(answers[k : k + slots]) for k in range(0, len(answers), slots))
     ends = [0] * slots
     for answer in answers:
@@ -64,7 +64,7 @@ QUESTIONS = [
         wrong={
             ("one_head", 2): "K and V are both read: 2 N d numbers of 2 bytes",
             ("one_head", 0.5): "a multiplication and an addition count as two operations",
-            ("one_head", 128): "d stands in the operations and in the bytes, and cancels",
+            ("one_head", 128): "d is in the operations and in the bytes, and cancels",
             ("group_of_4", 1): "K and V are read once for the four heads, and used four times",
             ("group_of_4", 0.25): "the work grows, and the bytes do not",
         },
@@ -93,7 +93,7 @@ QUESTIONS = [
         hint="How many programs are there without splitting? Then round up 132 / programs.",
         wrong={
             ("share", 24.24): "that is a program for each head of Q: the heads of a group share one",
-            ("share", 0.0606): "that is the share itself: it is asked for in percent",
+            ("share", 0.0606): "that is the share itself: give it in percent",
             ("parts", 16): "16 parts of 8 heads are 128 programs: 4 multiprocessors have none",
             ("parts", 16.5): "parts are whole: round up",
             ("parts", 132): "there are 8 heads, and each is split",
@@ -128,7 +128,7 @@ QUESTIONS = [
             ("pages", 18): "sequence 5 leaves 11 rows, 17 leaves 15, and 40 leaves 8",
             ("pages", 96): "that is all rows of the 6 pages; 62 of them hold a token",
             ("pages", 6): "that is the number of pages",
-            ("pages", 2): "each sequence has pages of its own: 1, 2 and 3",
+            ("pages", 2): "each sequence has its own pages: 1, 2 and 3",
             ("reserved", 120): "that is all rows that are reserved; 62 of them hold a token",
             ("reserved", 40): "three times 40 rows are reserved",
             ("reserved", 82): "48 would be rows of whole pages; here 40 rows are reserved for each",
@@ -153,7 +153,7 @@ QUESTIONS = [
         lambda: 2.0**-3 / 2,
         "between 1 and 2 the numbers lie 2^-3 = 1/8 apart, and rounding moves a number by half of that at most, "
         "1/16. bf16, with 7 bits, moves it by 1/256.",
-        hint="How far apart do the numbers lie between 1 and 2? Rounding moves a number by half of that at most.",
+        hint="How far apart are the numbers between 1 and 2? Rounding moves a number by half of that at most.",
         wrong={
             1 / 8: "that is the distance of two neighbours: rounding moves by half of it",
             1 / 32: "3 bits make 8 steps from 1 to 2, and half a step is 1/16",
@@ -187,8 +187,8 @@ QUESTIONS = [
             ("static", 8): "the last two begin only when the first two are done, after 8 steps",
             ("static", 14): "two requests run at a time, and each writes a token in a step",
             ("static", 7): "14 tokens in two slots are 7 steps only if no slot is ever empty",
-            ("static", 12): "the last two run beside each other: 2 steps for both",
-            ("continuous", 7): "one request writes one token a step, so the long answer alone takes 8",
+            ("static", 12): "the last two run at the same time: 2 steps for both",
+            ("continuous", 7): "one request writes one token per step, so the long answer by itself takes 8",
             ("continuous", 10): "that is in batches: here a slot is filled again when an answer is done",
             ("continuous", 6): "that is the slot of the three short answers; the long one takes 8",
             ("continuous", 14): "two requests run at a time, and each writes a token in a step",

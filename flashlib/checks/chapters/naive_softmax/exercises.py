@@ -7,7 +7,8 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Known, Verdict, attempt, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_numbers, show
+from flashlib.checks.engine.equality import as_numbers
+from flashlib.checks.engine.value_text import show
 from flashlib.softmax import naive
 
 DTYPES = (np.float16, np.float32, np.float64)
@@ -17,7 +18,7 @@ DTYPES = (np.float16, np.float32, np.float64)
 
 
 def _up_to_a_shift(answer):
-    """Return answer with its scores shifted: any shift of right scores is right."""
+    """Return answer with its scores shifted, since right scores remain right if they are shifted."""
 
     @wraps(answer)
     def run(p):
@@ -32,7 +33,7 @@ def _up_to_a_shift(answer):
 
 
 def _shifted(x):
-    """Return the scores x shifted so that their exponentials add up to 1."""
+    """Return the scores x, shifted so that their exponentials add up to 1."""
     return x - np.logaddexp.reduce(x)
 
 
@@ -89,7 +90,7 @@ def overflow_threshold(answer: Callable, known: Known) -> Verdict:
 
 def _last(dtype):
     """Return the largest number of the dtype whose exponential is finite."""
-    bits = np.dtype(f"u{np.dtype(dtype).itemsize}")  # positive numbers have the order of their bits, as integers
+    bits = np.dtype(f"u{np.dtype(dtype).itemsize}")  # positive numbers are ordered like their bits as integers
     low, high = 0, int(np.array(np.inf, dtype).view(bits))
     while high - low > 1:
         middle = (low + high) // 2
@@ -99,7 +100,7 @@ def _last(dtype):
 
 
 def _recorded(answer):
-    """Return answer, and {its arguments: what it gave, as a float, nan if that is not a number}."""
+    """Return answer, and {its arguments: its result as a float, nan if it is not a number}."""
     given = {}
 
     @wraps(answer)
@@ -113,9 +114,9 @@ def _recorded(answer):
 
 
 def _about_threshold(dtype, x, right):
-    """Return the id and fields of what is wrong with the value for one dtype."""
+    """Return the id and fields of the mistake in the value for one dtype."""
     formats = {other.__name__: float(y) for other, y in right.items() if other is not dtype}
-    formats["bfloat16"] = np.floor(np.log(float(np.finfo(np.float32).max)) * 2) / 2  # it has halves near 88
+    formats["bfloat16"] = np.floor(np.log(float(np.finfo(np.float32).max)) * 2) / 2  # near 88, multiples of 1/2
     with np.errstate(all="ignore"):
         rounded = dtype(x)
         for other, y in formats.items():
@@ -140,7 +141,7 @@ def safe_bound(answer: Callable, known: Known) -> Verdict:
     if not verdict.right:
         return verdict
     bounds = [(*case.arguments, given[case.arguments], case.expected) for case in cases]
-    for dtype, n, b, best in sorted(bounds, key=lambda bound: bound[1] == 1):  # one in which n matters
+    for dtype, n, b, best in sorted(bounds, key=lambda bound: bound[1] == 1):  # first those in which n matters
         if problem := _about_bound(known, dtype, n, b, best):
             problem = _about_bounds(known, bounds) or problem
             input = f"dtype = {dtype.__name__}\nn = {n}"
@@ -150,14 +151,14 @@ def safe_bound(answer: Callable, known: Known) -> Verdict:
 
 
 def _bound(dtype, n):
-    """Return the Case of the best bound; any number will do: it is judged afterwards."""
+    """Return the Case of the best bound; it accepts any number, which is judged later."""
     info = np.finfo(dtype)
     best = min(np.log(float(info.max) / n), -np.log(float(info.smallest_subnormal)))
     return Case(f"{dtype.__name__}, n = {n}", (dtype, n), float(best), np.inf)
 
 
 def _any_bound(rng):
-    return _bound(np.float16, int(rng.integers(4, 8000)))  # where n counts most
+    return _bound(np.float16, int(rng.integers(4, 8000)))  # where n matters most
 
 
 def _about_bound(known, dtype, n, b, best):
@@ -172,7 +173,7 @@ def _about_bound(known, dtype, n, b, best):
 
 
 def _works(n, x):
-    """Return whether the naive softmax of n scores x gives weights that add up to 1."""
+    """Return whether the weights of the naive softmax of n scores x add up to 1."""
     return bool(np.isclose(float(naive(np.full(n, x)).sum()), 1, atol=0.01))
 
 
@@ -184,7 +185,7 @@ def _about_bounds(known, bounds):
         for way in mistake.ways:
             wrong = known.function(known.program.edited(way))
             guesses = [(b, attempt(wrong, dtype, n)) for dtype, n, b, _ in bounds]
-            if all(b == x or 0.94 <= b / x <= 1.003 for b, x in guesses):  # answers leave different room
+            if all(b == x or 0.94 <= b / x <= 1.003 for b, x in guesses):  # answers leave different margins
                 return known.wrong(mistake.id)
     if len({b for _, _, b, _ in bounds}) == 1:
         return known.wrong("same_for_all")

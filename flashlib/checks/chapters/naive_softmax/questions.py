@@ -35,7 +35,7 @@ def _sum_overflow():
     return {"limit": round(float(limit), 2), "weights": kind}
 
 
-def _stands_still(bits):
+def _stuck_at(bits):
     """Return where a running sum of ones stops in a format that keeps this many binary digits."""
     s = 1
     while _rounded(s + 1, bits) != s:
@@ -44,7 +44,7 @@ def _stands_still(bits):
 
 
 def _rounded(n, bits):
-    """Return the whole number n rounded to `bits` binary digits, a tie to the even one."""
+    """Return the whole number n rounded to `bits` binary digits, ties to even."""
     unit = 2 ** max(n.bit_length() - bits, 0)
     return round(n / unit) * unit
 
@@ -127,10 +127,10 @@ QUESTIONS = [
     ),
     Question(
         "running_sum",
-        lambda: {"fp16": _stands_still(np.finfo(np.float16).nmant + 1), "bf16": _stands_still(8)},
+        lambda: {"fp16": _stuck_at(np.finfo(np.float16).nmant + 1), "bf16": _stuck_at(8)},
         "with t binary digits the numbers from 2^t on lie 2 apart. So 2^t + 1 lies halfway between two of them "
         "and is rounded back to 2^t, the even one, however often 1 is added: 2^11 = 2048 and 2^8 = 256.",
-        hint="With t binary digits, from which power of two on do neighbouring numbers lie 2 apart?",
+        hint="With t binary digits, from which power of two on are neighbouring numbers 2 apart?",
         wrong={
             65504: "that is the largest number: the sum stops long before it",
             1024: "from 1024 on the neighbours are still 1 apart",

@@ -7,11 +7,11 @@ import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import update
-from flashlib.checks.harness.metered import held, read_once
+from flashlib.checks.harness.metered import measured_memory, read_once
 from flashlib.softmax import State, summarise_rows
 
 INF = np.inf
-EXACT = 1e-13  # relative error: less than of a weight of exp(-25) that is left out
+EXACT = 1e-13  # relative error: less than if a weight of exp(-25) is left out
 
 
 @exercise(title="The output so far", minutes=15, difficulty="medium", aside=True)
@@ -34,7 +34,7 @@ def normalised(answer: Callable, known: Known) -> Verdict:
     cases = [_normalised(rng, words, np.array(x)) for words, x in rows]
     cases += [_normalised(rng, "values that begin with 0", np.array([1.0, 2.0, 1.5, 0.5]), zeros=2)]
     low = np.array([-2e12, -2e12, 1 - 2e12])
-    cases += [_normalised(rng, "scores near -2e12", low)._replace(tolerance=1e-3)]  # an lse has so few digits
+    cases += [_normalised(rng, "scores near -2e12", low)._replace(tolerance=1e-3)]  # such an lse has so few digits
     cases += [_normalised(rng, "one column", np.array([1.0, -INF, 2.0]), d=1)]
     cases += [_normalised(rng, "a maximum of 0, then 1", np.array([0.0, -1.0, 1.0]))]
     far = np.array([0.0, -25.0]), np.array([0.0, 25.0])
@@ -80,13 +80,13 @@ def block_step(answer: Callable, known: Known) -> Verdict:
         _block(rng, "equal keys, scores of -1e12", 2, 3, 2, 0, (0, -2e12), 0.5, alike=True),
         _block(rng, "2 keys after others whose values are 0", 2, 2, 2, 2, v=0),
         _block(rng, "equal keys, a maximum of 0 before", 2, 2, 2, 1, (0, 1), 0.5, alike=True),
-        _block(rng, "equal keys, 25 below those before", 2, 2, 2, 2, (0, -50), 0.5, alike=True)._replace(
+        _block(rng, "equal keys, 25 below the earlier ones", 2, 2, 2, 2, (0, -50), 0.5, alike=True)._replace(
             tolerance=EXACT
         ),
-        _block(rng, "equal keys, 25 above those before", 2, 2, 2, 2, (0, 50), 0.5, alike=True)._replace(
+        _block(rng, "equal keys, 25 above the earlier ones", 2, 2, 2, 2, (0, 50), 0.5, alike=True)._replace(
             tolerance=EXACT
         ),
-        _block(rng, "rows that lie 1800 apart", 3, 3, 2, 3, (6000, 6000), apart=True),
+        _block(rng, "rows that are 1800 apart", 3, 3, 2, 3, (6000, 6000), apart=True),
     ]
     cases = fixed + random_cases.cases(_any_block)
     return examine(update.uses_scale(answer, known), cases, known, outputs=State._fields)
@@ -95,9 +95,9 @@ def block_step(answer: Callable, known: Known) -> Verdict:
 def _block(rng, words, B_r, B_c, d, n_before, sizes=None, scale=0.3, *, alike=False, apart=False, v=1):
     """Return the Case of a block of B_c keys after others.
 
-    sizes: of the scores of those before and of its own. alike: whether keys, and queries, are all the same.
-    apart: whether the sizes are those of the last row alone, and far lower in the others. v: by which the values
-    before it are multiplied.
+    sizes: of the earlier keys' scores and of its own. alike: whether all keys, and all queries, are the same.
+    apart: whether the sizes apply only to the last row, and are far lower in the others. v: factor for the earlier
+    values.
     """
     Q_i, K, V = (rng.normal(size=(n, d)).round(1) for n in (B_r, n_before + B_c, n_before + B_c))
     V[:n_before] *= v
@@ -154,8 +154,7 @@ def one_row(answer: Callable, known: Known) -> Verdict:
 def _row(rng, words, N_k, B_c, offsets=0, scale=0.3, alike=None, v=1, d=3):
     """Return the Case of a query and N_k keys in blocks of B_c.
 
-    offsets: what is added to the scores. alike: the number that all keys are made of, or that each is.
-    v: by which values are multiplied.
+    offsets: added to the scores. alike: the number that fills all keys, or one for each key. v: factor for V.
     """
     q, K, V = (rng.normal(size=size).round(1) for size in (d, (N_k, d), (N_k, d)))
     q[-1], K[:, -1], V = 1, np.divide(offsets, scale), V * v
@@ -164,11 +163,11 @@ def _row(rng, words, N_k, B_c, offsets=0, scale=0.3, alike=None, v=1, d=3):
     return Case(words, (q, K, V, B_c, scale), _attention(K @ q * scale, V))
 
 
-MANY = 2400  # keys, where what is kept of all of them is found
+MANY = 2400  # keys: enough to detect that something is kept for each of them
 
 
 def _metered(answer, known):
-    """Return answer with K and V in slow memory, and with what it keeps of many keys found."""
+    """Return answer with K and V in slow memory; it detects memory that grows with the number of keys."""
     read, right = (
         read_once(f, {1: "K", 2: "V"}, at_most=lambda q, K, V, B_c, scale: B_c)
         for f in (answer, known.program.function)
@@ -179,9 +178,9 @@ def _metered(answer, known):
     def run(q, K, V, B_c, scale):
         if len(K) < MANY:
             return small(q, K, V, B_c, scale)
-        _, enough = held(lambda: right(q, K, V, B_c, scale), 0)
+        _, enough = measured_memory(lambda: right(q, K, V, B_c, scale), 0)
         enough += 6 * len(K)  # less than a number for each key
-        result, most = held(lambda: read(q, K, V, B_c, scale), enough)
+        result, most = measured_memory(lambda: read(q, K, V, B_c, scale), enough)
         return result._replace(found=result.found or (Finding("all_kept") if most > enough else None))
 
     return run

@@ -12,7 +12,7 @@ SAME = {"right": "the right output", "nan": "nan", "zeros": "zeros", "mean": "th
 
 
 def _random(N, d):
-    """Return Q, K, V as the chapter draws them."""
+    """Return random Q, K and V, as in the chapter."""
     rng = np.random.default_rng(0)
     return [rng.normal(size=(N, d)) for _ in range(3)]
 
@@ -52,7 +52,7 @@ def _row_without_keys():
 
 
 def _rescaled():
-    """Return the rows of row block 0 in the player that are rescaled last, and twice."""
+    """Return which rows of row block 0 in the player are rescaled last, and which twice."""
     rows = [
         (step.j, r)
         for step in tiled.steps(*_random(8, 4), B_r=4, B_c=2)
@@ -64,7 +64,7 @@ def _rescaled():
 
 
 def _first_wrong():
-    """Return where a loop that does not rescale O_acc first goes wrong: the first tile that rescales."""
+    """Return where a loop that does not rescale O_acc first goes wrong: at the first tile that needs rescaling."""
     for k, step in enumerate(tiled.steps(*_random(8, 4), B_r=4, B_c=2)):
         rescaled = np.flatnonzero((0 < step.alpha) & (step.alpha < 1))
         if len(rescaled):

@@ -6,14 +6,14 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Verdict, attempt, examine, exercise, random_cases
-from flashlib.checks.engine.values import same
-from flashlib.checks.harness.metered import held, read_once
+from flashlib.checks.engine.equality import same
+from flashlib.checks.harness.metered import measured_memory, read_once
 from flashlib.softmax import logsumexp, safe, summarise
 
 INF = np.inf
-MANY = 2000  # scores, to measure what is held on to
-FEW, FEW_BYTES = 8, 6000  # that may be held
-EXACT = 1e-13  # relative error: less than of a weight of exp(-25) that is left out
+MANY = 2000  # scores, to measure how much an answer keeps
+FEW, FEW_BYTES = 8, 6000  # scores and bytes that may be kept
+EXACT = 1e-13  # relative error: less than if a weight of exp(-25) is left out
 
 
 @exercise(title="One online step", minutes=5, difficulty="easy")
@@ -27,7 +27,7 @@ def online_step(answer: Callable, known: Known) -> Verdict:
         _step("a score equal to the maximum after three", [1.0, 2.0, 2.0], 2.0),
         _step("a first score of -20000", [], -20000.0),
         _step("a first score of -2e12", [], -2e12),
-        _step("a second score of -2e12", [-2e12], -2e12)._replace(tolerance=1e-3),  # of an lse too
+        _step("a second score of -2e12", [-2e12], -2e12)._replace(tolerance=1e-3),  # of an lse, too
         _step("scores near 1000", [1000.0, 999.0], 1001.0),
         _step("scores near -1000", [-1000.0], -999.0),
         _step("a score far above the maximum", [-20000.0], 20000.0),
@@ -85,7 +85,7 @@ def stream_lse(answer: Callable, known: Known) -> Verdict:
         ("no scores", []),
         ("masked scores among others", [2.0, -INF, 3.0]),
         ("a masked score before others", [-INF, 2.0, 1.0, -INF]),
-        ("nothing but masked scores", [-INF] * 3),
+        ("only masked scores", [-INF] * 3),
     )
     stages = [[_streamed(words, np.array(x, float)) for words, x in rows] for rows in (finite, masked)]
     stages[0] += random_cases.cases(lambda rng: _streamed("scores", _any_scores(rng, 30)))
@@ -98,7 +98,7 @@ def _streamed(words, x):
 
 
 class _Score(float):
-    """A number that counts how many of its kind there are at once."""
+    """A number that counts how many of them exist at once."""
 
     alive = most = 0
 
@@ -111,7 +111,7 @@ class _Score(float):
 
 
 class _Stream(Generator):
-    """Gives scores one by one, once, and counts how often it was asked at its end."""
+    """Yields scores one by one, once, and counts how often it is asked for more after its end."""
 
     def __init__(self, x):
         self.scores, self.ended = iter(x), 0
@@ -128,7 +128,7 @@ class _Stream(Generator):
 
 
 def _from_stream(answer):
-    """Return answer as a function of a row, which it gets as a stream."""
+    """Return answer as a function of a row, which is passed to it as a stream."""
 
     @wraps(answer)
     def run(stream):
@@ -149,11 +149,11 @@ def _from_stream(answer):
 
 
 def _kept(known, answer, rows):
-    """Return the Verdict on an answer that holds on to many scores, or None."""
-    x = np.sin(np.arange(float(MANY)))  # all unlike
-    attempt(answer, *[x[:9]] * rows)  # what is made at a first call does not count
+    """Return the Verdict on an answer that keeps many scores, or None."""
+    x = np.sin(np.arange(float(MANY)))  # all different
+    attempt(answer, *[x[:9]] * rows)  # objects created by a first call do not count
     _Score.most = 0
-    _, kept = held(lambda: attempt(answer, *[x] * rows), FEW_BYTES)
+    _, kept = measured_memory(lambda: attempt(answer, *[x] * rows), FEW_BYTES)
     if kept > FEW_BYTES:
         return known.wrong("kept", n=MANY, kB=f"{kept / 1000:.0f}")
     return known.wrong("held", n=_Score.most) if _Score.most > FEW else None

@@ -16,14 +16,14 @@ from flashlib.checks.engine import (
     exercise,
     random_cases,
 )
-from flashlib.checks.engine.values import same
+from flashlib.checks.engine.equality import same
 from flashlib.softmax import State, logsumexp, safe, summarise_rows
 from flashlib.softmax import merge as true_merge
 
 INF = np.inf
-CLOSE = 1e-10  # relative error: less than of a 1e-9 that is added to a sum
-EXACT = 1e-13  # less than of a weight of exp(-25) that is left out
-COARSE = 1e-3  # of scores near -2e12, whose lse has so few digits
+CLOSE = 1e-10  # relative error: less than if 1e-9 is added to a sum
+EXACT = 1e-13  # less than if a weight of exp(-25) is left out
+COARSE = 1e-3  # for scores near -2e12, whose lse has so few digits
 FOUR = np.log([1.0, 2.0, 1.0, 4.0])
 
 
@@ -45,8 +45,8 @@ def merge(answer: Callable, known: Known) -> Verdict:
         _merged("scores near -2e12", *_cut(FOUR - 2e12, V, 2))._replace(tolerance=COARSE),
         _merged("values that are 0 in a", *_cut(FOUR, V * [[0], [0], [1], [1]], 2)),
         _merged("values that are 0 in b", *_cut(FOUR, V * [[1], [1], [0], [0]], 2)),
-        _merged("a b that counts for nearly nothing", *_cut(far, V[:2], 1)),
-        _merged("an a that counts for nearly nothing", *_cut(far[::-1].copy(), V[:2], 1)),
+        _merged("a b with nearly no weight", *_cut(far, V[:2], 1)),
+        _merged("an a with nearly no weight", *_cut(far[::-1].copy(), V[:2], 1)),
         _merged("two rows of two values", *_rows(rng, 2, 2)),
         _merged("three rows at once, one of them empty in a", *_rows(rng, 3, 2, a=1)),
         _merged("three rows at once, one of them empty in b", *_rows(rng, 3, 2, b=0)),
@@ -79,7 +79,7 @@ def _cut(x, V, cut):
 
 
 def _rows(rng, n, d, a=(), b=(), scale=30):
-    """Return two States of n rows at once; a, b: rows that are empty there."""
+    """Return two States of n rows at once; a, b: the rows that are empty in the first and in the second."""
     some = [
         [summarise_rows(rng.normal(scale=scale, size=k), rng.uniform(1, 5, size=(k, d))) for k in (2, 5)]
         for _ in range(n)
@@ -92,7 +92,7 @@ def _rows(rng, n, d, a=(), b=(), scale=30):
 
 
 def _apart(states):
-    """Return States of several rows whose scores lie 2000 apart from one row to the next."""
+    """Return States of several rows whose scores differ by 2000 from one row to the next."""
     return [state._replace(m=state.m + 2000.0 * np.arange(len(state.m))) for state in states]
 
 
@@ -125,7 +125,7 @@ def _are_same(a, b):
 
 
 def _as_tuple(answer):
-    """Return answer with its State as a plain tuple, so that outputs are told apart."""
+    """Return answer with its State as a plain tuple, so that a verdict shows each output."""
 
     @wraps(answer)
     def run(a, b):
@@ -152,7 +152,7 @@ def merge_outputs(answer: Callable, known: Known) -> Verdict:
         _outputs("one part", FOUR, V, []),
         _outputs("two equal parts", FOUR[[0, 1, 0, 1]], V, [2]),
         _outputs("two halves of four scores", FOUR, V, [2]),
-        _outputs("three parts of unlike length", np.array([0.0, 1.0, 3.0, 2.0, 5.0]), W, [1, 2]),
+        _outputs("three parts of different lengths", np.array([0.0, 1.0, 3.0, 2.0, 5.0]), W, [1, 2]),
         _outputs("scores near 1000", FOUR + 1000, V, [1]),
         _outputs("scores near -1000", FOUR - 1000, V, [3]),
         _outputs("scores near -20000", FOUR - 20000, V, [3]),

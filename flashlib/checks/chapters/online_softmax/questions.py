@@ -13,13 +13,13 @@ RISING = np.arange(8.0)
 
 
 def _without_rescale():
-    """Return l of the scores 0 .. 7 without the rescale, and what the weights then add up to."""
+    """Return l of the scores 0 .. 7 without rescaling, and the resulting sum of the weights."""
     l_wrong = float(np.exp(RISING - np.maximum.accumulate(RISING)).sum())
     return {"l": l_wrong, "weights": float(summarise(RISING).l / l_wrong)}
 
 
 def _reads():
-    """Return how often each score is read for m and l alone, and for the softmax, by a loop that is metered."""
+    """Return how often a metered loop reads each score for only m and l, and for the softmax."""
     (x,) = HBM.put(FOUR.copy())
     for _ in x:
         pass
@@ -28,7 +28,7 @@ def _reads():
 
 
 def _changed(change):
-    """Return whether a change of how eight scores are merged changes the State of the whole."""
+    """Return whether a change in how eight scores are merged changes the State of all."""
     x, V = np.arange(8.0)[::-1].copy(), np.eye(8)[:, :2]
     parts = [summarise(x[a:b], V[a:b]) for a, b in ((0, 2), (2, 3), (3, 6), (6, 8))]
     whole = reduce(merge, parts)
@@ -46,7 +46,7 @@ def _mean_depends_on_order():
 
 
 def _levels(n):
-    """Return merges and levels of a tree over n states."""
+    """Return the numbers of merges and levels in a tree over n states."""
     states, merges, levels = [State(0.0, 1.0)] * n, 0, 0
     while len(states) > 1:
         states = [merge(a, b) for a, b in zip(states[::2], states[1::2], strict=True)]
@@ -89,7 +89,7 @@ QUESTIONS = [
         hint="Maximum and sum are updated together. Can the weights be written before the row has ended?",
         wrong={
             3: "that is safe softmax: online softmax finds maximum and sum in one pass",
-            ("m_and_l", 2): "when the maximum grows, the sum is rescaled, so it needs no pass of its own",
+            ("m_and_l", 2): "when the maximum grows, the sum is rescaled, so it does not need its own pass",
             ("softmax", 1): "the first weight needs m and l of the whole row",
         },
     ),

@@ -1,4 +1,4 @@
-"""The exercises of chapter 17 on what a model gives to its attention, and what it asks to be seen."""
+"""The exercises of chapter 17 on a model's arguments of attention, and on what its queries see."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,8 +6,18 @@ from functools import wraps
 import numpy as np
 
 from flashlib import naive
-from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, noted, random_cases
-from flashlib.checks.engine.values import as_array, same
+from flashlib.checks.engine import (
+    Case,
+    Finding,
+    Known,
+    Measured,
+    Verdict,
+    examine,
+    exercise,
+    inspected,
+    random_cases,
+)
+from flashlib.checks.engine.equality import as_array, same
 
 # ---- the layout, the scale and the heads
 
@@ -28,7 +38,7 @@ def adapter(answer: Callable, known: Known) -> Verdict:
         _called(rng, "scaling = 0", 1, 2, 2, 2, 3, 4, scaling=0.0),
         _called(rng, "more keys than queries", 1, 4, 2, 2, 7, 4, scaling=0.7),
         _called(rng, "one query", 2, 4, 2, 1, 5, 4),
-        _called(rng, "values of another length", 1, 4, 2, 3, 5, 4, d_v=3),
+        _called(rng, "values of a different length", 1, 4, 2, 3, 5, 4, d_v=3),
         *random_cases.cases(_any_call),
     ]
     large = [
@@ -42,7 +52,7 @@ def adapter(answer: Callable, known: Known) -> Verdict:
 
 
 def _called(rng, words, B, H_q, H_k, N_q, N_k, d, *, d_v=None, scaling=None, at=0.0, apart=None):
-    """Return the Case of a call. at: about what scores are. apart: of which rows of Q they are 2000 lower."""
+    """Return the Case of a call. at: the approximate scores. apart: the rows of Q whose scores are 2000 lower."""
     query, key, value = (
         rng.normal(size=shape).round(2) for shape in ((B, H_q, N_q, d), (B, H_k, N_k, d), (B, H_k, N_k, d_v or d))
     )
@@ -100,18 +110,18 @@ def seen(answer: Callable, known: Known) -> Verdict:
         _table(2, 300, 297, 3),
         *random_cases.cases(_any_table, 5),
     ]
-    return examine(noted(answer, _not_bools), [cases, [_table(2, 2, 0, 0)]], known)
+    return examine(inspected(answer, _not_bools), [cases, [_table(2, 2, 0, 0)]], known)
 
 
 def _not_bools(result, *_):
     try:
         return None if as_array(result).dtype.kind == "b" else Finding("not_bools")
     except (TypeError, ValueError):
-        return None  # that it is no table at all is found in any case
+        return None  # a result that is not a table is reported in any case
 
 
 def _table(q_length, kv_length, q_offset, sliding_window, present=None):
-    """Return the Case of a table; what is seen is asked score by score. present: of each key "1" or "0"."""
+    """Return the Case of a table, computed score by score. present: "1" or "0" for each key."""
     there = [x == "1" for x in present or "1" * kv_length]
     right = np.zeros((q_length, kv_length), bool)
     for r in range(q_length):
@@ -148,7 +158,7 @@ def packs(answer: Callable, known: Known) -> Verdict:
 
 
 def _pack(positions):
-    """Return the Case of position_ids; begins are found token by token."""
+    """Return the Case of position_ids, with the beginnings found token by token."""
     ends, before = [], None
     for n, position in enumerate(positions):
         if n == 0 or position != before + 1:
@@ -165,7 +175,7 @@ def _any_pack(rng):
 
 
 def _of_whole_numbers(answer):
-    """Return answer; numbers that are right but for being floats are found."""
+    """Return answer; it reports numbers that are right but floats."""
 
     @wraps(answer)
     def run(position_ids):

@@ -1,11 +1,11 @@
-"""The exercises of chapter 17 on one step of a model: its scores, its cache, how near it is, and what it costs."""
+"""The exercises of chapter 17 on one step of a model: its scores, its cache, its accuracy and its cost."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, noted, random_cases
-from flashlib.checks.engine.values import describe_value
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, inspected, random_cases
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import sizes
 
 # ---- a cap, a mask and a sink
@@ -42,7 +42,7 @@ def model_scores(answer: Callable, known: Known) -> Verdict:
         _scores(rng, "rows that see no key, a sink of -2, a cap of 3", 4, 2, softcap=3.0, sink=-2.0, hide=True),
         _scores(rng, "a row that sees no key, a sink of 0", 2, 1, sink=0.0, hide=True),
         _scores(rng, "a row that sees no key, a sink of -20000", 3, 2, sink=-20000.0, hide=True),
-        _scores(rng, "a row that sees no key, beside one whose score is near 1000", 2, 1, at=1000.0, hide=True),
+        _scores(rng, "a row that sees no key, next to one whose score is near 1000", 2, 1, at=1000.0, hide=True),
     ]
     return examine(answer, [plain, large, nothing], known, outputs=("O", "lse"))
 
@@ -50,7 +50,10 @@ def model_scores(answer: Callable, known: Known) -> Verdict:
 def _scores(
     rng, words, N_q, N_k, *, d=2, softcap=None, sink=0.5, hide=False, at=0.0, size=1.0, hidden=0.0, v=0.0
 ):  # fmt: skip
-    """Return the Case of scores. hide: a causal mask, bottom-right. at, hidden, v: added to scores and values."""
+    """Return the Case of random scores.
+
+    hide: with a causal mask, bottom-right. at, hidden, v: added to scores, hidden scores and values.
+    """
     S, V = (size * rng.normal(size=(N_q, N_k))).round(2) + at, rng.normal(size=(N_k, d)).round(2) + v
     seen = np.tri(N_q, N_k, N_k - N_q, dtype=bool) if hide else np.ones((N_q, N_k), bool)
     S = S + hidden * ~seen
@@ -58,7 +61,7 @@ def _scores(
 
 
 def _row_by_row(S, V, seen, softcap, sink):
-    """Return O and lse, the sink as a key whose value is 0."""
+    """Return O and lse, with the sink as a key whose value is 0."""
     O, lse = np.zeros((len(S), V.shape[1])), np.zeros(len(S))
     for r, row in enumerate(S):
         kept = row[seen[r]] if softcap is None else softcap * np.tanh(row[seen[r]] / softcap)
@@ -89,7 +92,7 @@ def cached_step(answer: Callable, known: Known) -> Verdict:
         _step(rng, "a token after 4, a cache of 8", 1, 4, 8, scaling=1.0),
         _step(rng, "the last token of a cache of 4", 1, 3, 4),
         _step(rng, "a prompt that fills a cache of 3", 3, 0, 3),
-        _step(rng, "values of another length", 2, 2, 6, d_v=2),
+        _step(rng, "values of a different length", 2, 2, 6, d_v=2),
         _step(rng, "scaling = 0", 2, 1, 4, scaling=0.0),
         *random_cases.cases(_any_step),
     ]
@@ -98,7 +101,7 @@ def cached_step(answer: Callable, known: Known) -> Verdict:
         _step(rng, "scores near -20000", 2, 1, 4, at=-20000.0, scaling=1.0),
         _step(
             rng,
-            "a row with scores near 1000 beside one with scores near -1000",
+            "a row with scores near 1000 next to one with scores near -1000",
             2,
             1,
             4,
@@ -118,7 +121,8 @@ def cached_step(answer: Callable, known: Known) -> Verdict:
 def _step(rng, words, n, position, room, *, d=3, d_v=None, scaling=0.6, rest=7.0, at=0.0):
     """Return the Case of a step.
 
-    rest: what rows hold that are not written yet. at: about what scores are, a number or one for each new row.
+    rest: the contents of rows that are not written yet. at: the approximate scores, a number or one for each new
+    row.
     """
     q, k = rng.normal(size=(2, n, d)).round(2)
     v = rng.normal(size=(n, d_v or d)).round(2)
@@ -131,7 +135,7 @@ def _step(rng, words, n, position, room, *, d=3, d_v=None, scaling=0.6, rest=7.0
 
 
 def _token_by_token(q, k, v, K_cache, V_cache, position, scaling):
-    """Return what a step does, as if each token came alone."""
+    """Return the results of a step, computed one token at a time."""
     keys, values, rows = list(K_cache[:position]), list(V_cache[:position]), []
     for q_row, k_row, v_row in zip(q, k, v, strict=True):
         keys.append(k_row)
@@ -150,7 +154,7 @@ def _any_step(rng):
     )
 
 
-# ---- as near as eager
+# ---- as close as eager
 
 
 @exercise(title="As near as eager", minutes=10, difficulty="medium")
@@ -164,24 +168,26 @@ def agrees(answer: Callable, known: Known) -> Verdict:
         _compared("an error of -3 times eager's", {a: -0.03}, {a: 0.01}),
         _compared("an error of 3 times eager's -0.01", {a: 0.03}, {a: -0.01}),
         _compared("an error of 3 times eager's at two numbers, below 0", {a: -0.03, b: -0.03}, {a: -0.01}),
-        _compared("errors at other numbers than eager's", {a: 0.015}, {b: 0.01}),
-        _compared("an error of eager's size, with the other sign", {a: -0.01}, {a: 0.01}),
+        _compared("errors at different numbers than eager's", {a: 0.015}, {b: 0.01}),
+        _compared("an error of eager's size, with the opposite sign", {a: -0.01}, {a: 0.01}),
         _compared("an error of 1.5 times eager's -0.01", {a: 0.015}, {a: -0.01}),
         _compared("errors of 3 times eager's, with both signs", {a: 0.03, b: -0.03}, {a: 0.01}),
-        _compared("an error of 1.5 times eager's, all alike", {a: 0.015}, dict.fromkeys(_present(), 0.01)),
+        _compared(
+            "an error of 1.5 times eager's, the same everywhere", {a: 0.015}, dict.fromkeys(_present(), 0.01)
+        ),
         _compared("many small errors, where eager has one", dict.fromkeys(_present(), 0.015), {a: 0.01}),
         _compared("one large error, where eager has many small ones", {a: 0.05}, dict.fromkeys(_present(), 0.01)),
         _compared("an error in padding alone", {padded: 9.0}, {}),
         _compared("nan in padding", {padded: np.nan}, {a: 0.01}),
         _compared("an error of 3 times eager's, which is larger in padding", {a: 0.03}, {a: 0.01, padded: 1.0}),
         _compared("an error of 3e-6, where numbers in padding are 1000", {a: 3e-6}, {a: 1e-6}, pad=1000.0),
-        _compared("an error of 1e-8, and none of eager", {a: 1e-8}, {}),
-        _compared("an error of 3e-7, and none of eager", {a: 3e-7}, {}),
-        _compared("an error of 3e-6 of numbers near 100, and none of eager", {a: 3e-6}, {}, times=100.0),
-        _compared("an error of 3e-9 of numbers near 0.001, and none of eager", {a: 3e-9}, {}, times=0.001),
-        _compared("an error of 8.5e-8 of numbers up to -1, and none of eager", {a: 8.5e-8}, {}),
-        _compared("an error of 1.5e-7, and none of eager", {a: 1.5e-7}, {}),
-        _compared("an error of 1.5e-7, and 5e-8 of eager", {a: 1.5e-7}, {a: 5e-8}),
+        _compared("an error of 1e-8, where eager has none", {a: 1e-8}, {}),
+        _compared("an error of 3e-7, where eager has none", {a: 3e-7}, {}),
+        _compared("an error of 3e-6 in numbers near 100, where eager has none", {a: 3e-6}, {}, times=100.0),
+        _compared("an error of 3e-9 in numbers near 0.001, where eager has none", {a: 3e-9}, {}, times=0.001),
+        _compared("an error of 8.5e-8 in numbers down to -1, where eager has none", {a: 8.5e-8}, {}),
+        _compared("an error of 1.5e-7, where eager has none", {a: 1.5e-7}, {}),
+        _compared("an error of 1.5e-7, where eager has one of 5e-8", {a: 1.5e-7}, {a: 5e-8}),
         _compared("an error of 2e-8 beyond the bound, where eager's is 10", {a: 20 + 6e-7}, {b: 10.0}),
         _compared("numbers that are all 0", {}, {}, times=0.0),
         _compared("an error of twice eager's, where all should be 0", {a: 0.5}, {b: 0.25}, times=0.0),
@@ -198,7 +204,7 @@ def agrees(answer: Callable, known: Known) -> Verdict:
         _compared("an inf, where eager is inf elsewhere", {a: -np.inf}, {b: np.inf}),
         _compared("a nan, where eager is nan too", {a: np.nan}, {a: np.nan}),
     ]
-    return examine(noted(answer, _not_bool), [cases, of_both], known)
+    return examine(inspected(answer, _not_bool), [cases, of_both], known)
 
 
 def _not_bool(result, *_):
@@ -213,7 +219,7 @@ def _present():
 
 
 def _compared(words, errors, of_eager, *, times=1.0, pad=None):
-    """Return the Case of errors, {place: error}. pad: what stands in padding; times: of what size numbers are."""
+    """Return the Case of errors, {position: error}. pad: the contents of padding; times: the size of numbers."""
     exact = np.linspace(-1, 1, 16).reshape(2, 4, 2) * times
     if pad is not None:
         exact[~PRESENT] = pad

@@ -9,13 +9,13 @@ LAYERS, H_Q, H_K, D, HIDDEN, MLP = 30, 9, 3, 64, 576, 1536  # of SmolLM2-135M
 
 
 def _calls(tokens):
-    """Return the calls of attention while so many tokens are written, and the rows of Q in the last of them."""
-    steps = ["prompt", *["token"] * (tokens - 1)]  # what each step is given: the prompt gives the first token
+    """Return the calls of attention while `tokens` tokens are written, and the rows of Q in the last call."""
+    steps = ["prompt", *["token"] * (tokens - 1)]  # the input of each step: the prompt gives the first token
     return {"calls": LAYERS * len(steps), "rows": 1}
 
 
 def _wrong_rows(tokens, padding):
-    """Return how many tokens see padding under a causal mask, if it stands after them, and before them."""
+    """Return how many tokens see padding under a causal mask, if it comes after them, and before them."""
     N = tokens + padding
     causal = masks.causal().on(N, N).seen(slice(0, N), slice(0, N))
     there = np.arange(N) < tokens
@@ -70,9 +70,12 @@ QUESTIONS = [
         "which_head",
         lambda: {"five": 5 // (H_Q // H_K), "eight": 8 // (H_Q // H_K)},
         "a group has 9 / 3 = 3 heads: 0 to 2 read head 0 of K, 3 to 5 head 1, and 6 to 8 head 2.",
-        hint="Three heads of Q that stand together share a head of K and V.",
+        hint="Three neighbouring heads of Q share a head of K and V.",
         wrong={
-            ("five", 2): "5 % 3 would be right if heads were dealt like cards: a group stands together",
+            (
+                "five",
+                2,
+            ): "5 % 3 would be right if heads were dealt like cards: the heads of a group are neighbours",
             ("five", 5): "K has only heads 0 to 2",
             ("eight", 8): "K has only heads 0 to 2",
             ("eight", 3): "heads are counted from 0",
@@ -87,7 +90,7 @@ QUESTIONS = [
         hint="What is 1 / sqrt(64)? It was multiplied in once more than it should.",
         wrong={
             64: "that is both factors together; one of them belongs there",
-            0.125: "that is the factor; asked for is how many times smaller",
+            0.125: "that is the factor; the question is how many times smaller",
             2: "1 / sqrt(64) is 1/8",
             1: "two factors of 1/8 are in the scores, and one belongs there",
         },
@@ -101,10 +104,10 @@ QUESTIONS = [
         hint="Which keys may a token see under a causal mask? Is there padding among them?",
         wrong={
             ("right", 25): "padding after a token is hidden from it by the causal mask",
-            ("right", 12): "the rows of padding are wrong, but nobody asks for them",
+            ("right", 12): "the rows of padding are wrong, but they are not used",
             ("left", 0): "padding before a token is not hidden by the causal mask",
-            ("left", 12): "the 12 rows are padding: asked for are tokens that see it",
-            ("left", 1): "not only the first token sees what stands before it",
+            ("left", 12): "the 12 rows are padding: the question is about tokens that see it",
+            ("left", 1): "not only the first token sees what comes before it",
         },
         labels={"right": "wrong tokens, padding after them", "left": "wrong tokens, padding before them"},
     ),
@@ -145,7 +148,7 @@ QUESTIONS = [
         lambda: {"at_20": _in_chunk(16, 20), "at_32": _in_chunk(16, 32)},
         "chunks are keys 0 to 15, 16 to 31, 32 to 47. The query at 20 sees 16 to 20, and that at 32 begins a "
         "chunk and sees itself alone. A window would show 16 keys to both.",
-        hint="In which chunk does the query stand, and where does it begin?",
+        hint="In which chunk is the query, and where does that chunk begin?",
         wrong={
             16: "that is a sliding window; a chunk does not move",
             ("at_20", 4): "its own key counts",
@@ -182,7 +185,7 @@ QUESTIONS = [
         wrong={
             3.071: "causal queries see half of the keys on average",
             12.287: "both products count in attention, S and P V: 4 d operations a score",
-            55.295: "all 9 heads of Q have scores of their own",
+            55.295: "each of the 9 heads of Q has its own scores",
             18.431: "that is with the heads of K; each of the 9 heads of Q has its own scores",
         },
         tolerance=0.02,

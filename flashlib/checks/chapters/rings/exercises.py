@@ -1,4 +1,4 @@
-"""The exercises of chapter 16 on numbers: hops merged, who holds which rows, what is copied and what it takes."""
+"""The exercises of chapter 16 on numbers: merging hops, the rows of a rank, bytes and times of copies."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from flashlib.checks.harness import sizes, update
 from flashlib.ring import cost, head_groups, hops, layouts
 from flashlib.softmax import State, summarise_rows
 
-# ---- hops merged
+# ---- merging hops
 
 
 @exercise(title="Add a hop", minutes=10, difficulty="medium")
@@ -33,10 +33,10 @@ def add_hop(answer: Callable, known: Known) -> Verdict:
         _hop(rng, "scores near 1000", 4, (1, 4), 2, 2, at=(1000.0, 1000.0)),
         _hop(rng, "scores near -1000", 4, (1, 4), 2, 2, at=(-1000.0, -1000.0)),
         _hop(rng, "a hop whose scores are larger by 2000", 4, (1, 4), 2, 2, at=(-1000.0, 1000.0)),
-        _hop(rng, "a hop whose scores are less by 2000", 4, (1, 4), 2, 2, at=(1000.0, -1000.0)),
+        _hop(rng, "a hop whose scores are smaller by 2000", 4, (1, 4), 2, 2, at=(1000.0, -1000.0)),
         _hop(rng, "a hop with scores near 800, the others near 0", 4, (1, 4), 2, 2, at=(0.0, 800.0)),
         _rows(
-            "a row with scores near 1000 beside one with scores near -1000",
+            "a row with scores near 1000 next to one with scores near -1000",
             (1.0, 1e3, 2.0, 1001.0),
             (3.0, -1e3, 4.0, -999.0),
         ),
@@ -55,15 +55,15 @@ def add_hop(answer: Callable, known: Known) -> Verdict:
     ]
     nothing = [
         _hop(rng, "rows that see no key, before and in the hop", 4, (1, 3), 0, 0),
-        _rows("a row that sees no key, beside one that does", (0.0, -np.inf, 0.0, -np.inf), (3.0, 2.0, 1.0, 1.0)),
+        _rows("a row that sees no key, next to one that does", (0.0, -np.inf, 0.0, -np.inf), (3.0, 2.0, 1.0, 1.0)),
     ]
     return examine(answer, [plain, far, empty, nothing], known, outputs=("O", "lse"))
 
 
 def _hop(rng, words, n, rows, n_old, n_new, *, d=2, at=(0.0, 0.0)):
-    """Return the Case of n rows that have seen n_old keys, some of which then see n_new more.
+    """Return the Case of n rows that have seen n_old keys, and of which some then see n_new more.
 
-    All keys at once give the right result. at: added to the scores of the old keys, and of the new.
+    The right result is computed from all keys at once. at: added to the scores of the old and of the new keys.
     """
     first, end = rows
     scores = [rng.normal(size=(n, n_keys)).round(2) + x for n_keys, x in zip((n_old, n_new), at, strict=True)]
@@ -77,7 +77,7 @@ def _hop(rng, words, n, rows, n_old, n_new, *, d=2, at=(0.0, 0.0)):
 
 
 def _rows(words, *rows):
-    """Return the Case of rows that all take part in the hop, each (O, lse, O_new, lse_new), numbers."""
+    """Return the Case of rows that all take part in the hop, each given as numbers (O, lse, O_new, lse_new)."""
     right = []
     for O, lse, O_new, lse_new in rows:
         top = max(lse, lse_new)
@@ -110,7 +110,7 @@ def zigzag_rows(answer: Callable, known: Known) -> Verdict:
     """
     cases = [_rows_of(*one) for one in sizes.rows(fixed)] + random_cases.cases(_any_rows)
     right = {case.arguments: case.expected for case in cases}
-    return examine(sizes.whole(answer, lambda *arguments: right[arguments]), cases, known)
+    return examine(sizes.whole_numbers(answer, lambda *arguments: right[arguments]), cases, known)
 
 
 def _rows_of(N, P, r):
@@ -160,8 +160,8 @@ def hide_copy(answer: Callable, known: Known) -> Verdict:
     """
 
     def right(H, H_k, itemsize, flops, bandwidth, causal):
-        copy = Fraction(2 * H_k * itemsize, bandwidth)  # seconds for a token, and for each of d
-        products = Fraction(4 * H, flops) / (2 if causal else 1)  # for a token with each key
+        copy = Fraction(2 * H_k * itemsize, bandwidth)  # seconds for a token, divided by d
+        products = Fraction(4 * H, flops) / (2 if causal else 1)  # for a token and a key
         return math.ceil(copy / products)
 
     def draw(rng):
@@ -171,7 +171,7 @@ def hide_copy(answer: Callable, known: Known) -> Verdict:
 
     cases = sizes.cases(right, fixed, draw)
     expected = {case.arguments: case.expected for case in cases}
-    run = sizes.whole(answer, lambda *arguments: expected[arguments])
+    run = sizes.whole_numbers(answer, lambda *arguments: expected[arguments])
     return examine(run, cases, known)
 
 
@@ -201,7 +201,7 @@ def own_heads(answer: Callable, known: Known) -> Verdict:
     )
 
 
-# ---- bytes of two ways
+# ---- bytes of the two methods
 
 
 @exercise(title="Bytes of two ways", minutes=10, difficulty="medium")

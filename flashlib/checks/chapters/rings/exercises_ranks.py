@@ -6,7 +6,7 @@ from flashlib.checks.engine import Known, Verdict, exercise, solutions
 from flashlib.checks.harness import ranks
 from flashlib.checks.harness.ranks import RankSizes
 
-FORWARD = ranks.Task(backward=False, timed=True, blocks=2)
+FORWARD = ranks.RankTask(backward=False, timed=True, blocks=2)
 
 
 @exercise(
@@ -22,7 +22,7 @@ def ring_rank(answer: Callable, known: Known) -> Verdict:
     return ranks.examine(answer, problems, known, FORWARD)
 
 
-BACKWARD = ranks.Task(backward=True, timed=False, blocks=2.5)  # K and V twice, dK and dV three times
+BACKWARD = ranks.RankTask(backward=True, timed=False, blocks=2.5)  # K and V twice, dK and dV three times
 
 
 @exercise(

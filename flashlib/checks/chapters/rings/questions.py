@@ -12,20 +12,20 @@ MILLION = 2**20
 
 
 def _pairs(N, P, r, layout, source=None):
-    """Return how many scores rank r computes under a causal mask, with the keys of `source` or of all."""
+    """Return how many scores rank r computes under a causal mask, with the keys of `source` or of all ranks."""
     rows = layouts.positions(N, P, r, layout)
     keys = np.arange(N) if source is None else layouts.positions(N, P, source, layout)
     return int((rows[:, None] >= keys).sum())
 
 
 def _busy(layout, N=1024, P=4):
-    """Return the percentage of the time for which ranks compute, if all wait for the one that has most."""
+    """Return the percentage of time that ranks compute, if all wait for the one with the most work."""
     work = [_pairs(N, P, r, layout) for r in range(P)]
     return 100 * sum(work) / (P * max(work))
 
 
 def _first_receives(me):
-    """A rank that waits for each copy; rank 0 receives first."""
+    """The program of a rank that waits for each copy; rank 0 receives first."""
     send, receive = Send(me.next, me.own), Receive(me.previous, me.buffer("kv"))
     for command in (receive, send) if me.r == 0 else (send, receive):
         yield command
@@ -34,7 +34,7 @@ def _first_receives(me):
 
 
 def _in_turn(P=4):
-    """Return how many copies follow each other, a copy taking a time of 1."""
+    """Return how many copies follow one another, if each takes a time of 1."""
     run = ring.events(*np.zeros((3, P, 1)), ranks=P, program=_first_receives, times=Times(byte=0, copy=1))
     return int(max(event.stop for event in run.events))
 
@@ -52,7 +52,7 @@ def _hidden(H, H_k):
 
 
 def _bytes_of_backward():
-    """Return how many times the bytes of the forward pass a hop brings in the backward pass, bf16."""
+    """Return the bytes of a hop in the backward pass divided by those in the forward pass, in bf16."""
     size, summed = cost.itemsizes("bfloat16")
     return (2 * size + 2 * summed) / (2 * size)
 
@@ -86,8 +86,8 @@ QUESTIONS = [
             18.2: "under the causal mask half of the scores are computed",
             4.55: "Q K^T and P V are two products, and each multiplication comes with an addition",
             0.284: "that is one head of 32",
-            9100: "seconds are asked for",
-            291: "that is all 32 layers: one is asked for",
+            9100: "give it in seconds",
+            291: "that is all 32 layers: the question is about one",
         },
         tolerance=0.03,
     ),
@@ -103,7 +103,7 @@ QUESTIONS = [
             ("sent", 1): "it passes on what comes: each hop but the last sends once",
             ("sent", 56): "that is what all ranks send together",
             ("held", 8): "a block that has been used and passed on may be overwritten",
-            ("held", 2): "its own are kept, and beside them one buffer is read while another is filled",
+            ("held", 2): "its own are kept, and in addition one buffer is read while another is filled",
             ("held", 1): "copies are under way while it computes: where do they go?",
         },
         labels={"sent": "GB sent", "held": "GB of K and V held"},
@@ -204,7 +204,7 @@ QUESTIONS = [
             2.5: "that is how the operations grow",
             2.0: "dK and dV are fp32: twice as wide as K and V",
             1.0: "dK and dV travel too",
-            4.0: "dK and dV are twice as wide as K and V, which come beside them",
+            4.0: "dK and dV are twice as wide as K and V, which come with them",
             1.5: "dK and dV are twice as wide as K and V, not half",
         },
         tolerance=0.01,

@@ -15,10 +15,10 @@ from flashlib.checks.engine import (
     defined,
     examine,
     exercise,
-    noted,
+    inspected,
     random_cases,
 )
-from flashlib.checks.engine.values import describe, show
+from flashlib.checks.engine.value_text import describe, show
 from flashlib.checks.harness.metered import MeteredArray
 
 INF = np.inf
@@ -35,12 +35,12 @@ UNGUARDED = "some = l"
 
 
 def _program(head, result, rows=""):
-    """Return the Program of a function that gives `result`; rows: what makes the rows of scores S."""
+    """Return the ProgramText of a function that returns `result`; rows: lines that define the rows of scores S."""
     return defined(head, f"{rows}{LINES}result = {result}", "return result")
 
 
 def _weights(row):
-    """Return the exact softmax of a row, 0 where all is masked."""
+    """Return the exact softmax of a row, or zeros if the whole row is masked."""
     terms = np.exp(row - max(row.max(initial=-INF), -1e300))
     return terms / (terms.sum() or 1)
 
@@ -72,11 +72,11 @@ PLAIN = (
 MASKED = (
     ("a masked score", [[0.5, -INF, 1.5], [-INF, -1.0, -2.0]]),
     ("a masked score first, all others equal", [[-INF, 2.0, 2.0]]),
-    ("a masked score beside scores of 0", [[-INF, 0.0, 0.0]]),
-    ("a row that is wholly masked", [[-INF, -INF, -INF], [0.0, 1.0, 2.0]]),
-    ("rows that are all wholly masked", [[-INF] * 3, [-INF] * 3]),
-    ("a wholly masked row beside large scores", [[1000.0, 999.0], [-INF, -INF], [-1000.0, -999.0]]),
-    ("masked scores beside very negative ones", [[-1e6, -INF, 1 - 1e6], [-INF, -2e4, -INF]]),
+    ("a masked score next to scores of 0", [[-INF, 0.0, 0.0]]),
+    ("a fully masked row", [[-INF, -INF, -INF], [0.0, 1.0, 2.0]]),
+    ("rows that are all fully masked", [[-INF] * 3, [-INF] * 3]),
+    ("a fully masked row next to large scores", [[1000.0, 999.0], [-INF, -INF], [-1000.0, -999.0]]),
+    ("masked scores next to very negative ones", [[-1e6, -INF, 1 - 1e6], [-INF, -2e4, -INF]]),
 )
 
 
@@ -90,7 +90,7 @@ def _stages(oracle, dtype=False):
         single = S.dtype == np.float32
         expected = np.array([oracle(row) for row in S.astype(np.float64)])
         size = np.abs(S[S > -INF]).max(initial=0)
-        tolerance = max(1e-5, 1e-7 * size) if single else 1e-10 if size < 10 else 1e-9  # S - lse has few digits
+        tolerance = max(1e-5, 1e-7 * size) if single else 1e-10 if size < 10 else 1e-9  # S - lse loses digits
         return Case(f"{words}{', in float32' * single}", (S,), expected, tolerance, S.dtype if dtype else None)
 
     def drawn_case(masked, kind):
@@ -133,13 +133,13 @@ def safe_softmax(answer: Callable, known: Known) -> Verdict:
 
 
 def _with_finding(answer, id, holds):
-    """Return answer with the Finding id where holds(S, its result) anywhere."""
+    """Return answer; it reports the Finding `id` if holds(S, result) is true anywhere."""
 
     def look(result, S):
-        with contextlib.suppress(TypeError, ValueError, IndexError):  # no numbers, or of another shape
+        with contextlib.suppress(TypeError, ValueError, IndexError):  # not numbers, or of the wrong shape
             return Finding(id) if np.any(holds(S, np.asarray(result))) else None
 
-    return noted(answer, look)
+    return inspected(answer, look)
 
 
 @exercise(
@@ -204,7 +204,7 @@ def _any_row(rng, masked):
 
 
 class _Memory(MeteredArray):
-    """Slow memory of which a slice is slow too, so that what is stored through it is seen."""
+    """Slow memory whose slices are slow memory too, so that stores through them are seen."""
 
     def __getitem__(self, key):
         return self._moved(lambda x: x[key]) if isinstance(key, slice) else super().__getitem__(key)
@@ -251,7 +251,7 @@ def _any_visible(rng):
 
 
 def _metered(answer, seen):
-    """Return answer as a function that returns p, which runs in slow memory; what it did is appended to seen."""
+    """Return answer as a function that returns p; it runs in slow memory, and appends its accesses to `seen`."""
 
     @wraps(answer)
     def run(x, n, p):
@@ -269,7 +269,7 @@ def _metered(answer, seen):
 
 
 def _traffic(answer, seen, known):
-    """Return the Verdict of the longest row that is not read and written as asked, with the shortest; or None."""
+    """Return the Verdict for the longest row read or written wrongly, with the shortest one as input; or None."""
     found = []
     for arguments, reads, p_reads, writes in sorted(seen, key=lambda run: len(run[1])):
         if problem := _about_traffic(reads[: arguments[1]], reads[arguments[1] :], p_reads, writes):
@@ -282,7 +282,7 @@ def _traffic(answer, seen, known):
 
 
 def _about_traffic(visible, hidden, p_reads, writes):
-    """Return the id and fields of what is wrong with the reads of the scores and with p, or None."""
+    """Return the id and fields of a mistake in the reads of the scores or in the use of p, or None."""
     most, least = hidden.max(initial=0), visible.min(initial=3)
     again = len(visible) and visible[0] == 4 and (visible[1:] == 3).all()
     problems = (

@@ -7,7 +7,7 @@ from flashlib.memory import HBM
 from flashlib.softmax import logsumexp, naive, safe
 
 FP16 = np.float16
-SHIFTS = (-800, -300, -5, 0.1, 7, 300, 800)  # those of the chapter's cell
+SHIFTS = (-800, -300, -5, 0.1, 7, 300, 800)  # the same as in the chapter's cell
 X = np.log([1.0, 2.0, 1.0, 4.0])
 
 
@@ -144,7 +144,7 @@ QUESTIONS = [
         "m is 1000 and l is 4, so lse = 1000 + log(4), and log(4) is 1.3863.",
         hint="lse = m + log(l). What are m and l for four equal scores?",
         wrong={
-            0: "that is m alone: log(l) is added to it, and l is 4",
+            0: "that is only m: log(l) is added to it, and l is 4",
             4: "l is 4, and its logarithm is added",
             3000: "exponentials are added, not scores",
             2: "that is log2(4): the logarithm is the natural one",

@@ -23,12 +23,12 @@ STEP = "step(S, V_j, m_old, l_old, O_acc_old, scale, seen=True)"
 
 
 def _base_2(text, **names):
-    """Return the Program of a loop whose update is in base 2."""
+    """Return the ProgramText of a loop whose update is in base 2."""
     return update.looped(text, signature=STEP, **names).in_terms(IN_BASE_2)
 
 
 def _state(S, V, scale_log2e):
-    """Return m in base 2, l and O_acc of rows of scores that are not scaled."""
+    """Return m in base 2, l and O_acc of rows of unscaled scores."""
     m, l, O_acc = summarise_rows(S * scale_log2e * LN2, V)
     return m / LN2, l, O_acc
 
@@ -67,9 +67,9 @@ def _scores(
     words, N_k, B_C=16, d=16, *, scale=0.75, size=1, v=1, lowest=0, hidden=0.0, blind=False,
     dtype=np.float32, tolerance=1e-5, rng=None,
 ):  # fmt: skip
-    """Return the Case of 16 rows of scores, exact in fp32 before and after they are scaled.
+    """Return the Case of 16 rows of scores, exact in fp32 before and after scaling.
 
-    size, v: how many times larger scores and V are. lowest: how far below 0 all scores are.
+    size, v: factors for scores and V. lowest: how far below 0 all scores are.
     """
     rng = rng or np.random.default_rng(0)
     S = rng.integers(-2560, 2561, (16, N_k)) * size / 256
@@ -112,7 +112,7 @@ def lse_from_base_2(answer: Callable, known: Known) -> Verdict:
 
 
 def _unscaled(words, m_2, l):
-    """Return the Case of rows whose lse is summed in base e."""
+    """Return the Case of rows, with lse computed in base e."""
     m_2, l = np.array(m_2), np.array(l)
     with np.errstate(divide="ignore"):
         return Case(words, (m_2, l), m_2 * LN2 + np.log(l), dtype=np.float64)
@@ -124,7 +124,7 @@ def _any_rows(rng):
 
 
 def _rows(X, c, past):
-    """Return rows c of X, `past` in those after its end, nan in those before it."""
+    """Return rows c of X, filled with `past` after its end and with nan before its beginning."""
     found = np.full((len(c), X.shape[1]), past, X.dtype)
     inside = (c >= 0) & (c < len(X))
     found[inside], found[c < 0] = X[c[inside]], np.nan
@@ -132,7 +132,7 @@ def _rows(X, c, past):
 
 
 def _tail(text):
-    """Return the Program of a loop over pointers to K and V, whose maxima are those of the interpreter."""
+    """Return the ProgramText of a loop over pointers to K and V, with maxima as in the interpreter."""
     looped = _base_2(text, rows=_rows)
     return looped.edited("shift = m; m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")
 
@@ -142,7 +142,7 @@ def _tail(text):
     minutes=20,
     difficulty="medium",
     program=_tail,
-    variants=("m = np.fmax(m_old, np.fmax.reduce(S_ij, axis=1))",),  # as GPUs have it
+    variants=("m = np.fmax(m_old, np.fmax.reduce(S_ij, axis=1))",),  # as on GPUs
 )
 def tail(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
@@ -160,13 +160,13 @@ def tail(answer: Callable, known: Known) -> Verdict:
 def _keys(words, N_k, B_C=16, d=16, scale=0.75, rng=None, size=1, last=1):
     """Return the Case of 16 queries and N_k keys, whose scores are exact in fp32, and all below 0 in some rows.
 
-    size: how large Q is. last: the last row of K is multiplied by it.
+    size: the size of Q. last: factor for the last row of K.
     """
     rng = rng or np.random.default_rng(0)
     Q_i = rng.integers(-6, 7, (16, d)) / 4
     K, V = rng.integers(-6 * 2**10, 6 * 2**10 + 1, (2, N_k, d)) / 2**12  # more bits than fp16 has
     Q_i[::4], Q_i[1::4], K[:, 0] = 0, 0, np.abs(K[:, 0]) + 1
-    Q_i[::4, 0], Q_i[1::4, 0] = -1.5, 1.5  # all scores of these rows are of one sign
+    Q_i[::4, 0], Q_i[1::4, 0] = -1.5, 1.5  # all scores of these rows have the same sign
     Q_i *= size
     K[-1:] *= last
     arguments = *(X.astype(np.float32) for X in (Q_i, K, V)), scale, B_C

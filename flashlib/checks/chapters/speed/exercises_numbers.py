@@ -40,4 +40,4 @@ def programs(answer: Callable, known: Known) -> Verdict:
     def draw(rng):
         return rng.integers(16, 256), 128 * rng.integers(0, 600), rng.choice([4, 8, 16])
 
-    return examine(sizes.whole(answer, right), sizes.cases(right, fixed, draw, count=6), known)
+    return examine(sizes.whole_numbers(answer, right), sizes.cases(right, fixed, draw, count=6), known)

@@ -19,7 +19,7 @@ def _shared(B_r, B_c, d, stages, itemsize):
 
 
 def _ceiling(N, d, B_r, B_c, gpu):
-    """Return FLOPs for each byte that programs ask for, and what would limit them if HBM answered each time."""
+    """Return FLOPs for each byte that programs request, and their limit if every request went to HBM."""
     traffic = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype="bfloat16")
     intensity = cost.intensity(cost.flops(N, N, d), traffic)
     return {"intensity": intensity, "limit": "bandwidth" if intensity < GPUS[gpu].ridge else "arithmetic"}
@@ -31,7 +31,7 @@ def _by_registers(registers, num_warps):
 
 
 def _launches(n, kernel, launch):
-    """Return the microseconds of n kernels in turn, each launched by the CPU, and in a graph."""
+    """Return the microseconds of n kernels one after another: each launched by the CPU, and in a graph."""
     started = done = 0
     for _ in range(n):
         started += launch
@@ -63,10 +63,10 @@ QUESTIONS = [
                 "r4_exp2",
             ): "it saves a few instructions for each score, and waits for tiles as before",
             ("no_mask", "r5_causal"): "without a mask hardly a tile is masked or skipped",
-            ("no_mask", "r6_tiles"): "a larger tile alone still waits until it is there",
+            ("no_mask", "r6_tiles"): "a larger tile by itself still waits until it has arrived",
             ("no_mask", "r8_descriptors"): "descriptors save the computing of addresses, not the waiting",
             ("causal", "r4_exp2"): "it saves a few instructions for each score, hidden ones too",
-            ("causal", "r6_tiles"): "larger tiles compute more above the diagonal in vain",
+            ("causal", "r6_tiles"): "larger tiles waste more work above the diagonal",
             ("causal", "r7_stages"): "waiting less is worth much, and not computing at all is worth more",
         },
     ),
@@ -165,8 +165,8 @@ QUESTIONS = [
             ("small", 50): "the tiles on the diagonal are computed whole",
             ("large", 43.75): "the tiles on the diagonal are cut by the mask, and computed",
             ("small", 46.875): "the tiles on the diagonal are cut by the mask, and computed",
-            ("large", 53.125): "that is with tiles of 64 x 64: larger tiles compute more in vain",
-            ("small", 56.25): "that is with tiles of 128 x 128: smaller tiles compute less in vain",
+            ("large", 53.125): "that is with tiles of 64 x 64: larger tiles waste more work",
+            ("small", 56.25): "that is with tiles of 128 x 128: smaller tiles waste less work",
         },
         tolerance=0.005,
         unit="%",

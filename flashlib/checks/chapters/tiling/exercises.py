@@ -8,15 +8,16 @@ import numpy as np
 
 from flashlib import cost
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.checks.engine.equality import as_array, same
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import loops, sizes, update
-from flashlib.checks.harness.metered import MeteredArray, held
+from flashlib.checks.harness.metered import MeteredArray, measured_memory
 from flashlib.softmax import State, summarise_rows
 from flashlib.tiled import is_hidden, is_visible
 from flashlib.types import Step
 
 INF = np.inf
-SMALL = 1e-13  # relative error: less than of a weight of exp(-25) that is left out
+SMALL = 1e-13  # relative error: less than if a weight of exp(-25) is left out
 START = partial(update.start, dtype=np.float64)
 LOOP = partial(loops.program, Step=Step, is_hidden=is_hidden, is_visible=is_visible, start=START)
 
@@ -33,7 +34,7 @@ def fa1(answer: Callable, known: Known) -> Verdict:
 
 @exercise(title="The best tile that fits", minutes=15, difficulty="medium", aside=True)
 def best_tile(answer: Callable, known: Known) -> Verdict:
-    filled = [  # by a tile to the byte
+    filled = [  # to the byte by a tile
         _tile(2048, d, cost.sram_bytes(B_r, B_c, d, dtype), dtype)
         for d, dtype, B_r, B_c in (
             (2, "float16", 16, 32),
@@ -55,11 +56,11 @@ def best_tile(answer: Callable, known: Known) -> Verdict:
     smallest = [_tile(2048, d, cost.sram_bytes(16, 16, d, "float16"), "float16") for d in (2, 64)]
     stages = [[_tile(*size) for size in fixed] + filled + random_cases.cases(_any_tile), smallest]
     right = {case.arguments: case.expected for stage in stages for case in stage}
-    return examine(sizes.whole(answer, lambda *size: right[size]), stages, known, outputs=("B_r", "B_c"))
+    return examine(sizes.whole_numbers(answer, lambda *size: right[size]), stages, known, outputs=("B_r", "B_c"))
 
 
 def _tile(N, d, capacity, dtype):
-    """Return the Case of the best tile of powers of two, found by looking at each."""
+    """Return the Case of the best tile of powers of two, found by trying each."""
     found = []
     for B_r, B_c in product([2**p for p in range(4, 11)], repeat=2):
         if cost.sram_bytes(B_r, B_c, d, dtype) <= capacity:
@@ -86,7 +87,7 @@ def skipped_tiles(answer: Callable, known: Known) -> Verdict:
 
 
 def _skipped(size):
-    """Return the Case of the tiles in which every score is hidden, found by looking at each."""
+    """Return the Case of the tiles in which every score is hidden, found by checking each."""
     N_q, N_k, B_r, B_c = size
     seen = np.tri(N_q, N_k, N_k - N_q, dtype=bool)
     tiles = product(range(-(-N_q // B_r)), range(-(-N_k // B_c)))
@@ -99,12 +100,12 @@ def _any_tiles(rng):
 
 
 def _a_set(answer):
-    """Return answer with what it returns made a set of tuples of int; a mask of all scores is found."""
+    """Return answer with its result converted to a set of tuples of int; it detects a mask of all scores."""
 
     @wraps(answer)
     def run(*size):
         enough = max(100_000, size[0] * size[1] / 2)
-        tiles, most = held(lambda: answer(*size), enough)
+        tiles, most = measured_memory(lambda: answer(*size), enough)
         if tiles is None:
             return None
         try:
@@ -139,13 +140,13 @@ def last_tile(answer: Callable, known: Known) -> Verdict:
         _padded(rng, "2 keys of 3, scores of -1e6", 2, 3, 1, 2, 2, 0.0, 0.5, (-2e6, -2e6)),
         _padded(rng, "2 keys of 3, scores of -2e12", 2, 3, 1, 2, 2, 0.0, 0.5, (-4e12, -4e12)),
         _padded(rng, "2 keys of 3, a maximum of 0 before", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 2)),
-        _padded(rng, "2 keys of 3, 25 below those before", 2, 3, 1, 2, 2, 50.0, 0.5, (0, -50))._replace(
+        _padded(rng, "2 keys of 3, 25 below the earlier ones", 2, 3, 1, 2, 2, 50.0, 0.5, (0, -50))._replace(
             tolerance=SMALL
         ),
-        _padded(rng, "2 keys of 3, 25 above those before", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 50))._replace(
+        _padded(rng, "2 keys of 3, 25 above the earlier ones", 2, 3, 1, 2, 2, 0.0, 0.5, (0, 50))._replace(
             tolerance=SMALL
         ),
-        _padded(rng, "2 keys of 3, rows that lie 1800 apart", 3, 3, 2, 2, 2, 0.0, 0.3, (6000, 6000), apart=True),
+        _padded(rng, "2 keys of 3, rows that are 1800 apart", 3, 3, 2, 2, 2, 0.0, 0.3, (6000, 6000), apart=True),
         _padded(rng, "2 keys of 4 after others whose values are 0", 2, 4, 3, 2, 3, 0.0, v=0),
     ]
     answer, cases = update.uses_scale(_loaded_whole(answer), known), fixed + random_cases.cases(_any_padded)
@@ -153,10 +154,10 @@ def last_tile(answer: Callable, known: Known) -> Verdict:
 
 
 def _padded(rng, words, B_r, B_c, d, n, n_before, padding, scale=0.3, keys=None, *, apart=False, v=1):
-    """Return the Case of a tile of which n keys are real.
+    """Return the Case of a tile in which n keys are real.
 
-    keys: what those before it and its own are, if Q_i is 1. apart: whether Q_i goes from -1 in the first row to 1.
-    v: by which the values before it are multiplied.
+    keys: the earlier keys and its own, if Q_i is 1. apart: whether Q_i goes from -1 in the first row to 1. v:
+    factor for the earlier values.
     """
     Q_i, K, V = (rng.normal(size=(size, d)).round(1) for size in (B_r, n_before + n, n_before + n))
     V[:n_before] *= v
@@ -178,7 +179,7 @@ def _any_padded(rng):
 
 
 class _Tile(np.ndarray):
-    """A tile that was loaded, which notes in `parts` when a part of it is taken, as rows or of its transpose."""
+    """A loaded tile, which notes in `parts` when a part of it or of its transpose is taken."""
 
     parts: list | None = None
 
@@ -197,7 +198,7 @@ class _Tile(np.ndarray):
 
 
 class _SlowTile(MeteredArray):
-    """A tile in slow memory, which is loaded as a _Tile. parts: of what is loaded, the shapes that are taken."""
+    """A tile in slow memory, which is loaded as a _Tile. parts: the shapes of parts taken from loaded tiles."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -213,7 +214,7 @@ class _SlowTile(MeteredArray):
 
 
 def _loaded_whole(answer):
-    """Return answer with K_j and V_j in slow memory; a part that is never loaded, or taken alone, is found."""
+    """Return answer with K_j and V_j in slow memory; it detects parts that are not loaded, or used separately."""
 
     @wraps(answer)
     def run(Q_i, K_j, V_j, n, *arguments):
@@ -272,7 +273,7 @@ def _any_rows(rng):
 
 
 def _with_addend(answer):
-    """Return answer with a number that it adds to l, the same in all rows, found in O or in lse."""
+    """Return answer; it detects in O or lse that a number is added to l, the same in all rows."""
 
     @wraps(answer)
     def run(m, l, O_acc):
@@ -284,7 +285,7 @@ def _with_addend(answer):
 
 
 def _addend(m, l, O_acc, result):
-    """Return the Finding of a small number that was added to l, or None."""
+    """Return a Finding if a small number was added to l, else None."""
     try:
         O, lse = map(as_array, result)
         with np.errstate(all="ignore"):

@@ -64,7 +64,7 @@ def _three_traffics():
 
 
 def _sliders():
-    """Return which block size changes what each order moves without a mask."""
+    """Return which block size changes the bytes that each order moves without a mask."""
     start = _moved(4096, 64, 64, 64, "float16")
     by_rows, by_cols = _moved(4096, 64, 128, 64, "float16"), _moved(4096, 64, 64, 128, "float16")
     return {
@@ -76,7 +76,7 @@ def _sliders():
 
 
 def _break_even():
-    """Return the first sizes with which the orders move no more than standard attention, d = 128."""
+    """Return the first block sizes with which each order moves no more than standard attention, d = 128."""
     sizes = range(1, 512)
     return {
         "FA2": next(
@@ -110,9 +110,9 @@ QUESTIONS = [
         wrong={
             4: "sizes round up: the shorter blocks at the edges are tiles too",
             6: "sizes round up: the shorter blocks at the edges are tiles too",
-            (4, 3): "that is a whole tile; the last one has what is left of rows and columns",
+            (4, 3): "that is a whole tile; the last one has the remaining rows and columns",
             (1, 2): "rows come first",
-            (8, 6): "that is where it starts; its shape is what is left from there",
+            (8, 6): "that is where it starts; its shape is the rest from there",
         },
     ),
     Question(
@@ -123,7 +123,7 @@ QUESTIONS = [
         hint="Row block i sees column blocks 0 to i. Through which tile of each row block does the diagonal pass?",
         wrong={
             32: "half of the 64 leaves out the half of the diagonal",
-            28: "these lie below the diagonal, where all is seen; those on it hold scores of both kinds",
+            28: "these are below the diagonal, where all is seen; those on it hold scores of both kinds",
             36: "below the diagonal everything is seen: those tiles need no mask",
             64: "tiles above the diagonal hold no score that is seen",
         },
@@ -138,7 +138,7 @@ QUESTIONS = [
         "of its keys.",
         choices=((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)),
         wrong={
-            False: "row 2 sees nothing, and lies in one block with row 3, which sees key 0",
+            False: "row 2 sees nothing, and is in one block with row 3, which sees key 0",
             frozenset({(0, 0), (1, 0), (2, 0)}): "rows 0 and 1 see nothing, so tile (0, 0) is skipped",
             frozenset({(2, 0)}): "row 3 sees key 0, so tile (1, 0) is computed",
         },
@@ -180,7 +180,7 @@ QUESTIONS = [
         hint="Put B_r = B_c = d into the three formulas of the table.",
         choices=WORDS,
         wrong={
-            "FA1": "its 3 N^2 items lie between the 2 N^2 of FA2 and the 4 N^2 of standard attention",
+            "FA1": "its 3 N^2 items are between the 2 N^2 of FA2 and the 4 N^2 of standard attention",
             10: "K and V are read again for each row block, which with B_r = 64 is 64 times",
             100: "K and V are read again for each row block, which with B_r = 64 is 64 times",
         },
@@ -198,7 +198,7 @@ QUESTIONS = [
         "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times. The "
         "other size changes how many tiles there are, not how many bytes move. So the map has rows of one "
         "colour for FA2 and columns of one colour for FA1.",
-        hint="Look at the formulas of section 9: which block size stands in each of them?",
+        hint="Look at the formulas of section 9: which block size is in each of them?",
         choices=("B_r", "B_c"),
         wrong={
             "B_r": "B_r decides how often K and V are read, and FA1 reads them once",

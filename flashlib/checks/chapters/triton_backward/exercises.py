@@ -15,7 +15,7 @@ FP16 = {"dtype": np.float16, "tolerance": 2.5e-3}
 
 
 def delta_of(program: Callable) -> Callable:
-    """Return a function of O, dO, an Out and ROWS: delta as programs fill it; nan where they do not."""
+    """Return a function of O, dO, an Out and ROWS that returns delta as the programs fill it, nan elsewhere."""
 
     def run(O, dO, out, ROWS):
         N_q, D = O.shape
@@ -70,12 +70,12 @@ def _problem(
     N_q, N_k, d, scale, *, causal=False, last=None, apart=False, large="", alike=False, light=None,
     dtype=np.float32,
 ):  # fmt: skip
-    """Return Q, K, V, dO, lse, delta as they are given, and the exact Grads of standard attention.
+    """Return Q, K, V, dO, lse, delta in dtype, and the exact Grads of standard attention.
 
-    last: the last number of each query and of each key, which makes all scores larger; apart: but far lower in
-    every second row. large: "dQ" or "dKV", whose sums are then beyond 65504. alike: rows of V differ little, and
-    dP is larger than dP - delta. light: a slice of keys, and how far their scores are below the others, while
-    their dP is large; without a mask, every second row has a Q of 0 and equal weights.
+    last: the last number of each query and of each key, which makes all scores larger; apart: except in every
+    second row, where it makes them far lower. large: "dQ" or "dKV", whose sums then exceed 65504. alike: rows of V
+    differ little, and dP is larger than dP - delta. light: a slice of keys, and how far their scores are below the
+    others, while their dP is large; without a mask, every second row has a Q of 0 and equal weights.
     """
     rng = np.random.default_rng(0)
     Q, K, V, dO = (rng.normal(size=(N, d)) for N in (N_q, N_k, N_k, N_q))
@@ -101,12 +101,12 @@ def _problem(
 
 
 def _scale(rng):
-    """Return a scale that is drawn."""
+    """Return a random scale."""
     return int(rng.integers(1, 9)) / 16
 
 
 def in_fp64(program: Callable, run: Callable | None = None) -> Callable:
-    """Return run, or the program, as a function of arrays of any dtype; `rounded` rounds to that of the first."""
+    """Return run, or the program, as a function of arrays of any dtype; `rounded` rounds to the first dtype."""
 
     def call(*given):
         dtype = given[0].dtype
@@ -142,17 +142,17 @@ def dkv_loop(answer: Callable, known: Known) -> Verdict:
         _column_block("rows 1800 apart", 32, last=(20, 120), apart=True, tolerance=3e-3),
     ]
     in_fp16 = [
-        _column_block("inputs of fp16", 21, **FP16),
+        _column_block("inputs in fp16", 21, **FP16),
         _column_block(
-            "inputs of fp16, scores near 60, and values nearly alike",
+            "inputs in fp16, scores near 60, and values nearly equal",
             21,
             scale=0.27,
             last=(12, 20),
             alike=True,
             **FP16,
         ),
-        _column_block("inputs of fp16 and sums beyond 65504", 80, large="dKV", **FP16),
-        _column_block("inputs of fp16 and weights near 1e-8", 21, light=(slice(16, 32), 15), **FP16),
+        _column_block("inputs in fp16 and sums beyond 65504", 80, large="dKV", **FP16),
+        _column_block("inputs in fp16 and weights near 1e-8", 21, light=(slice(16, 32), 15), **FP16),
     ]
     return examine_kernel(answer, dkv_of, [square, wide, large, in_fp16], known, outputs=("dk", "dv"))
 
@@ -184,7 +184,7 @@ DQ = gradient.dq_loop(
 
 
 def dq_of_head(program: Callable) -> Callable:
-    """Return a function of a head that gives dQ, as a program for a row block makes it."""
+    """Return a function of a head that returns dQ, computed by the program row block by row block."""
 
     def run(Q, dO, lse, delta, K, V, scale, B_R, B_C):
         N_q, N_k, found = len(Q), len(K), []
@@ -226,7 +226,7 @@ def dq_loop(answer: Callable, known: Known) -> Verdict:
     ]
     in_fp16 = [
         _head(
-            "inputs of fp16, scores near 60, and values nearly alike",
+            "inputs in fp16, scores near 60, and values nearly equal",
             21,
             21,
             scale=0.27,
@@ -234,8 +234,8 @@ def dq_loop(answer: Callable, known: Known) -> Verdict:
             alike=True,
             **FP16,
         ),
-        _head("inputs of fp16 and sums beyond 65504", 16, 53, large="dQ", **FP16),
-        _head("inputs of fp16 and weights near 1e-8", 16, 32, light=(slice(1, None), 17), **FP16),
+        _head("inputs in fp16 and sums beyond 65504", 16, 53, large="dQ", **FP16),
+        _head("inputs in fp16 and weights near 1e-8", 16, 32, light=(slice(1, None), 17), **FP16),
     ]
     return examine_kernel(answer, dq_of, [square, unseen, wide, large, in_fp16], known, outputs=("dQ",))
 
@@ -277,7 +277,7 @@ def grouped(answer: Callable, known: Known) -> Verdict:
 
 
 def _shared(words, B, H_q, H_k, *, N_k=3, d=5, size=1.0, dtype=np.float64):
-    """Return the Case of gradients of H_q heads, whose groups share one of H_k."""
+    """Return the Case of gradients of H_q heads, of which each group shares one of H_k heads."""
     dK = (np.random.default_rng(0).normal(size=(B, H_q, N_k, d)) * size).clip(-6e4, 6e4).astype(dtype)
     right, group = np.zeros((B, H_k, N_k, d)), H_q // H_k
     for h in range(H_q):

@@ -9,7 +9,7 @@ FORWARD = {"S", "O"}
 
 
 def _products():
-    """Return the matrix products a tile of the two ways back, and of the forward pass."""
+    """Return the matrix products per tile of the two kinds of backward pass, and of the forward pass."""
     return {"two_passes": len(DKV) + len(DQ), "fused": len(DKV | DQ), "forward": len(FORWARD)}
 
 
@@ -20,12 +20,12 @@ def _by_convention(speed):
 
 
 def _registers(B_c, d, num_warps):
-    """Return the registers of a thread that dK_j and dV_j take in fp32, of four bytes as a register."""
+    """Return the registers per thread for dK_j and dV_j in fp32, of four bytes like a register."""
     return 2 * B_c * d // (32 * num_warps)
 
 
 def _additions(N, B):
-    """Return how often a number of dQ is added to: without a mask, and in the first and the last row block."""
+    """Return how often each number of dQ is added to: without a mask, and in the first and last row blocks."""
     each, causal = (cost.tiles_per_row_block(N, N, B_r=B, B_c=B, causal=causal) for causal in (False, True))
     return {"no_mask": int(each[-1]), "first": int(causal[0]), "last": int(causal[-1])}
 
@@ -42,9 +42,9 @@ def _scores(layers, batch, heads, context):
 
 
 def _differ():
-    """Return the gradients that several programs of the fused kernel add to, in whatever order they come.
+    """Return the gradients that several programs of the fused kernel add to, in no fixed order.
 
-    A program has one column block: what it sums over its own loop is in order, a sum over column blocks is not.
+    A program has one column block: sums over its own loop are in order, sums over column blocks are not.
     """
     summed_over = {"dQ": "keys", "dK": "queries", "dV": "queries"}
     found = [name for name, over in summed_over.items() if over == "keys"]
@@ -113,7 +113,7 @@ QUESTIONS = [
             ("no_mask", 4096): "128 keys are summed in one tile, before the addition",
             ("no_mask", 1024): "that counts the tiles of all row blocks: a row block has 32",
             ("first", 32): "the first rows see only the first column block",
-            ("first", 0): "the first rows see their own keys, which lie in the first column block",
+            ("first", 0): "the first rows see their own keys, which are in the first column block",
             ("last", 1): "the last rows see all keys",
             ("last", 16): "that is the average: the last rows see all keys",
         },
@@ -143,7 +143,7 @@ QUESTIONS = [
         _differ,
         "a program sums dK_j and dV_j on its own, in the order of its loop, and writes them once. All programs "
         "add to dQ, in the order in which they get there, and sums in fp32 depend on the order.",
-        hint="Which gradient gets parts from several programs, and which are summed by one alone?",
+        hint="Which gradient gets parts from several programs, and which are summed by a single one?",
         choices=("dQ", "dK and dV", "all three"),
         wrong={
             "dK and dV": "these are summed by one program, in the order of its loop",
@@ -168,7 +168,7 @@ QUESTIONS = [
             (
                 "d_128",
                 "within a tenth",
-            ): "while a program that is alone on a multiprocessor waits, nobody fills in",
+            ): "while a program that is alone on a multiprocessor waits, no other fills the gap",
         },
     ),
     Question(  # as the notebook prints them: the same test compares

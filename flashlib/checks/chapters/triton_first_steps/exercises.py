@@ -36,7 +36,7 @@ def _any_vectors(rng):
 
 
 def fp32(x: float | np.ndarray) -> np.ndarray:
-    """Return numbers that fp32 has, in fp64."""
+    """Return numbers rounded to fp32, in fp64."""
     return np.asarray(x, np.float32).astype(np.float64)
 
 
@@ -46,7 +46,7 @@ def _not_copied(watch, x, y, out):
 
 
 def _of_32(watch, N):
-    """Return the Finding that a vector is cut into blocks that are not of 32, nor single elements, or None."""
+    """Return a Finding if a vector is cut into blocks that are neither of 32 nor of single elements, else None."""
     places = max(watch.widest.values())
     return Finding("one_block", places=places, N=N) if watch.sees and N > 32 and places not in (1, 32) else None
 
@@ -89,10 +89,10 @@ def causal_softmax(answer: Callable, known: Known) -> Verdict:
         _square(rng, "five rows", 5),
         _square(rng, "five rows with scores far below 0", 5, size=100, offset=-1000),
         _square(rng, "five rows with large scores", 5, size=100),
-        _square(rng, "rows of S that lie apart", 3, S_apart=4),
-        _square(rng, "rows of P that lie apart", 3, P_apart=4),
+        _square(rng, "rows of S with gaps between them", 3, S_apart=4),
+        _square(rng, "rows of P with gaps between them", 3, P_apart=4),
         _square(rng, "16 rows", 16),
-        _square(rng, "17 rows that lie apart", 17, size=100, S_apart=5, P_apart=2),
+        _square(rng, "17 rows with gaps between them", 17, size=100, S_apart=5, P_apart=2),
         _square(rng, "scores of 0", 3, size=0),
     ]
     if LONG > 1024:
@@ -124,5 +124,5 @@ def _block_of_row(watch, S, P):
 
 
 def of_rows(watch: Any, rows: int) -> Finding | None:
-    """Return the Finding that there are fewer programs than rows, or None."""
+    """Return a Finding if there are fewer programs than rows, else None."""
     return Finding("programs", n=watch.programs, rows=rows) if watch.sees and watch.programs < rows else None

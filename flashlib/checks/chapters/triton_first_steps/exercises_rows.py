@@ -11,9 +11,9 @@ from flashlib.softmax import State, merge, summarise_rows
 
 INF = np.inf
 
-LOW = np.array([[500], [3e9], [INF]])  # lies below a finite number that stands for -inf
+LOW = np.array([[500], [3e9], [INF]])  # moves scores below a finite substitute for -inf
 APART = np.array([[2000], [-INF], [-2000]])
-UP_TO_256 = BLOCKS[:4]  # in a case, 256 scores fill each of these blocks: there `other` changes nothing
+UP_TO_256 = BLOCKS[:4]  # in one case, 256 scores fill whole blocks of these sizes, so `other` has no effect
 
 
 @exercise(title="The maximum of each row", minutes=10, difficulty="easy", program=MODEL, variants=UP_TO_256)
@@ -29,9 +29,9 @@ def row_max(answer: Callable, known: Known) -> Verdict:
         _maxima(rng, "scores far below 0", 2, 3, lambda X: X - 500),
         _maxima(rng, "scores that grow", 2, 40, lambda X: X + np.arange(40) // 16 * 9),
         _maxima(rng, "scores that fall", 2, 40, lambda X: X - np.arange(40) // 16 * 9),
-        _maxima(rng, "rows that lie apart", 3, 5, apart=7),
+        _maxima(rng, "rows with gaps between them", 3, 5, apart=7),
         _maxima(rng, "a long row of scores that grow", 1, LONG, lambda X: X + np.arange(LONG)),
-        _maxima(rng, "256 scores far below 0, in a row only -inf", 3, 256, lambda X: X - LOW),
+        _maxima(rng, "256 scores far below 0, and a row of -inf", 3, 256, lambda X: X - LOW),
         _maxima(rng, "a row of -inf", 3, 21, lambda X: np.where([[False], [True], [False]], -INF, X)),
         _maxima(rng, "scores near -3e9", 2, 3, lambda X: X * 1e9 - 3e9),
         _maxima(rng, "a largest score of 0", 2, 3, lambda X: X - X.max(axis=1, keepdims=True)),
@@ -40,7 +40,7 @@ def row_max(answer: Callable, known: Known) -> Verdict:
 
 
 def _scores(rng, rows, N, change, apart):
-    """Return rows of N scores that fp32 has, and what stands for them: a matrix whose rows lie apart."""
+    """Return rows of N scores, exact in fp32, and their stand-in: a matrix with gaps between rows."""
     X = fp32(change(rng.normal(size=(rows, N)).round(2) * 2))
     return X, Strided(X, (N + apart, 1))
 
@@ -70,12 +70,12 @@ def online_block(answer: Callable, known: Known) -> Verdict:
         _block(rng, "rows of 5 scores", 2, 5),
         _block(rng, "a first block, with m = -inf and l = 0 before it", 2, 16, first=True),
         _block(rng, "rows of 5 scores far below 0", 2, 5, lambda X: X - 500, at=-500),
-        _block(rng, "scores above those before", 2, 16, lambda X: X + 20),
-        _block(rng, "scores below those before", 2, 16, lambda X: X - 20),
+        _block(rng, "scores above the earlier ones", 2, 16, lambda X: X + 20),
+        _block(rng, "scores below the earlier ones", 2, 16, lambda X: X - 20),
         _block(rng, "scores near 1000", 2, 16, lambda X: 500 * X, at=500),
-        _block(rng, "rows that lie apart", 3, 5, apart=7),
+        _block(rng, "rows with gaps between them", 3, 5, apart=7),
         _block(rng, "an m of 0", 2, 5, lambda X: X + 3, m=0.0),
-        _block(rng, "scores 11 above those before", 2, 5, lambda X: X * 0 + 11, m=0.0),
+        _block(rng, "scores 11 above the earlier ones", 2, 5, lambda X: X * 0 + 11, m=0.0),
     ]
     hidden = [
         _block(rng, "a block of -inf", 2, 7, lambda X: X - INF),
@@ -89,7 +89,7 @@ def online_block(answer: Callable, known: Known) -> Verdict:
 
 
 def _block(rng, words, rows, N, change=lambda X: X, *, at=0.0, m=None, first=False, apart=0):
-    """Return the Case of a block of N scores, and of m and l of the scores before it; m is near `at`, or given."""
+    """Return the Case of a block of N scores, with m and l of the scores before it; m is near `at`, or given."""
     X, given = _scores(rng, rows, N, change, apart)
     near, l = fp32(at + rng.normal(size=rows).round(2) * 2), fp32(1 + rng.random(rows).round(2) * 9)
     m = near if m is None else np.full(rows, m)
@@ -123,7 +123,7 @@ def row_lse(answer: Callable, known: Known) -> Verdict:
         _rows(rng, "scores that grow", 2, 40, lambda X: X + np.arange(40) // 16 * 4),
         _rows(rng, "scores that fall", 2, 40, lambda X: X - np.arange(40) // 16 * 4),
         _rows(rng, "scores near 1000", 2, 40, lambda X: 500 * X),
-        _rows(rng, "rows that lie apart", 3, 5, apart=7),
+        _rows(rng, "rows with gaps between them", 3, 5, apart=7),
         _rows(rng, "a long row", 1, LONG),
         _rows(
             rng,
@@ -152,7 +152,7 @@ def _rows(rng, words, rows, N, change=lambda X: X, apart=0):
 def _any_rows(rng):
     rows, N, apart = map(int, rng.integers((1, 1, 0), (5, 100, 9)))
     hidden = rng.random((rows, N)) < rng.choice([0, 0.3, 0.99])
-    offset = rng.choice([-200, 200])  # away from 0, near which the error of lse is large beside it
+    offset = rng.choice([-200, 200])  # away from 0, where the relative error of lse would be large
     words = f"{rows} rows of {N} scores"
     return _rows(rng, words, rows, N, lambda X: np.where(hidden, -INF, X * 10 + offset), apart)
 

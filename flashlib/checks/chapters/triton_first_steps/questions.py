@@ -14,7 +14,7 @@ def _owners(N, B):
 
 
 def _sum_of_weights(other):
-    """Return what the weights of five scores of -5 add up to, in a block of 8 filled up with `other`."""
+    """Return the sum of the weights of five scores of -5, in a block of 8 filled up with `other`."""
     block = np.array([-5.0] * 5 + [other] * 3)
     p = np.exp(block - block.max())
     return float((p / p.sum())[:5].sum())
@@ -66,9 +66,9 @@ QUESTIONS = [
         "0.0337 / 3.0337; with -inf the empty places weigh 0. The mistake raises no error, and for scores near 0 "
         "its result looks plausible. It comes back in attention, where the last tile of K may be filled up with "
         "zeros.",
-        hint="With 0, three more places take part, and the maximum changes. What do they weigh beside e^-5?",
+        hint="With 0, three more places take part, and the maximum changes. What are they compared with e^-5?",
         wrong={
-            5 / 8: "the places do not weigh the same: 0 lies 5 above the scores, and counts e^5 times as much",
+            5 / 8: "the places do not weigh the same: 0 is 5 above the scores, and weighs e^5 times as much",
             5 * np.exp(-5): "that is the sum of the exponentials; it is divided by itself and the three ones",
         },
         tolerance=0.03,

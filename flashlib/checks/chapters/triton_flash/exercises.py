@@ -25,7 +25,7 @@ def inner_loop(answer: Callable, known: Known) -> Verdict:
         [
             _tiles("one tile", 16),
             _tiles("two tiles", 32, steps=2**14),
-            _tiles("two tiles, a part of which is visible", 32, hidden=0.4),
+            _tiles("two tiles, partly visible", 32, hidden=0.4),
             _tiles("large scores", 32, size=4096),
             _tiles("scores far below 0", 32, size=4096, lowest=True),
             _tiles("scores of 0", 32, size=0),
@@ -54,8 +54,8 @@ def _tiles(
 ):  # fmt: skip
     """Return the Case of a row block of 16 rows and N_k keys, whose scores are exact in fp32, before scale.
 
-    size, v: how many times larger Q and V are. lowest: all scores are far below 0. steps: how many numbers there
-    are from 0 to 1; more than 16, and numbers have as many bits as fp16, or more.
+    size, v: factors for Q and V. lowest: all scores are far below 0. steps: how many numbers there are from 0 to
+    1; with more than 16, numbers have as many bits as fp16, or more.
     """
     rng = rng or np.random.default_rng(0)
     Q_i, K, V = (rng.integers(-2 * steps, 2 * steps + 1, (n, d)) / steps for n in (16, N_k, N_k))
@@ -79,7 +79,7 @@ def _any_tiles(rng, B_c, d, **options):
 
 
 def _same_loops(split):
-    """Return split; full and end that make the same two loops as those of the mask are replaced by them."""
+    """Return split, with full and end replaced by the right ones if they make the same two loops."""
 
     @wraps(split)
     def run(*sizes):
@@ -122,7 +122,7 @@ def _any_split(rng):
 
 
 def _split_of_mask(N_q, N_k, B_r, B_c):
-    """Return full and end of each row block, found by looking at its tiles."""
+    """Return full and end of each row block, found by checking its tiles."""
     found = []
     for rows in tiled.blocks(N_q, B_r):
         full, end = 0, 0

@@ -1,4 +1,4 @@
-"""The exercises of chapter 10 that launch kernels of their own. Triton is imported by the checks, not here."""
+"""The exercises of chapter 10 that launch kernels. Triton is imported by the checks, not here."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import numpy as np
 
 from flashlib import naive
 from flashlib.checks.engine import Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import heads, update
+from flashlib.checks.harness import multi_head, update
 from flashlib.softmax import summarise_rows
 
 INF = np.inf
@@ -20,12 +20,12 @@ def padded(answer: Callable, known: Known) -> Verdict:
     dimensions = 1, 20, 33, 64, 128
     in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in dimensions] + random_cases.cases(_any_d, 2)
     in_fp16 = [_padded("fp16 tensors and d = 20", (1, 2, 5, 7, 20), dtype=np.float16, tolerance=2e-3)]
-    fine = [_padded("numbers that fp16 does not have", (1, 2, 5, 7, 20), fine=True)]
+    fine = [_padded("numbers that fp16 cannot represent", (1, 2, 5, 7, 20), fine=True)]
     return examine(_on_rung_5(answer), [in_fp32, fine, in_fp16], known, outputs=("O",))
 
 
 def _padded(words, shape, **options):
-    return heads.case(words, shape, lambda Q, K, V: naive.attention(Q, K, V).O, **options)
+    return multi_head.case(words, shape, lambda Q, K, V: naive.attention(Q, K, V).O, **options)
 
 
 def _any_d(rng):
@@ -34,11 +34,11 @@ def _any_d(rng):
 
 
 def _on_rung_5(answer):
-    """Return answer as a function of arrays; how it called rung 5 is found."""
+    """Return answer as a function of arrays; it reports how rung 5 was called."""
     from flashlib.checks.harness.launches import launched
     from flashlib.kernels.ladder import r5_causal
 
-    launch, attended, dimensions, sizes = r5_causal.launch, heads.O_alone(launched(answer)), [], []
+    launch, attended, dimensions, sizes = r5_causal.launch, multi_head.O_alone(launched(answer)), [], []
 
     def noted(kernel, Q, K, V, **options):
         dimensions.append(Q.shape[-1])
@@ -64,43 +64,43 @@ def _on_rung_5(answer):
 
 
 def _with_penalty(text):
-    """Return the Program of a loop whose update subtracts the penalty; also in what is exchanged."""
+    """Return the ProgramText of a loop whose update subtracts the penalty, also in the edits."""
     signature = "step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, r, c, past, slope)"
     before = "seen = c <= r + past", "distance = r + past - c", "penalty = slope * distance"
-    looped = update.looped(text, signature=signature, before=before, **heads.READ)
+    looped = update.looped(text, signature=signature, before=before, **multi_head.READ)
     return looped.in_terms({", -np.inf)": " - penalty, -np.inf)"})
 
 
 @exercise(title="A penalty for distance", minutes=30, difficulty="hard", program=_with_penalty, aside=True)
 def alibi(answer: Callable, known: Known) -> Verdict:
-    tiles = heads.AttentionTilings()
+    tiles = multi_head.AttentionTilings()
     stages = [
         [
             _penalised("one query and one key", (1, 1, 1, 1, 16), 0.5),
             _penalised("a slope of 0", (1, 1, 16, 16, 16), 0.0),
             _penalised("a slope of 0 and scores of 0", (1, 1, 5, 37, 16), 0.0, size=0),
-            _penalised("a slope that fp16 does not have", (1, 1, 5, 37, 16), 0.3),
+            _penalised("a slope that fp16 cannot represent", (1, 1, 5, 37, 16), 0.3),
             _penalised("two tiles", (1, 1, 16, 32, 16), 0.5),
             _penalised("tiles of 16 that N does not fill", (1, 1, 21, 21, 16), 0.5),
             _penalised("two sequences of three heads", (2, 3, 5, 7, 16), 0.25),
             _penalised("large scores and d = 64", (1, 1, 5, 37, 64), 2.0, size=64),
             _penalised("many keys", (1, 1, 2, 300, 16), 1 / 64),
-            _penalised("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), 2.0, size=2**22),
+            _penalised("scores in the millions, all below 0 in some rows", (1, 1, 16, 16, 16), 2.0, size=2**22),
             *random_cases.cases(_any_penalised, 1),
         ],
         [_penalised("more queries than keys", (1, 1, 70, 5, 16), 0.5)],
-        [_penalised("numbers that fp16 does not have", (1, 1, 21, 21, 16), 0.5, fine=True)],
+        [_penalised("numbers that fp16 cannot represent", (1, 1, 21, 21, 16), 0.5, fine=True)],
         [
-            _penalised("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), 0.5, stored=heads.APART),
+            _penalised("Q, K and V, each in a different order", (1, 2, 5, 7, 16), 0.5, stored=multi_head.APART),
         ],
     ]
     known = replace(known, variants=tiles)
-    return examine(heads.streaming(answer, heads.O_alone, tiles), stages, known, outputs=("O",))
+    return examine(multi_head.streaming(answer, multi_head.O_alone, tiles), stages, known, outputs=("O",))
 
 
 def _penalised(words, shape, slope, **options):
-    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d)."""
-    return heads.case(words, shape, _alibi, slope, **options)
+    """Return the Case of Q, K and V with shape (B, H, N_q, N_k, d)."""
+    return multi_head.case(words, shape, _alibi, slope, **options)
 
 
 def _any_penalised(rng):

@@ -10,13 +10,13 @@ from flashlib.softmax import summarise
 
 
 def _grid(H, N_q, N_k, B_r, B_c):
-    """Return programs, tiles of each, and how often a row of K is read."""
+    """Return the numbers of programs and of tiles in each, and how often a row of K is read."""
     T_r, T_c = len(list(tiled.blocks(N_q, B_r))), len(list(tiled.blocks(N_k, B_c)))
     return {"programs": T_r * H, "tiles": T_c, "reads": T_r}
 
 
 def _rows_of_zeros(m, n):
-    """Return by how much m and l of a row grow by n keys of score 0."""
+    """Return by how much n keys with score 0 increase m and l of a row."""
     before, after = summarise(np.array([m])), summarise(np.array([m] + [0.0] * n))
     return {"m": float(after.m - before.m), "l": float(after.l - before.l)}
 
@@ -30,7 +30,7 @@ def _final_rows(N_q, N_k, c):
 
 
 def _kinds(N, B_r, B_c):
-    """Return how many tiles of a causal mask are full, cut and skipped, by its scores."""
+    """Return how many tiles of a causal mask are full, cut and skipped, found by checking each score."""
     kinds = {"full": 0, "cut": 0, "skipped": 0}
     for rows in tiled.blocks(N, B_r):
         for cols in tiled.blocks(N, B_c):

@@ -1,4 +1,4 @@
-"""The exercises of chapter 14 on tiles of a mask: which are computed, in what order, and for whom."""
+"""The exercises of chapter 14 on the tiles of a mask: which are computed, in what order, and by which program."""
 
 import operator
 from collections.abc import Callable
@@ -7,7 +7,8 @@ from functools import wraps
 import numpy as np
 
 from flashlib.checks.engine import Case, Finding, Known, Measured, Verdict, examine, exercise, random_cases
-from flashlib.checks.engine.values import as_array, describe_value, same
+from flashlib.checks.engine.equality import as_array, same
+from flashlib.checks.engine.value_text import describe_value
 from flashlib.checks.harness import sizes
 from flashlib.tiled import blocks
 
@@ -22,7 +23,7 @@ RANGES = "the range of computed tiles", "the range of whole tiles"
 
 
 def _as_ranges(answer):
-    """Return answer with what it returns made two ranges; the bounds of empty ones do not matter."""
+    """Return answer with its result converted to two ranges; the bounds of empty ranges do not matter."""
     closed = sizes.in_closed_form(answer)
 
     @wraps(answer)
@@ -72,7 +73,7 @@ def window_bounds(answer: Callable, known: Known) -> Verdict:
 
 
 def _bounds_of_mask(i, N_q, N_k, B_r, B_c, left, right):
-    """Return the ranges of row block i, found by looking at the scores of the tiles that may be seen."""
+    """Return the ranges of row block i, found by checking the scores of the tiles that may be visible."""
     r = np.arange(i * B_r, min((i + 1) * B_r, N_q))[:, None] + N_k - N_q
     near = range(max(0, (r.min() - left) // B_c - 1), min(-(-N_k // B_c), (r.max() + right) // B_c + 2))
     found = [], []
@@ -107,14 +108,14 @@ def block_table(answer: Callable, known: Known) -> Verdict:
         _table("a causal mask of 6 x 6, tiles of 4 x 2", causal, 4, 2),
         _table("a mask that looks ahead, tiles of 2 x 3", causal.T, 2, 3),
         _table("a mask that looks ahead, tiles of 4 x 2", causal[::-1], 4, 2),
-        _table("all but the middle is seen", ring, 2, 2),
+        _table("everything but the middle is seen", ring, 2, 2),
         _table("two single scores are seen", spots, 3, 2),
         _table("nothing is seen", np.zeros((4, 4), bool), 2, 2),
-        _table("all is seen, the last tiles are shorter", np.ones((5, 7), bool), 2, 3),
+        _table("everything is seen, the last tiles are shorter", np.ones((5, 7), bool), 2, 3),
         _table("tiles larger than the mask", np.tri(3, 5, 2, dtype=bool), 8, 8),
         _table("a checkerboard of tiles", np.kron(np.indices((3, 4)).sum(0) % 2, np.ones((2, 3))) > 0, 2, 3),
-        _table("the middle of a tile alone is hidden", ~spot, 3, 3),
-        _table("the middle of a tile alone is seen", spot, 3, 3),
+        _table("only the middle of a tile is hidden", ~spot, 3, 3),
+        _table("only the middle of a tile is seen", spot, 3, 3),
         _table("a checkerboard of scores in a tile", np.indices((3, 3)).sum(0) % 2 == 0, 3, 3),
         _table("every second of 20 tiles is seen", np.arange(20)[None] % 2 == 0, 1, 1),
         _table("every third of 300 tiles is seen", np.arange(300)[None] % 3 == 0, 1, 1),
@@ -124,11 +125,11 @@ def block_table(answer: Callable, known: Known) -> Verdict:
         _table("random tiles", _random_tiles(rng, 7, 9, 2, 3), 2, 3),
         *random_cases.cases(_any_table),
     ]
-    return examine(_in_order(sizes.whole(answer, _tables)), cases, known, outputs=TABLE)
+    return examine(_in_order(sizes.whole_numbers(answer, _tables)), cases, known, outputs=TABLE)
 
 
 def _in_order(answer):
-    """Return answer; tables that are right but for the order of their numbers are found."""
+    """Return answer; it detects tables that are right except for the order of their numbers."""
 
     @wraps(answer)
     def run(*arguments):
@@ -138,8 +139,8 @@ def _in_order(answer):
             pairs = [(as_array(x), y) for x, y in zip(given.result, right, strict=True)]
         except (TypeError, ValueError):
             return given
-        alike = [same(np.sort(x) if x.ndim == 2 else x, np.sort(y) if y.ndim == 2 else y, 0) for x, y in pairs]
-        if all(alike) and not all(same(x, y, 0) for x, y in pairs):
+        same_sets = [same(np.sort(x) if x.ndim == 2 else x, np.sort(y) if y.ndim == 2 else y, 0) for x, y in pairs]
+        if all(same_sets) and not all(same(x, y, 0) for x, y in pairs):
             return Measured(given.result, Finding("not_in_order"))
         return given
 
@@ -147,14 +148,14 @@ def _in_order(answer):
 
 
 def _one_of(n):
-    """Return the mask of a row of two tiles of n keys; in each, one score is unlike the others."""
+    """Return the mask of a row of two tiles of n keys, in each of which one score differs from the others."""
     seen = np.arange(2 * n)[None] < n
     seen[0, [n - 2, n + 2]] ^= True
     return seen
 
 
 def _random_tiles(rng, N_q, N_k, B_r, B_c):
-    """Return a mask of tiles, some whole, some hidden, some cut."""
+    """Return a mask with random tiles: whole, hidden and cut ones."""
     shape = -(-N_q // B_r), -(-N_k // B_c)
     share = np.kron(rng.choice([0.0, 0.5, 1.0], size=shape), np.ones((B_r, B_c)))[:N_q, :N_k]
     return rng.random((N_q, N_k)) < share
@@ -176,7 +177,7 @@ def kinds_of(seen: np.ndarray, B_r: int, B_c: int) -> np.ndarray:
 
 
 def table_of(kinds: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the table of tiles of these kinds: n_whole, whole, n_cut, cut."""
+    """Return the table for tiles of these kinds: n_whole, whole, n_cut, cut."""
     found = []
     for kind in (WHOLE, CUT):
         numbers = [[j for j, k in enumerate(row) if k == kind] for row in np.asarray(kinds)]
@@ -202,7 +203,7 @@ def work_of(answer: Callable, known: Known) -> Verdict:
         ([0, 20001], 20000),
     ]  # fmt: skip
     cases = [_work(p, *pack) for pack in packs for p in range(-(-pack[0][-1] // pack[1]) + len(pack[0]) - 1)]
-    answer = sizes.whole(answer, _rows_of)
+    answer = sizes.whole_numbers(answer, _rows_of)
     return examine(answer, cases + random_cases.cases(_any_work, 6), known, outputs=("document", "first", "end"))
 
 
@@ -212,7 +213,7 @@ def _work(p, cu_seqlens, B_r):
 
 
 def _rows_of(p, cu_seqlens, B_r):
-    """Return the work of program p, found in the list of all work."""
+    """Return the work of program p, taken from the list of all work."""
     work = [
         (b, first, min(first + B_r, stop))
         for b, (start, stop) in enumerate(zip(cu_seqlens[:-1], cu_seqlens[1:], strict=True))

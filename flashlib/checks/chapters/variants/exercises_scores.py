@@ -53,8 +53,8 @@ def capped_gradient(answer: Callable, known: Known) -> Verdict:
     plain = [
         _gradient(rng, "one query and 1 of 2 keys", 1, 2, 1),
         _gradient(rng, "two queries and 2 of 4 keys", 2, 4, 2),
-        _gradient(rng, "2 queries and 3 of 5 keys, a part of which is seen", 2, 5, 3, hidden=0.4),
-        _gradient(rng, "3 queries and 4 keys, a part of which is seen", 3, 4, 4, hidden=0.4),
+        _gradient(rng, "2 queries and 3 of 5 keys, some of them seen", 2, 5, 3, hidden=0.4),
+        _gradient(rng, "3 queries and 4 keys, some of them seen", 3, 4, 4, hidden=0.4),
         _gradient(rng, "another cap", 3, 5, 3, c=1.5, hidden=0.3),
         _gradient(rng, "scores far beyond the cap", 3, 5, 3, size=400.0, hidden=0.3),
         _gradient(rng, "scores of 0 among others", 2, 5, 3, zero=True),
@@ -94,7 +94,7 @@ def _large_gradient(rng, words, c, size=1500):
 
 
 def _gradient_of(words, S, dP, seen, B_c, c):
-    """Return the Case of the last B_c keys; the gradient is taken by the Jacobian of a row."""
+    """Return the Case of the last B_c keys, with the gradient from the Jacobian of each row."""
     capped = np.where(seen, c * np.tanh(S / c), -INF)
     m = np.where(seen.any(axis=1), capped.max(axis=1), 0)
     E = np.exp(capped - m[:, None])
@@ -142,7 +142,7 @@ def sink(answer: Callable, known: Known) -> Verdict:
         _sunk_far(rng, "lse = 1000 and a sink of 0", [1000.0], 0.0),
         _sunk_far(rng, "lse = 20 and a sink of -1000", [20.0], -1000.0),
         _sunk_far(rng, "lse = -1e6 and a sink of -1e6", [-1e6], -1e6),
-        _sunk_far(rng, "an lse of 0 beside others", [0.0, 1.5], 1.0),
+        _sunk_far(rng, "an lse of 0 next to others", [0.0, 1.5], 1.0),
         _sunk_far(rng, "values that are 0", [1.5, -0.5], 1.0, v=0),
     ]
     return examine(answer, [plain, large, unseen, far], known, outputs=("O_new", "lse_new"))
@@ -154,7 +154,7 @@ def _any_sunk(rng):
 
 
 def _sunk(rng, words, N_q, N_k, d, sink, at=0.0, blind=False):
-    """Return the Case of attention to N_k keys, and to one more whose score is the sink and whose value is 0."""
+    """Return the Case of attention to N_k keys and one more, whose score is the sink and whose value is 0."""
     S, V = rng.normal(size=(N_q, N_k)).round(1) + at, rng.normal(size=(N_k, d)).round(1)
     if blind:
         S[1] = -INF
@@ -164,7 +164,7 @@ def _sunk(rng, words, N_q, N_k, d, sink, at=0.0, blind=False):
 
 
 def _sunk_far(rng, words, lse, sink, v=1):
-    """Return the Case of rows of these lse, each as of one key; v: values are multiplied by it."""
+    """Return the Case of rows with these lse, each of one key; v: factor for the values."""
     O, lse = rng.normal(size=(len(lse), 2)).round(1) * v, np.array(lse)
     rows = [_attended(np.array([[x, sink]]), np.array([o, 0 * o])) for o, x in zip(O, lse, strict=True)]
     return Case(words, (O, lse, sink), tuple(map(np.concatenate, zip(*rows, strict=True))))

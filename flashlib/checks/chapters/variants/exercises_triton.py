@@ -11,7 +11,7 @@ from flashlib.checks.engine import Case, Known, Verdict, exercise, random_cases,
 
 
 def _rand(seed, place):
-    """Return what tl.rand(seed, place) returns: Philox with ten rounds. Source: Salmon and others (2011)."""
+    """Return what tl.rand(seed, place) returns: Philox with ten rounds. Source: Salmon et al. (2011)."""
     mask = np.uint64(0xFFFFFFFF)
     place = np.asarray(place).astype(np.int64).astype(np.uint64)
     c0, c1, c2, c3 = place & mask, place >> np.uint64(32), place * 0, place * 0
@@ -47,7 +47,7 @@ def dropout(answer: Callable, known: Known) -> Verdict:
 
 
 def _dropped(words, H, N_q, N_k, B_R=16, B_C=16, seed=11, p=0.25, rng=None, first=0, size=1.0):
-    """Return the Case of H heads, of which the first has the number `first`."""
+    """Return the Case of H heads, numbered from `first`."""
     rng = rng or np.random.default_rng(4)
     P, dP = rng.uniform(0.1, 1, (H, N_q, N_k)).round(2) * size, rng.normal(size=(H, N_q, N_k)).round(2)
     delta = rng.normal(size=(H, N_q)).round(2)
@@ -78,7 +78,7 @@ def capped(answer: Callable, known: Known) -> Verdict:
             _tile("small scores", 0.05, cap=1.0, tolerance=1e-3),
             _tile("scores near the cap", 40.0),
             _tile("another cap", 8.0, cap=4.3),
-            _tile("scores of which a part is visible", 30.0, hidden=0.4),
+            _tile("scores, some of them visible", 30.0, hidden=0.4),
             _tile("scores of both signs, half of them visible", 60.0, hidden=0.5, cap=30.0),
             _tile("a tile of 16 x 32", 30.0, hidden=0.4, shape=(16, 32)),
             *random_cases.cases(_any_tile, 2),

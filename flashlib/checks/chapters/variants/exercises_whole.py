@@ -8,7 +8,7 @@ import numpy as np
 
 from flashlib.checks.chapters.variants.exercises import CUT, WHOLE, kinds_of, table_of
 from flashlib.checks.engine import Known, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import heads, rules, update
+from flashlib.checks.harness import multi_head, rules, update
 from flashlib.softmax import summarise_rows
 
 OUTPUTS = "O", "lse"
@@ -17,15 +17,16 @@ PAST_NAN = "m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1)); divisor = np.wh
 FP16 = {"dtype": np.float16, "tolerance": 2e-3, "fine": True}  # of P and of O, which are rounded
 EXACT = FP16 | {"tolerance": 3e-6}  # of lse, which is not
 
-KINDS = [[2, 1, 1, 0, 0], [2, 0, 0, 1, 0], [2, 1, 2, 0, 1]]  # no list is another, and no place the number there
+# In no row are the lists of whole and of cut tiles equal, and no cut tile's number is its place in the list.
+KINDS = [[2, 1, 1, 0, 0], [2, 0, 0, 1, 0], [2, 1, 2, 0, 1]]
 
 ALL, SAME = rules.seen("c == c"), rules.score("S")
 CAUSAL = rules.seen("c <= r")
 THIRD = rules.seen("(c <= r) & ((r + c + 1000) % 3 == 0)")
-NEAR = rules.seen("(c <= r) & (c >= r - 9 - 4 * h - 2 * b)")  # a window of each head
+NEAR = rules.seen("(c <= r) & (c >= r - 9 - 4 * h - 2 * b)")  # a window for each head
 SLOPED = rules.score("S - tl.abs(r - c) / (2.0 + h + 3 * b)")
 CAPPED = rules.score("4.0 - 8.0 / (tl.exp(S / 2.0) + 1.0)")  # 4 tanh(S / 4)
-PATCHY = rules.seen("((r + 1000) * 7 + c * 5 + (r + 1000) * c % 13) % 5 < 2")  # in no order
+PATCHY = rules.seen("((r + 1000) * 7 + c * 5 + (r + 1000) * c % 13) % 5 < 2")  # irregular
 UNEVEN = rules.score("S - ((r + 1000) * 3 + c * 5) % 7 / (4.0 + h)")
 
 
@@ -48,23 +49,23 @@ VARIANT = partial(
     LN2=float(np.log(2)),
     listed=lambda numbers, place: numbers.flat[place] if 0 <= place < numbers.size else 0,
     in_memory=lambda X, c, whole, head: _in_memory(X, c.ravel(), whole, head),
-    **heads.READ,
+    **multi_head.READ,
 )
 
 
 def _in_memory(X, c, whole, head):
     """Return the rows c of X, as a kernel that masks c < len(X) loads them if X is that head's part of `whole`.
 
-    Before the first row stands the head before; before the first of all, nan.
+    The rows before the first belong to the previous head; before the first head they are nan.
     """
     before = whole.reshape(-1, *X.shape[1:])[: head * len(X)]
-    rows = np.concatenate([before, X, np.zeros_like(X[:1])])  # the last one for all that the mask hides
+    rows = np.concatenate([before, X, np.zeros_like(X[:1])])  # the last row stands for all that the mask hides
     at = np.where(c < len(X), len(before) + c, len(rows) - 1)
     return np.where(at[:, None] < 0, np.nan, rows[np.maximum(at, 0)]).astype(X.dtype)
 
 
 def _program(text):
-    """Return the Program of a loop over a table, in which SCORE stands wherever scores are hidden."""
+    """Return the ProgramText of a loop over a table, with SCORE wherever scores are hidden."""
     return VARIANT(text).in_terms({"S_ij = np.where(": "S_ij = hide("})
 
 
@@ -73,7 +74,7 @@ def _program(text):
     minutes=60,
     difficulty="hard",
     program=_program,
-    variants=("visits = cuts, wholes", PAST_NAN),  # as good
+    variants=("visits = cuts, wholes", PAST_NAN),  # right too
     limit=20.0,
 )
 def variant(answer: Callable, known: Known) -> Verdict:
@@ -95,25 +96,27 @@ def variant(answer: Callable, known: Known) -> Verdict:
             _attended("a random table", (1, 1, 56, 75, 16), PATCHY, UNEVEN, _kinds(0, 4, 5)),
             _attended("a soft cap", (1, 2, 21, 37, 16), CAUSAL, CAPPED, size=16),
             _attended("d = 64 and large scores", (1, 1, 5, 70, 64), size=1024),
-            _attended("scores of millions, in some rows all below 0", (1, 1, 16, 16, 16), size=2**22),
-            _attended("scores of -1.7e10, all alike", (1, 1, 5, 21, 16), alike=2.0**16),
+            _attended("scores in the millions, all below 0 in some rows", (1, 1, 16, 16, 16), size=2**22),
+            _attended("scores of -1.7e10, all equal", (1, 1, 5, 21, 16), alike=2.0**16),
             _attended("scores that are all 0", (1, 1, 5, 37, 16), size=0),
             *random_cases.cases(_any_attended, 3),
         ],
         [_attended("more queries than keys, scores that are changed", (1, 1, 40, 21, 16), NEAR, SLOPED)],
-        [_attended("Q, K and V, each stored in its own way", (1, 2, 5, 7, 16), stored=heads.APART)],
-        [_attended("d = 128, and numbers that fp16 does not have", (1, 1, 5, 21, 128), fine=True)],
+        [_attended("Q, K and V, each in a different order", (1, 2, 5, 7, 16), stored=multi_head.APART)],
+        [_attended("d = 128, and numbers that fp16 cannot represent", (1, 1, 5, 21, 128), fine=True)],
         [
             _attended("tensors in fp16, and sums beyond 65504", (1, 1, 5, 150, 32), V_size=2**15, **FP16),
             _attended("tensors in fp16, d = 128, and V of 0", (1, 1, 16, 150, 128), size=4, V_size=0, **EXACT),
         ],
     ]
-    verdict = examine(heads.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN)
+    verdict = examine(
+        multi_head.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN
+    )
     return verdict if not verdict.right or _far(answer) else known.wrong("offsets_32")
 
 
 def _far(answer):
-    """Return whether an answer reaches heads that lie beyond 2^31 numbers."""
+    """Return whether an answer reaches heads beyond 2^31 numbers."""
     from flashlib.checks.harness import far_heads
 
     def attended(Q, K, V, table):
@@ -123,7 +126,7 @@ def _far(answer):
 
 
 def _with_table(answer):
-    """Return answer as a function of the arrays of a table and of Rules; a kernel, which is refused, as it is."""
+    """Return answer as a function of the arrays of a table and of Rules; a kernel, to be refused, is unchanged."""
     if hasattr(answer, "fn"):
         return answer
 
@@ -136,7 +139,7 @@ def _with_table(answer):
 
 
 def _attended(words, shape, SEEN=CAUSAL, SCORE=SAME, kinds=None, tile=(16, 16), **options):
-    """Return the Case of a shape (B, H, N_q, N_k, d). kinds: of the tiles; if not given, those of SEEN."""
+    """Return the Case of a shape (B, H, N_q, N_k, d). kinds: of the tiles; by default derived from SEEN."""
     B, H, N_q, N_k, _ = shape
     seen = np.array([[_seen(SEEN, b, h, N_q, N_k) for h in range(H)] for b in range(B)])
     if kinds is None:
@@ -145,13 +148,13 @@ def _attended(words, shape, SEEN=CAUSAL, SCORE=SAME, kinds=None, tile=(16, 16), 
         )
     of_score = np.kron(kinds, np.ones(tile, int))[:N_q, :N_k]
     seen = (of_score == WHOLE) | (of_score == CUT) & seen
-    indices = iter(product(range(B), range(H)))  # heads.case takes the heads in this order
+    indices = iter(product(range(B), range(H)))  # multi_head.case takes the heads in this order
 
     def exact(Q, K, V):
         b, h = next(indices)
         return _exact(Q, K, V, seen[b, h], lambda S: SCORE(S, b, h, *_places(N_q, N_k)))
 
-    case = heads.case(words, shape, exact, **options)
+    case = multi_head.case(words, shape, exact, **options)
     table = (X.astype(np.int32) for X in table_of(kinds))
     return case._replace(arguments=(*case.arguments, *table, SEEN, SCORE, *tile))
 
@@ -173,12 +176,12 @@ def _exact(Q, K, V, seen, changed):
 
 
 def _kinds(seed, T_r, T_c):
-    """Return the kinds of tiles, drawn: hidden, cut and whole."""
+    """Return random kinds of tiles: hidden, cut and whole."""
     return np.random.default_rng(seed).integers(0, 3, (T_r, T_c))
 
 
 def _any_attended(rng):
-    """Return a case of a mask and a score of the chapter, or of a table of its own."""
+    """Return a Case with a mask and a change of scores from the chapter, or with a random table."""
     B, H, N_q, N_k = map(int, rng.integers((1, 1, 1, 1), (3, 3, 50, 80)))
     n, m = map(int, rng.integers(1, 20, 2))
     masks = {

@@ -58,7 +58,7 @@ QUESTIONS = [
         "No tile is whole: for that a window must hold B_r + B_c keys, 8 here.",
         hint="For each tile, look at its first and its last row: which keys does each of them see?",
         wrong={
-            ("hidden", 3): "these lie above the diagonal; the left bound hides tile (2, 0) too",
+            ("hidden", 3): "these are above the diagonal; the left bound hides tile (2, 0) too",
             ("hidden", 6): "row 4 sees key 0, and row 8 sees key 4",
             ("whole", 2): "row 4 sees all of keys 0 to 3, but row 5 does not see key 0",
             ("whole", 3): "row 4 sees all of keys 0 to 3, but row 5 does not see key 0",
@@ -71,8 +71,8 @@ QUESTIONS = [
         "the rows of block i see keys from 128 i - 1023 to 128 i + 127. Key 128 i - 1023 lies in tile i - 8, so "
         "there are nine, i - 8 to i. All rows see keys from 128 i + 127 - 1023 = 128 (i - 7) to 128 i: tiles "
         "i - 7 to i - 1 are whole.",
-        hint="Which is the first key that the first row of a block sees? And the last row? In which tiles do "
-        "these lie?",
+        hint="Which is the first key that the first row of a block sees? And the last row? In which tiles are "
+        "these?",
         wrong={
             ("computed", 8): "1024 / 128 is 8, but 128 rows see 1151 keys together, which begin in tile i - 8",
             ("computed", 1024): "that counts keys; a tile has 128",
@@ -134,7 +134,7 @@ QUESTIONS = [
             ("capped", 0.762): "that is tanh(1); it is multiplied by c",
             ("slope", 0.762): "that is tanh(1); the derivative is 1 - tanh^2",
             ("slope", 0): "a clip would have the slope 0; the soft cap only falls",
-            ("slope", 1): "the slope is 1 at S = 0 alone",
+            ("slope", 1): "the slope is 1 only at S = 0",
         },
         tolerance=0.03,
     ),
@@ -156,7 +156,7 @@ QUESTIONS = [
         lambda: {"sum_of_weights": 0.75, "lse": float(np.log(4))},
         "l grows from 2 + 1 = 3 to 4, as e^0 = 1 is added. The two weights are 2/4 and 1/4; the sink has the "
         "rest. And lse is the logarithm of the sum, log 4.",
-        hint="The sink adds e^0 to the sum of exponentials, but has no key of its own. Compute that sum first.",
+        hint="The sink adds e^0 to the sum of exponentials, but has no key. Compute that sum first.",
         wrong={
             ("sum_of_weights", 1): "that of all three; the sink is one of them, and its value is 0",
             ("sum_of_weights", 2 / 3): "the sum without the sink is e^log 2 + e^0 = 3",

@@ -1,6 +1,6 @@
 """Kernels that are right in the interpreter and that the compiler refuses, by kind: edits of solutions.
 
-KINDS is {kind: {exercise: (an edit, a part of the line that is refused, "" where a launch is)}}.
+KINDS is {kind: {exercise: (an edit, a part of the refused line, or "" if a launch is refused)}}.
 """
 
 OFFS = "offs = start + tl.arange(0, BLOCK)"
@@ -21,12 +21,12 @@ IN_LOOP, IN_BODY = "\\n        ", "\\n    "
 
 
 def before(line, *new):
-    """Return the edit that puts new lines before a line of a loop."""
+    """Return the edit that inserts new lines before a line of a loop."""
     return f"{line} -> {IN_LOOP.join([*new, line])}"
 
 
 def instead(line, *new, indent=IN_LOOP):
-    """Return the edit that puts new lines in the place of one."""
+    """Return the edit that replaces a line with new lines."""
     return f"{line} -> {indent.join(new)}"
 
 
@@ -35,7 +35,7 @@ def returned(*new):
 
 
 def ended(line, *new):
-    """Return the edit that puts lines with their indents in the place of a line."""
+    """Return the edit that replaces a line with lines that include their indentation."""
     return f"`{line}` -> `" + "\\n".join(new) + "`"
 
 

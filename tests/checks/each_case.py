@@ -1,8 +1,8 @@
-"""One test for many cases that check a line or two each: as tests of their own, most of their time is pytest's."""
+"""One test for many cases of a line or two each: as separate tests, most of their time would be pytest's."""
 
 
-def each(cases, name):
-    """Return a decorator: the test calls the function with each case, and reports all that fail, by name(case)."""
+def each_case(cases, name):
+    """Return a decorator: the test calls the function with each case, and reports all failures by name(case)."""
 
     def decorate(check):
         def test():

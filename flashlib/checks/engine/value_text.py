@@ -1,99 +1,50 @@
-"""Values as numbers, to compare, and as text, for a verdict."""
+"""Values as text, for a verdict."""
 
 import inspect
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from flashlib.checks.engine.equality import as_array
 from flashlib.learner.error_text import cut
 
-SHOWN = 24  # numbers of an array that are printed in full
-LONGEST_TEXT = 2000  # characters of what is no array
-LARGEST = 2**24  # numbers of a range that an array is made of
-
-
-def as_array(x: Any) -> np.ndarray:
-    """Return x as an array of its own dtype; raises TypeError or ValueError if it holds no numbers."""
-    if hasattr(x, "detach"):  # a torch tensor
-        x = x.detach().cpu()
-        x = (x.double() if x.is_floating_point() else x).numpy()  # NumPy has no bf16
-    if isinstance(x, str | bytes):
-        raise TypeError("a text is not a number")  # NumPy would copy it, however long it is
-    if isinstance(x, range) and x[LARGEST:]:
-        raise ValueError("a range that is too long for an array")
-    try:
-        X = np.asarray(x)
-        if X.dtype == object and all(isinstance(n, Real | Decimal) for n in X.flat):  # exact ones, as of Fraction
-            X = X.astype(np.float64)
-    except (OverflowError, RecursionError, MemoryError) as error:
-        raise ValueError(f"not an array of numbers: {error}") from None
-    if X.dtype.kind not in "biuf":
-        raise TypeError(f"{X.dtype} is not a number")
-    return X
-
-
-def as_numbers(x: Any) -> np.ndarray:
-    """Return x as an array of fp64; raises TypeError or ValueError unless it is made of numbers."""
-    return as_array(x).astype(np.float64)
-
-
-def same(given: object, expected: object, tolerance: float, size: float = 0.0) -> bool:
-    """Return whether two results are equal to the tolerance; nan equals nan here, and infinities must be equal.
-
-    tolerance: relative to the largest expected number, or to `size` if that is larger.
-    """
-    if isinstance(given, range) and isinstance(expected, range):  # of any length
-        return given == expected
-    try:
-        x, y = as_array(given), as_array(expected)
-    except (TypeError, ValueError):
-        return type(given) is type(expected) and bool(given == expected)
-    if x.shape != y.shape:
-        return False
-    x, y = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-    finite = np.isfinite(y)
-    whole = finite.all()  # mostly, and then a third of the work does
-    size = max(np.abs(y if whole else y[finite]).max(initial=0), size, 1e-300)
-    with np.errstate(all="ignore"):
-        close = np.abs(x - y) <= tolerance * size
-    return bool((close if whole else np.where(finite, close, (x == y) | (np.isnan(x) & np.isnan(y)))).all())
+SHOWN = 24  # numbers in the largest array that is printed in full
+LONGEST_TEXT = 2000  # characters of a value that is not an array
 
 
 def argument_names(answer: Callable, arguments: Sequence) -> list[str]:
-    """Return the names of the answer's parameters, or numbers if they do not fit the arguments."""
+    """Return the names of the answer's parameters, or numbered names if they do not match the arguments."""
     try:
         parameters = inspect.signature(answer).parameters.values()
-        names = [p.name for p in parameters][: len(arguments)]  # those after them have defaults
+        names = [p.name for p in parameters][: len(arguments)]  # the remaining ones have defaults
     except (TypeError, ValueError):
         names = []
     return names if len(names) == len(arguments) else [f"argument {n}" for n in range(1, len(arguments) + 1)]
 
 
 def describe(answer: Callable, arguments: Sequence, most: int = SHOWN) -> str:
-    """Return the arguments of a case as text, one to a line; most: as `show` takes it."""
+    """Return the arguments of a case as text, one on each line; most: see `show`."""
     names = argument_names(answer, arguments)
     return "\n".join(f"{name} = {show(x, most=most)}" for name, x in zip(names, arguments, strict=True))
 
 
 def show_outputs(result: object, outputs: Sequence[str], digits: int = 4, most: int = SHOWN) -> str:
-    """Return a result as text, each output with its name if there are several; digits, most: as in `show`."""
+    """Return a result as text, each output with its name if there are several; digits, most: see `show`."""
     if len(outputs) > 1 and isinstance(result, tuple | list) and len(result) == len(outputs):
         return "\n".join(f"{name} = {show(x, digits, most)}" for name, x in zip(outputs, result, strict=True))
     return show(result, digits, most)
 
 
-def show_apart(expected: object, given: object, outputs: Sequence[str], most: int = SHOWN) -> list[str]:
-    """Return both results as text, with more digits if they would look alike."""
-    return told_apart(lambda x, digits: show_outputs(x, outputs, digits, most), expected, given)
+def show_both(expected: object, given: object, outputs: Sequence[str], most: int = SHOWN) -> list[str]:
+    """Return both results as text, with more digits if they would look the same."""
+    return distinct_texts(lambda x, digits: show_outputs(x, outputs, digits, most), expected, given)
 
 
-def told_apart(text: Callable[[Any, int], str], expected: object, given: object) -> list[str]:
-    """Return text(x, digits) of both, with as many digits as it takes for them to differ.
+def distinct_texts(text: Callable[[Any, int], str], expected: object, given: object) -> list[str]:
+    """Return text(x, digits) of both, with as many digits as it takes for the texts to differ.
 
-    If that does not help, as the numbers are the same, with their dtypes. Otherwise these are not what is wrong.
+    If they never do because the numbers are the same, the texts include the dtypes, unless these are the same too.
     """
     for digits in (4, 8, 12, 17):
         both = [text(x, digits) for x in (expected, given)]
@@ -104,11 +55,11 @@ def told_apart(text: Callable[[Any, int], str], expected: object, given: object)
     kinds = ["", ""] if alike else [f", {kind}" if kind else "" for kind in kinds]
     return [
         text(x, 4) + kind for x, kind in zip((expected, given), kinds, strict=True)
-    ]  # they may differ further on
+    ]  # they may differ in numbers that are not shown
 
 
 def _agree(x, y):
-    """Return whether both have the same numbers, but for what a dtype may round."""
+    """Return whether both have the same numbers, up to the rounding of a dtype."""
     if isinstance(x, tuple | list):
         return isinstance(y, tuple | list) and len(x) == len(y) and all(map(_agree, x, y))
     try:
@@ -126,7 +77,7 @@ def _dtypes(x):
 
 
 def show(x: Any, digits: int = 4, most: int = SHOWN) -> str:
-    """Return x as text, to so many digits, whole numbers as they are; of a longer array than `most` its first."""
+    """Return x as text: floats to `digits` digits; of an array of more than `most` numbers only the first."""
     if isinstance(x, type):
         return x.__name__
     if isinstance(x, bool | str | set | dict) or x is None:
@@ -141,7 +92,7 @@ def show(x: Any, digits: int = 4, most: int = SHOWN) -> str:
         )
     try:
         if not isinstance(x, np.ndarray | np.generic | float | list) and not hasattr(x, "detach"):
-            raise TypeError("no array")
+            raise TypeError("not an array")
         X = as_array(x)
     except (TypeError, ValueError):
         return _represented(x)
@@ -161,12 +112,12 @@ def show(x: Any, digits: int = 4, most: int = SHOWN) -> str:
 
 
 def _plain(X):
-    """Return an array whose floats are fp64; whole numbers stay what they are."""
+    """Return X with floats converted to fp64 and whole numbers unchanged."""
     return X.astype(np.float64) if X.dtype.kind == "f" else X
 
 
 def describe_value(x: object) -> str:
-    """Return what kind of thing x is, in a few words."""
+    """Return a short description of x: its type, with its shape, value or length."""
     if isinstance(x, np.ndarray):
         return f"an array of shape {x.shape} and dtype {cut(str(x.dtype), 100)}"
     if isinstance(x, bool | int | float | np.generic):
@@ -183,7 +134,7 @@ def _represented(x):
 
 
 def _text(x):
-    """Return repr(x), cut if it is very long; its type, where that raises."""
+    """Return repr(x), cut if it is very long, or the type of x if that raises."""
     try:
         return cut(str(repr(x)), LONGEST_TEXT)
     except BaseException:  # SystemExit too

@@ -1,9 +1,9 @@
-"""Terms: what a kernel says where its model says something else.
+"""Terms: the text in a kernel for a different text in its model.
 
-An edit of a model becomes one of the kernel when each text here is replaced by the one beside it, in this order.
-Where the kernel has no line for a line of the model, the edit replaces the text that stands for it: beside
-`alpha = ` stands `tl.exp(m - shift) -> `, so `alpha = 1` becomes `tl.exp(m - shift) -> 1`. A word in capitals,
-such as DOT, stands for a longer text and is replaced further down.
+An edit of a model becomes an edit of the kernel when each text here is replaced by the one next to it, in this
+order. If the kernel has no line for a line of the model, the edit replaces the corresponding text: next to
+`alpha = ` is `tl.exp(m - shift) -> `, so `alpha = 1` becomes `tl.exp(m - shift) -> 1`. A word in capitals, such as
+DOT, stands for a longer text and is replaced further down.
 """
 
 NUMPY = {
@@ -69,7 +69,7 @@ STEP = {
     "S_ij.max(axis=1, keepdims=True)": "tl.max(S_ij, axis=1)[:, None]", "P_ij @ V_j": "DOT", "P_ij": "P",
     "V_j": "v", "O_acc_old": "O_acc",
     "l_old +": "l +", "alpha * l_old": "alpha * l", "0 * l_old": "0 * l",
-    # elsewhere the old l is meant,  which is gone
+    # elsewhere it means the old l, which no longer exists
 }  # fmt: skip
 SCORES = {
     "m = ": "m = tl.maximum(m_old, tl.max(S, axis=1)) -> m = ",

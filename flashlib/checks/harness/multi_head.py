@@ -1,4 +1,4 @@
-"""Cases of attention over heads, stored in any layout, and answers that launch kernels on them."""
+"""Cases of multi-head attention, with tensors stored in any layout, and answers that launch kernels on them."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from flashlib.checks.engine import Case, Finding, Measured, raised
 from flashlib.checks.harness.strided import Strided, contiguous, memory, offsets_of, strides_of
 
-APART = "BHdN", "BdHN", "BNdH"  # the order of the axes in memory of Q, K and V: no stride is that of another
+APART = "BHdN", "BdHN", "BNdH"  # orders of the axes of Q, K and V in memory, in which no two strides are equal
 
 
 def case(
@@ -18,13 +18,13 @@ def case(
     tolerance: float = 1e-5, size: float = 1, V_size: float = 1, fine: bool = False, stored: Sequence[str] = (),
     alike: float = 0, rng: np.random.Generator | None = None,
 ) -> Case:  # fmt: skip
-    """Return the Case of Q, K and V of a shape (B, H, N_q, N_k, d), and of others.
+    """Return the Case of Q, K and V with shape (B, H, N_q, N_k, d), and further arguments `others`.
 
-    exact: takes Q, K and V of a head in fp64, and others, and returns its O, or a tuple of O and more. dtype: of
-    Q, K, V and O; what comes with O is float32. size, V_size: how many times larger Q and V are; a
-    larger V is not below 0. stored: the order of the axes in memory of each, which is BHNd otherwise.
-    fine: the numbers have more bits than fp16, or as many; else few, so that fp32 has the scores exactly.
-    alike: if not 0, all of Q is -alike and all of K is alike, so all scores are the same, far below 0.
+    exact: takes Q, K and V of a head in fp64, and others, and returns its O, or a tuple that begins with O. dtype:
+    of Q, K, V and O; further outputs are float32. size, V_size: factors for Q and V; a larger V has no negative
+    values. stored: for each, the order of its axes in memory, BHNd by default. fine: the numbers have as many bits
+    as fp16, or more; otherwise so few that the scores are exact in fp32. alike: if not 0, all of Q is -alike and
+    all of K is alike, so all scores are the same, far below 0.
     """
     rng = rng or np.random.default_rng(0)
     B, H, N_q, N_k, d = shape
@@ -55,40 +55,34 @@ def read_as(
 ) -> np.ndarray:
     """Return what is read if X is addressed with the strides of `other`, or as if it were contiguous.
 
-    axes: those that take these strides; the others have their own.
+    axes: the axes for which these strides are used; the others keep their own.
     """
     wrong = strides_of(other) if other is not None else contiguous(X.shape)
     strides = [wrong[axis] if axis in axes else own for axis, own in enumerate(strides_of(X))]
     return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
 
 
-def still(X: np.ndarray | Strided, axis: int) -> np.ndarray:
-    """Return what is read if an axis of X is left out of its address."""
-    strides = list(strides_of(X))
-    strides[axis] = 0
-    return memory(X)(offsets_of(X.shape, strides)).astype(np.float32)
-
-
-def dense(X: np.ndarray | Strided) -> np.ndarray:
+def last_stride_1(X: np.ndarray | Strided) -> np.ndarray:
     """Return what is read if X is addressed as if the stride of its last axis were 1."""
     return memory(X)(offsets_of(X.shape, (*strides_of(X)[:3], 1))).astype(np.float32)
 
 
-def like(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
-    """Return O as it is read if it has the strides of X, and was written as if it were contiguous."""
+def with_strides_of(O: np.ndarray, X: np.ndarray | Strided) -> np.ndarray:
+    """Return what a caller sees if contiguous O is read with X's strides."""
     strides = strides_of(X)
     order = sorted(range(O.ndim), key=lambda axis: -strides[axis])
     return O.reshape([O.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
 def padded(X: np.ndarray, B_c: int) -> np.ndarray:
-    """Return the rows of a head as tiles of B_c rows hold them: zeros after the last."""
+    """Return the rows of a head, padded with zeros to whole tiles of B_c rows."""
     return np.pad(X, ((0, -len(X) % B_c), (0, 0)))
 
 
 # What a model may do with tensors.
 READ: dict[str, Any] = {
-    "whole": np.asarray, "read_as": read_as, "still": still, "dense": dense, "like": like, "padded": padded,
+    "whole": np.asarray, "read_as": read_as, "last_stride_1": last_stride_1, "with_strides_of": with_strides_of,
+    "padded": padded,
 }  # fmt: skip
 
 
@@ -106,22 +100,22 @@ def O_alone(launched: Callable) -> Callable:
 
 
 class AttentionTilings:
-    """Variants of a model of attention: the tiles B_r x B_c that an answer takes, as its products show them.
+    """Variants of a model of attention: the tiles B_r x B_c that an answer uses, taken from its products.
 
-    Its loop may end at the last key that a block of rows sees (skips), or not.
+    skips: whether its loop ends at the last key that a row block sees.
     """
 
     def __init__(self) -> None:
         self.seen: dict[tuple[int, int], None] = {}
 
     def note(self, watch: Any) -> None:
-        """Note the tile of the first product, which is S."""
+        """Note the tile of the first product, which computes S."""
         if watch.products:
             B_r, _, B_c = next(iter(watch.products))
             self.seen[B_r, B_c] = None
 
     def __iter__(self) -> Iterator[str]:
-        for B_r, B_c in self.seen or {(32, 32): None, (64, 64): None, (128, 64): None}:  # not seen if compiled
+        for B_r, B_c in self.seen or {(32, 32): None, (64, 64): None, (128, 64): None}:  # unknown if compiled
             yield from (f"B_r = {B_r}; B_c = {B_c}; skips = {skips}" for skips in (False, True))
 
 
@@ -131,38 +125,38 @@ def streaming(
     tiles: AttentionTilings | None = None,
     empty: Callable[[int, int], int] | None = lambda N_q, N_k: max(0, N_q - N_k),
 ) -> Callable:
-    """Return answer as a function of arrays; a matrix, or a row without keys that is not 0, is found.
+    """Return answer as a function of arrays; it detects an N_q x N_k matrix, and rows without keys that are not 0.
 
-    change: of the launched answer, as `O_alone`. tiles: notes those that it takes. empty: how many of the first
-    rows see no key under the mask; None: that is not looked at.
+    change: wraps the launched answer, as `O_alone` does. tiles: notes the tiles that it uses. empty: returns how
+    many of the first rows see no key under the mask; None: do not check that.
     """
     from flashlib.checks.harness.launches import launched
-    from flashlib.checks.harness.parts import Made
+    from flashlib.checks.harness.parts import NewTensors
 
-    made = Made()
+    new = NewTensors()
 
     @wraps(answer)
     def noted(*arguments):
-        with made:
+        with new:
             return answer(*arguments)
 
-    given = answer if hasattr(answer, "fn") else noted  # a kernel is refused
+    given = answer if hasattr(answer, "fn") else noted  # `launched` refuses a kernel
     attended = change(launched(given, note=(tiles or AttentionTilings()).note))
 
     def run(Q, K, V, *others):
         N_q, N_k = Q.shape[2], K.shape[2]
-        made.shapes.clear()
+        new.shapes.clear()
         try:
             result, found = attended(Q, K, V, *others)
         except (Finding, NotImplementedError):
             raise
-        except Exception as error:  # it says what is wrong; a model in NumPy that raises too says nothing about it
+        except Exception as error:  # it says what is wrong, whether or not a model in NumPy raises too
             found = raised(error)
             raise Finding(found.id, **found.fields) from error
         if isinstance(result, tuple | list):
             result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
         O = np.asarray(result[0] if isinstance(result, tuple) and result else result)
-        if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in made.shapes):
+        if not {N_q, N_k} & {1, Q.shape[3]} and any(shape[-2:] == (N_q, N_k) for shape in new.shapes):
             found = found or Finding("matrix")
         blind = O[:, :, : empty(N_q, N_k)] if empty and O.shape == Q.shape else np.zeros(0)
         if np.isfinite(blind).all() and blind.any():
