@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import softmax
-from flashlib.widgets.online_softmax_lab.numbers import read, scan, write
+from flashlib.widgets.online_softmax_lab.scan import read, scan, write
 from tests.browser.lab import wait_until_heard
 from tests.browser.playing import active_cell, open_anew
 from tests.browser.shown.online_softmax_lab import (

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("anywidget")
 
-from flashlib.widgets.compiler_lab import CompilerLab, numbers, words
+from flashlib.widgets.compiler_lab import CompilerLab, kernel_facts, words
 from flashlib.widgets.compiler_lab import compiler_lab as module
 from flashlib.widgets.compiler_lab.choices import SETTINGS, SIZES
 
@@ -156,7 +156,7 @@ def test_of_a_gpu_of_amd_it_speaks_in_amds_words():
     said = ", for MI300X; tile 128 x 64, 4 wavefronts, 2 stages, pointers: ", f" {report.shared:,} bytes of LDS, "
     assert all(words in repr(lab) for words in (*said, "VGPRs", "on a compute unit"))
     assert texts(lab)["VGPRs of a thread"] == f"{report.registers} of 512"
-    with_agprs = numbers.takes(replace(report, registers=292, agprs=36))
+    with_agprs = kernel_facts.takes(replace(report, registers=292, agprs=36))
     assert with_agprs[0]["note"] == "36 of them are AGPRs, for products" and not lab.result["takes"][0]["note"]
     assert {"LDS of a program", "wavefronts on a compute unit"} < texts(lab).keys()
     everything = json.dumps([lab.result[part] for part in ("takes", "verdicts", "instructions")])
@@ -185,8 +185,8 @@ def test_a_listing_is_its_loop_and_all_of_it_when_asked_for(lab, kind, monkeypat
 
 
 def test_a_listing_too_long_for_a_page_is_cut(monkeypatch):
-    monkeypatch.setattr(numbers, "MAX_LOOP", 10)
-    monkeypatch.setattr(numbers, "MAX_LINES", 20)
+    monkeypatch.setattr(kernel_facts, "MAX_LOOP", 10)
+    monkeypatch.setattr(kernel_facts, "MAX_LINES", 20)
     lab = CompilerLab(d=64)
     listing, n = lab.result["listings"]["ptx"], len(lab.report.loop("ptx").splitlines())
     assert listing["loop"].splitlines()[9:] == [
@@ -194,7 +194,7 @@ def test_a_listing_too_long_for_a_page_is_cut(monkeypatch):
         f"... and {n - 10:,} lines more",
     ]
     assert max(sum(listing["counted"].values(), []), default=0) < 10 and listing["lines"][0] == n
-    assert len(numbers.whole(lab.report, "ptx").splitlines()) == 21
+    assert len(kernel_facts.whole(lab.report, "ptx").splitlines()) == 21
 
 
 def test_a_kernel_that_does_not_fit_and_spills_is_marked():

@@ -12,7 +12,16 @@ pytest.importorskip("matplotlib")
 from flashlib import lowbit
 from flashlib.lowbit import sums
 from flashlib.widgets import EightBitsLab
-from flashlib.widgets.eight_bits_lab import choices, numbers, problem, words
+from flashlib.widgets.eight_bits_lab import choices, problem, words
+from flashlib.widgets.eight_bits_lab.rounded_attention import (
+    NAMES,
+    PARTS,
+    POINTS,
+    exactly,
+    passes,
+    played,
+    prepared,
+)
 from tests import oracle
 
 SETTINGS = [
@@ -76,10 +85,10 @@ def test_causes_are_those_of_lowbit(lab):
     recipe, r = lab.recipe, lab.result
     expected = lowbit.by_cause(*problem.problem(*of(lab)), recipe)
     assert r["total"] == pytest.approx(expected.pop("all"), rel=1e-3, abs=FP32)
-    assert numbers.NAMES.keys() == expected.keys() == lowbit.CAUSES.keys()
+    assert NAMES.keys() == expected.keys() == lowbit.CAUSES.keys()
     found = [cause["error"] for cause in r["causes"]]
     assert found == pytest.approx([*expected.values()], rel=1e-3, abs=FP32)
-    assert [cause["name"] for cause in r["causes"]] == [*numbers.NAMES.values()]
+    assert [cause["name"] for cause in r["causes"]] == [*NAMES.values()]
     squares = np.square(found)
     assert [cause["part"] for cause in r["causes"]] == pytest.approx(squares / squares.sum())
 
@@ -111,7 +120,7 @@ def test_scores_and_outputs_are_those_of_attention(lab):
 
 def test_passes_are_those_of_lowbit_to_the_bit(lab):
     steps = [*lowbit.steps(lowbit.prepared(*problem.problem(*of(lab)), lab.recipe), lab.recipe, B_c=128)]
-    now, of_sums = numbers.passes(of(lab), lab.recipe)
+    now, of_sums = passes(of(lab), lab.recipe)
     assert len(steps) == len(now.O_acc) == lab.N // 128
     pairs = [("S", "S_ij"), ("P_q", "P_ij"), ("m", "m"), ("alpha", "alpha")]
     for k, step in enumerate(steps):
@@ -136,7 +145,7 @@ def test_a_running_sum_ends_at_the_output(lab):
     O = lowbit.output((page["running"][-1] + ready.V_mean).astype(np.float32), recipe)
     spacing = 2.0**-7 if recipe.o == "bf16" else 2.0**-3
     assert oracle.worst(O, page["O_now"]) <= spacing * np.abs(page["O_now"]).max()
-    assert page["keys"][-1] == lab.N and (np.diff(page["keys"]) > 0).all() and len(page["keys"]) <= numbers.POINTS
+    assert page["keys"][-1] == lab.N and (np.diff(page["keys"]) > 0).all() and len(page["keys"]) <= POINTS
     exact = lab.recipe.o_sums == "exact"
     near = np.abs(page["running"] - page["unrounded"]).max() <= FP32 * np.abs(page["unrounded"]).max()
     assert near == exact
@@ -169,7 +178,7 @@ def test_only_sums_of_13_bits_have_a_last_bit(setting):
 
 def test_histograms_and_grids(lab):
     recipe, page = lab.recipe, lab.result["rounding"]
-    now, before = numbers.prepared(of(lab), recipe)
+    now, before = prepared(of(lab), recipe)
     assert [one["name"] for one in page] == ["Q", "K", "V", "P"]
     assert [one["format"] for one in page] == [recipe.qk, recipe.qk, recipe.v, recipe.p]
     for one, X, X_q in zip(page, before[:3], now[:3], strict=False):
@@ -179,7 +188,7 @@ def test_histograms_and_grids(lab):
         assert one["zeros"] == np.mean((X_q.X == 0) & (X.X != 0))
         half = np.abs(X.X) >= X_q.scale * lowbit.FORMATS[one["format"]].largest / 2
         if lowbit.FORMATS[one["format"]].bits == 8:
-            assert sum(one["bars"][-numbers.PARTS :]) == pytest.approx(half.mean(), abs=1e-4), "the last octave"
+            assert sum(one["bars"][-PARTS:]) == pytest.approx(half.mean(), abs=1e-4), "the last octave"
     for name, format in (("qk", recipe.qk), ("pv", recipe.p)):
         grid = lab.result["grids"][name]
         if format == "fp16":
@@ -343,7 +352,7 @@ def test_changes_from_the_page(change):
     lab.observe(lambda change: results.append(change.new), names="result")
     lab.set_state(change)
     assert len(results) == 1 and lab.refused == ""
-    for remembers in (problem.problem, numbers.exactly, numbers.prepared, numbers.passes, numbers.played):
+    for remembers in (problem.problem, exactly, prepared, passes, played):
         remembers.cache_clear()
     expected = EightBitsLab(**change)
     assert lab.result == expected.result and repr(lab) == repr(expected)

@@ -13,7 +13,7 @@ from flashlib.pictures.number_text import number
 from flashlib.softmax import IDENTITY, merge, safe, summarise
 from flashlib.widgets import MergeTree
 from flashlib.widgets.merge_tree.checks import MAX_LEAVES
-from flashlib.widgets.merge_tree.numbers import moves_of
+from flashlib.widgets.merge_tree.tree import moves_of
 
 INF = np.inf
 

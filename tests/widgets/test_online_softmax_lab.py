@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 from flashlib import softmax, tiled
 from flashlib.widgets import OnlineSoftmaxLab
-from flashlib.widgets.online_softmax_lab.numbers import read, write
+from flashlib.widgets.online_softmax_lab.scan import read, write
 
 INF = math.inf
 ROWS = {

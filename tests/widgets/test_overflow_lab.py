@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib")
 from flashlib import softmax
 from flashlib.widgets import OverflowLab, widget
 from flashlib.widgets.overflow_lab import overflow_lab
-from flashlib.widgets.overflow_lab.numbers import COLUMNS, format_of, thresholds, x_range
+from flashlib.widgets.overflow_lab.row_softmax import COLUMNS, format_of, thresholds, x_range
 from flashlib.widgets.overflow_lab.words import apart
 
 NUMPY = ["float16", "float32", "float64"]

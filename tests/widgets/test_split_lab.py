@@ -17,7 +17,7 @@ from flashlib import splits
 from flashlib.gpus import GPUS
 from flashlib.softmax import merge
 from flashlib.widgets import SplitLab
-from flashlib.widgets.split_lab import choices, model, numbers
+from flashlib.widgets.split_lab import choices, model, part_states
 from tests import oracle
 
 SPLITS = [(1, 1), (5, 7), (63, 2), (1000, 3), (1000, 256), (4097, 13), (8192, 8), (10_007, 37), (65_536, 101)]
@@ -38,7 +38,7 @@ def lab(request):
 
 
 def inputs(N_k):
-    q, K, V = numbers.problem()
+    q, K, V = part_states.problem()
     return q, K[:N_k], V[:N_k]
 
 
@@ -77,9 +77,9 @@ def test_merged_in_any_order_they_are_attention(lab, order):
         rng = np.random.default_rng(len(states))
         while len(states) > 1:
             states.append(merge(states.pop(rng.integers(len(states))), states.pop(rng.integers(len(states)))))
-        O, lse = numbers.finished(states[0])
+        O, lse = part_states.finished(states[0])
     else:
-        O, lse = numbers.finished(numbers.merged(lab.states, order).states[-1])
+        O, lse = part_states.finished(part_states.merged(lab.states, order).states[-1])
     exact = oracle.attention(*inputs(lab.N_k))
     assert np.abs(O - exact[0][0]).max() < EXACT and abs(lse - exact[1][0]) < EXACT
 
@@ -123,7 +123,7 @@ def test_what_decides_the_states_and_what_only_the_gpu():
 
 
 def test_the_first_keys_are_those_of_every_length():
-    short, long = (numbers.scores(N_k) for N_k in (37, 1000))
+    short, long = (part_states.scores(N_k) for N_k in (37, 1000))
     assert np.abs(short - long[:37]).max() < EXACT
 
 
@@ -295,7 +295,7 @@ def test_the_fastest_number_of_parts_is_marked_where_it_is_named(setting):
 @pytest.mark.parametrize("order", ["row", "tree"])
 def test_what_a_part_counts_is_the_product_of_the_factors_below_it(order):
     """The first line says that alpha_s is what a part is multiplied by, whatever the order of the merges."""
-    nodes = numbers.merged(numbers.states(1000, 7), order)
+    nodes = part_states.merged(part_states.states(1000, 7), order)
     counts = {len(nodes.states) - 1: 1.0}
     for k in reversed(range(len(nodes.children))):
         node = len(nodes.states) - len(nodes.children) + k

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 from flashlib import cost, tiled
 from flashlib.pictures.number_text import number
 from flashlib.widgets import TilingLab
-from flashlib.widgets.tiling_lab.numbers import BLOCKS, FORMS, LARGEST, break_even
+from flashlib.widgets.tiling_lab.tile_costs import BLOCKS, FORMS, LARGEST, break_even
 
 SETTINGS = [
     dict(),

@@ -15,7 +15,7 @@ SIZES = {
 
 
 def offered() -> dict:
-    """Return what the page lists: kernels with their group and what they take, GPUs, and sizes."""
+    """Return the options that the page lists: kernels with their group and settings, GPUs, and sizes."""
     from flashlib.kernels.compiler import makers, occupancy, registry
 
     kernels = [[name, _group(name), sorted(taken(name))] for name in registry.kernels()]
@@ -28,14 +28,14 @@ def offered() -> dict:
 
 
 def taken(kernel: str) -> set:
-    """Return the names of the settings that a kernel takes; all, if there is no such kernel."""
+    """Return the names of the settings that a kernel takes; all of them if there is no such kernel."""
     from flashlib.kernels.compiler import registry
 
     return ALWAYS | registry.options_of(kernel) if kernel in registry.kernels() else set(SETTINGS)
 
 
 def plain(settings: dict) -> dict:
-    """Return settings that were accepted as Python's own kinds: NumPy's integers come from sizes of arrays."""
+    """Return accepted settings as built-in types: sizes of arrays may be NumPy's integers."""
     numbers = {name: int(value) for name, value in settings.items() if isinstance(value, Integral)}
     return settings | numbers | {"causal": bool(settings["causal"]), "descriptors": settings["descriptors"]}
 

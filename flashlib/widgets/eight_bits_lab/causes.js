@@ -1,7 +1,7 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
 import { endOf } from "./nearby.js";
-import { percent } from "./said.js";
+import { percent } from "./words.js";
 
 /** What each cause alone does to O, as bars, and all at once, as a stack of their squares. */
 export class Causes {

@@ -4,7 +4,7 @@ import { number, short } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
 import { neighbours } from "./nearby.js";
-import { accountOf } from "./said.js";
+import { accountOf } from "./words.js";
 
 const ROOM = { high: 46, at: 22, side: 16 }; // px
 const KEYS_OF_P = { value: "P", rounded: "what it becomes", comb: "numbers that there are" };

@@ -1,13 +1,13 @@
-"""What MergeTree says: how the State of a node came about, with its numbers."""
+"""The sentences of MergeTree: how the State of a node was computed, with its numbers."""
 
 import numpy as np
 
 from flashlib.pictures.number_text import number
-from flashlib.widgets.merge_tree.numbers import Node, output
+from flashlib.widgets.merge_tree.tree import Node, output
 
 
 def explain(nodes: list[Node], moves: list[list[int]]) -> str:
-    """Return what the last move did, in words and with its numbers."""
+    """Return sentences on what the last move did, with its numbers."""
     if moves:
         return describe(nodes[-1], nodes)
     if len(nodes) == 1:
@@ -16,7 +16,7 @@ def explain(nodes: list[Node], moves: list[list[int]]) -> str:
 
 
 def describe(node: Node, nodes: list[Node]) -> str:
-    """Return how the State of a node came about, line by line and with its numbers."""
+    """Return lines on how the State of a node was computed, with its numbers."""
     state, d = node.state, len(node.plain)
     if node.name == "identity":
         lines = ["The identity is the State of no scores:", "m = −∞", "l = 0", "O_acc = 0"]
@@ -51,6 +51,6 @@ def _sums(node, nodes):
 
 
 def _vector(values, d):
-    """Return d numbers as text; 0 stands for d of them."""
+    """Return d numbers as text; 0 means d zeros."""
     texts = ", ".join(map(number, np.broadcast_to(values, d)))
     return f"({texts})" if d > 1 else texts

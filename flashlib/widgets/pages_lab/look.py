@@ -1,4 +1,4 @@
-"""The state of an allocator, as it reports it: the pages and the length of each sequence."""
+"""The state of an allocator as it reports it: the pages and the length of each sequence."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class AllocatorFault(Exception):
-    """What an allocator does wrong, in a sentence, and the pages in which it is seen."""
+    """What an allocator does wrong, in a sentence, and the pages in which it shows."""
 
     def __init__(self, words, pages=()):
         super().__init__(words)
@@ -15,7 +15,7 @@ class AllocatorFault(Exception):
 
 
 class Look(NamedTuple):
-    """What was seen: for each sequence, by its name, its pages and its length; and the pages kept by content."""
+    """A snapshot: for each sequence, by name, its pages and its length; and the pages kept by content."""
 
     pages: dict
     lengths: dict
@@ -27,7 +27,7 @@ class Look(NamedTuple):
 
 
 def look(allocator: Any, handles: dict, n_pages: int) -> Look:
-    """Return the state of an allocator; raise AllocatorFault if it gives none. handles: its sequences, by name."""
+    """Return an allocator's state; raise AllocatorFault if it reports none. handles: its sequences, by name."""
     pages, lengths = {}, {}
     for name, handle in handles.items():
         table = ask(lambda h=handle: np.asarray(allocator.table([h])), f"table([{name}])")
@@ -52,7 +52,7 @@ def look(allocator: Any, handles: dict, n_pages: int) -> Look:
 
 
 def ask(question: Callable, call: str) -> Any:
-    """Return the answer of an allocator; whatever it raises is a AllocatorFault."""
+    """Return an allocator's answer; whatever it raises becomes an AllocatorFault."""
     try:
         return question()
     except AssertionError as error:
@@ -69,15 +69,15 @@ def raised(error: Exception) -> str:
 
 
 def shown(x: object) -> str:
-    """Return the beginning of the repr of x, in one line."""
+    """Return the beginning of the repr of x, on one line."""
     return f"{' '.join(repr(x).split()):.60}"
 
 
 def _kept(allocator, pages, n_pages):
-    """Return the pages without an owner that an allocator has in its `kept_by_age`; none if it does not say."""
+    """Return the pages without an owner in an allocator's `kept_by_age`; none if it has no such attribute."""
     try:
         kept = [int(page) for page in getattr(allocator, "kept_by_age", ())]
-    except Exception:  # it means something else there
+    except Exception:  # the attribute means something else there
         return ()
     owned = {page for own in pages.values() for page in own}
     return tuple(sorted(page for page in set(kept) - owned if 0 <= page < n_pages))

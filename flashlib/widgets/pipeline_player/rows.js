@@ -4,7 +4,7 @@ import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shar
 import { say } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
 import { PIPE_ALPHA, PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath, pipeRowName } from "./marks.js";
-import { pipeStates } from "./told.js";
+import { pipeStates } from "./words.js";
 import { watchRoom } from "../split_lab/axes.js";
 
 const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px

@@ -1,7 +1,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Result, Standing } from "./types.js" */
 import { note, panel, svg } from "../shared/elements.js";
-import { ringClear, ringPlaces, ringPoint, ringWay } from "./ways.js";
+import { ringClear, ringPlaces, ringPoint, ringWay } from "./paths.js";
 
 const CIRCLE = { wide: 300, ry: 102, node: 64, chip: 13, flying: 16, edge: 12 };
 

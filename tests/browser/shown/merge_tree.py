@@ -5,7 +5,7 @@ import numpy as np
 from flashlib.pictures.number_text import number
 from flashlib.softmax import summarise
 from flashlib.widgets import MergeTree
-from flashlib.widgets.merge_tree.numbers import differences, grow, output, roots_of, whole_row
+from flashlib.widgets.merge_tree.tree import differences, grow, output, roots_of, whole_row
 
 
 def card(tree, k):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flashlib.widgets.online_softmax_lab.numbers import read, scan
+from flashlib.widgets.online_softmax_lab.scan import read, scan
 from tests.browser.shown.drawn import marked
 
 

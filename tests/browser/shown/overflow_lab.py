@@ -3,8 +3,8 @@
 import numpy as np
 
 from flashlib.pictures.number_text import number
-from flashlib.widgets.overflow_lab.numbers import COLUMNS
 from flashlib.widgets.overflow_lab.overflow_lab import OverflowLab
+from flashlib.widgets.overflow_lab.row_softmax import COLUMNS
 
 
 def cells(lab, name):

@@ -7,7 +7,7 @@ import pytest
 
 from flashlib.pictures.number_text import number
 from flashlib.widgets import SplitLab
-from flashlib.widgets.split_lab import numbers
+from flashlib.widgets.split_lab import part_states
 from tests.browser.labs import plain, text, wait_for
 
 
@@ -60,7 +60,7 @@ def check_pictures(lab, r):
 def check_node(lab, node, **setting):
     """This part or merge is shown, with the numbers of its State."""
     expected = SplitLab(**setting)
-    nodes, n = numbers.merged(expected.states, expected.order), expected.result["n"]
+    nodes, n = part_states.merged(expected.states, expected.order), expected.result["n"]
     assert lab.get_attribute("data-node") == str(node)
     name = f"Part {node}, of {n}" if node < n else f"Merge {node - n + 1}, of {n - 1}"
     assert text(lab, ".flash-split-account h3") == name

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { endOf, neighbours } from "../../../flashlib/widgets/eight_bits_lab/nearby.js";
-import { accountOf, endingOf, percent } from "../../../flashlib/widgets/eight_bits_lab/said.js";
+import { accountOf, endingOf, percent } from "../../../flashlib/widgets/eight_bits_lab/words.js";
 import { unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
 import { drawn, parsed } from "./helpers.js";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ringPlaces, ringPoint, ringWay } from "../../../flashlib/widgets/ring_player/ways.js";
+import { ringPlaces, ringPoint, ringWay } from "../../../flashlib/widgets/ring_player/paths.js";
 import { ringTicks } from "../../../flashlib/widgets/ring_player/look.js";
 import { holders, outputOf, positionAt, rowAtFirst, scoreRuns, standing, statesOf } from "../../../flashlib/widgets/ring_player/standing.js";
 

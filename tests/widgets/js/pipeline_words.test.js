@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pipeStates } from "../../../flashlib/widgets/pipeline_player/told.js";
+import { pipeStates } from "../../../flashlib/widgets/pipeline_player/words.js";
 
 const ROLES = ["consumer 0", "warps", "producer"];
 const row = (group, ...spans) => ({ name: "", group, spans, ticks: [] });
