@@ -1,4 +1,4 @@
-// What each mark of a tile or row means; only those that can be there. Colours and bars have their keys beside them.
+// What each mark of a tile or row means; only marks that can occur. Colours and bars have their own keys.
 
 /** @import { BackwardFrames } from "./frames.js" */
 import { h } from "../shared/elements.js";

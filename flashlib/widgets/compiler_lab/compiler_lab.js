@@ -1,4 +1,5 @@
-// CompilerLab: what the compiler makes of a kernel. Python compiles; this asks, shows, and says what it waits for.
+// CompilerLab: what the compiler makes of a kernel. Python compiles; this file sends requests, shows results, and says what
+// it is waiting for.
 
 /** @import { Result, Traits, Work } from "./types.js" */
 import { div, h, headline, setSentence, typeset } from "../shared/elements.js";
@@ -99,12 +100,12 @@ class CompilerLab extends Widget {
     if (now) this.spoken.say([result.title, ...result.verdicts.map(({ text }) => text)].join(" "));
   }
 
-  /** Show what was asked for, and switch off what its kernel does not take. */
+  /** Show the requested settings, and disable those that the kernel does not take. */
   #showSettings() {
     const kernel = this.model.get("kernel");
     const taken = this.model.get("offered").kernel.find(([name]) => name === kernel)?.[2];
     /** @type {Model<any>} */
-    const model = this.model; // whatever the names
+    const model = this.model; // any name
     /** @type {[string, { control: { disabled: boolean }, show: (value: any) => void }][]} */
     const controls = Object.entries(this.controls);
     for (const [name, { control, show }] of controls) {
@@ -122,7 +123,7 @@ class CompilerLab extends Widget {
     for (const part of this.parts) part.draw(result);
   }
 
-  paint() {} // all its colours are the style sheet's
+  paint() {} // all colours are in the style sheet
 
   draw() {}
 }

@@ -3,7 +3,7 @@ import { div, h, note, panel, setSentence, setText, typeset } from "../shared/el
 import { endOf } from "./nearby.js";
 import { percent } from "./words.js";
 
-/** What each cause alone does to O, as bars, and all at once, as a stack of their squares. */
+/** The error of O from each cause alone, as bars, and from all at once, as a stack of their squares. */
 export class Causes {
   constructor() {
     this.words = h("p", {});

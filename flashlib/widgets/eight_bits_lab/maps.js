@@ -8,7 +8,7 @@ const FULL = 0.95; // of the errors have less than full colour
 
 const difference = (now, exact) => now.map((x, k) => x - exact[k]);
 
-/** The error of a matrix as a picture, with a mark on one of its numbers. */
+/** The error of a matrix as a picture, with a mark on one number. */
 class ErrorMap {
   /** @type {Float64Array} */
   values;
@@ -16,7 +16,7 @@ class ErrorMap {
   rows;
   /** @type {number} */
   columns;
-  /** @type {number} the size from which on a colour is full: a few large errors must not leave the others dark */
+  /** @type {number} the size from which a colour is full: a few large errors must not leave the others dark */
   full;
 
   /**

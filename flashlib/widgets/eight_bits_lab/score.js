@@ -10,7 +10,7 @@ const ROOM = { high: 46, at: 22, side: 16 }; // px
 const KEYS_OF_P = { value: "P", rounded: "what it becomes", comb: "numbers that there are" };
 const NO_GRID = "the numbers of 16 bits lie too near to be drawn";
 
-/** One score and its weight, and the numbers that P can be rounded to. */
+/** One score and its weight, and the numbers to which P can be rounded. */
 export class Score {
   /** @type {string[]} */
   text = [];
@@ -53,7 +53,7 @@ export class Score {
     this.#plot();
   }
 
-  /** P among the numbers that there are. */
+  /** P among the numbers of its format. */
   #plot() {
     if (!this.room) return;
     const [grid, P, rounded] = this.plotted;

@@ -64,7 +64,7 @@ const PRESETS = {
   "int8 for Q and K": "careful, int8 for Q and K",
 };
 
-/** The controls of EightBitsLab; `ask` is called with what is chosen. */
+/** The controls of EightBitsLab; `ask` is called with a choice. */
 export class EightBitsSettings {
   /**
    * @param {Result} result
@@ -100,7 +100,7 @@ export class EightBitsSettings {
     ];
   }
 
-  /** A choice with its name before it. */
+  /** A choice preceded by its name. */
   #named(choice) {
     const [{ element }, { name }] = [this.choices[choice], CHOICES[choice]];
     return name ? div("flash-eight-named", h("span", {}, typeset(name)), element) : element;

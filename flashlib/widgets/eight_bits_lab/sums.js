@@ -68,7 +68,7 @@ export class RunningSum {
     );
   }
 
-  /** The ends of the sums, and 0 where there is room; some counts of keys. */
+  /** The final sums, and 0 if there is room; some counts of keys. */
   #labels(low, high, y, N, x) {
     const isFree = [low, high].every((end) => Math.abs(y(0) - y(end)) > CHART.line);
     const values = isFree ? [low, 0, high] : [low, high];

@@ -1,4 +1,4 @@
-// What is said of shares, of one score and of one sum.
+// Sentences on shares, on one score and on one sum.
 
 /** @import { Numbers, Place, Result } from "./types.js" */
 import { number } from "../shared/numbers.js";
@@ -13,7 +13,7 @@ export function percent(share) {
 }
 
 /**
- * How much larger or smaller a number is than another, in words.
+ * How much larger or smaller a number is than the exact one, in words.
  * @param {number} now
  * @param {number} exact
  */
@@ -26,7 +26,7 @@ function off(now, exact) {
 }
 
 /**
- * What becomes of one score and its weight, line by line.
+ * What happens to one score and its weight, line by line.
  * @param {Place} place
  * @param {Result} result
  * @param {Numbers} numbers
@@ -37,7 +37,7 @@ export function accountOf({ row, key }, { shown, setting }, numbers) {
   const by = s_now - s;
   const times = setting.p_times;
   const [weight, weight_now] = [numbers.weights[k], numbers.weights_now[k]];
-  const rest = weight_now / weight / Math.exp(by) / (P_q / P); // what m does to P, it does to l
+  const rest = weight_now / weight / Math.exp(by) / (P_q / P); // m affects P and l by the same factor
   const result = `Its weight P / l is ${number(weight)}; now it is ${number(weight_now)}, ${off(weight_now, weight)}.`;
   const alone = `P = exp(${number(s_now)} − m) = ${number(P / times)}`;
   const scaled = times > 1 ? `${alone}, times ${times}: ${number(P)}` : alone;
@@ -50,7 +50,7 @@ export function accountOf({ row, key }, { shown, setting }, numbers) {
 }
 
 /**
- * How a sum ended, beside the same terms added exactly.
+ * The result of a sum, compared with the same terms added exactly.
  * @param {Place} place
  * @param {Result} result
  * @param {Numbers} numbers

@@ -55,7 +55,7 @@ const VALUES = {
 };
 const SIZES = ["N_q", "N_k", "B_r", "B_c", "d"];
 
-/** The controls of MaskLab; `ask` is called with what is chosen. */
+/** The controls of MaskLab; `ask` is called with a choice. */
 export class MaskSettings {
   /**
    * @param {string[]} kinds
@@ -104,7 +104,7 @@ export class MaskSettings {
     return { element, show: (value) => (select.value = value) };
   }
 
-  /** Show what is chosen, and only those settings of masks that are used. */
+  /** Show the choices, and only those settings of masks that are used. */
   show(chosen, used) {
     this.kind.show(chosen("kind"));
     this.also.show(chosen("also"));
@@ -114,7 +114,7 @@ export class MaskSettings {
     setSentence(this.hint, HINTS[chosen("kind")]);
   }
 
-  /** Mark each field that holds, as `refused` says by its name, what was not accepted. */
+  /** Mark each field whose value was not accepted, according to the names in `refused`. */
   mark(refused) {
     for (const [name, { invalid }] of Object.entries(this.fields)) invalid(refused(name));
   }

@@ -3,7 +3,7 @@ import { div, h, svg } from "../shared/elements.js";
 import { ringBox, ringFill } from "./look.js";
 
 /**
- * What the colours and marks mean.
+ * The meaning of the colours and marks.
  * @param {Result} result
  */
 export function ringLegend({ setting: { ranks: P }, fault }) {

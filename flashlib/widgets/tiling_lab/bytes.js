@@ -29,7 +29,7 @@ class Moved {
   }
 
   /**
-   * The bar is as long as its share of `most` bytes; the mark on it is at `standard`.
+   * The length of the bar is its share of `most` bytes; the mark on it is at `standard`.
    * @param {Sent} moved
    * @param {number} standard
    * @param {number} most

@@ -10,7 +10,7 @@ const HELD = [
   ["scores", "scores", ["S_ij"]],
 ];
 
-/** What one tile holds on chip, piece by piece, against what there is. */
+/** What one tile holds on chip, piece by piece, compared with the capacity. */
 export class Sram {
   constructor() {
     this.pieces = HELD.flatMap(([kind, , names]) => names.map((name) => this.#piece(kind, name)));
