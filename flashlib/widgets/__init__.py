@@ -9,7 +9,7 @@ without asking again. A folder NAME contains
 - words.py: the sentences that the page shows;
 - figure.py: the picture for viewers where nothing can play;
 - NAME.js, NAME.css and a .js file for each part of the page, joined with shared/; a look that several widgets
-  share is a rule of shared/common.css.
+  share is a rule of shared/grouped_rules.css.
 
 FlashPlayer and ComparePlayers play the same recorded steps and share a folder, whose views of HBM and SRAM
 BackwardPlayer also uses. CompilerLab, which needs Triton's compiler for every answer, is imported separately:

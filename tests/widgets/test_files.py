@@ -60,7 +60,7 @@ def test_a_column_of_numbers_grows_with_the_number():
 
 
 def test_few_rules_have_the_body_of_another():
-    """What looks like something else joins its rule: in the same sheet, or in shared/common.css across widgets."""
+    """What looks like something else joins its rule: in the same sheet, or in shared/grouped_rules.css across widgets."""
     bodies = []
     for path in [*widget.FOLDER.rglob("*.css"), SITE]:
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
