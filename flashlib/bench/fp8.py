@@ -1,11 +1,11 @@
-"""Time the Hopper kernel in eight bits and measure its error, beside cuDNN's in e4m3 and in bf16.
+"""Time the Hopper kernel in eight bits and measure its error, next to cuDNN's kernels in e4m3 and in bf16.
 
     python -m flashlib.bench.fp8 --out notebooks/data/h200_fp8.json
 
 cuDNN's attention in e4m3 comes with `pip install nvidia-cudnn-frontend==1.18.0`. A record has
 
-    rows     TFLOP/s of each, medians of `--runs` runs, which stand in `runs`; as in `bench.hopper`. fp8, int8: the
-             kernel alone, on numbers that are in eight bits already, as cuDNN's are; whole: with the pass that
+    rows     TFLOP/s of each, medians of `--runs` runs, which are in `runs`; as in `bench.hopper`. fp8, int8: the
+             kernel alone, on numbers that are already in eight bits, like cuDNN's; whole: with the pass that
              makes them. one_level: fp8 with one sum for all tiles, where the kernel has two. `pass_us`: that pass
              alone, in a CUDA graph, as it is and with one idea left out
     errors   for each kind of inputs: rms of O's error against fp64 over rms of O, on 16 heads, of each kernel and

@@ -1,4 +1,4 @@
-"""For `bench.mine`: a learner's kernel in Gluon beside ours for Hopper, chapter 10's and those of others.
+"""For `bench.mine`: a learner's kernel in Gluon next to ours for Hopper, chapter 10's and those of others.
 
 On a Hopper GPU each is verified and timed, all in one run. Elsewhere all are compiled for an H100.
 """

@@ -1,4 +1,4 @@
-"""Time the small language model as it writes: with a cache and without, as one CUDA graph, and as a server.
+"""Time the small language model's writing: with a cache and without, as one CUDA graph, and as a server.
 
     python -m flashlib.bench.serve --out notebooks/data/h200_serve.json
 
