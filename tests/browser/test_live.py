@@ -221,7 +221,7 @@ def test_what_was_written_is_kept_and_taken_away_as_a_notebook(readers, tmp_path
     assert texts.pop(stub) == "def mine():\n    return 5"
     stored = {cell.id: cell.source for cell in notebook(FEW).cells}
     assert texts == {id: text for id, text in stored.items() if id != stub}
-    reader.page.get_by_role("button", name="Take back all changes").click()
+    reader.page.get_by_role("button", name="Undo all changes").click()
     assert "NotImplementedError" in reader.cell(stub).locator("textarea").input_value()
 
 

@@ -298,10 +298,10 @@ def test_progress_goes_out_and_comes_back(browser, course, tmp_path):
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["solved"][name])
         page.get_by_role("button", name="Delete").click()
         page.locator("#progress-import").set_input_files(path)
-        page.get_by_text("Taken from progress.json: 1 exercises").wait_for()
+        page.get_by_text("Loaded from progress.json: 1 exercises").wait_for()
         (tmp_path / "other.json").write_text("[1]")
         page.locator("#progress-import").set_input_files(tmp_path / "other.json")
-        page.get_by_text("other.json is no progress file").wait_for()
+        page.get_by_text("other.json is not a progress file").wait_for()
         page.goto(f"{course('few').address}{FEW[-1]}")
         page.wait_for_selector(READY, state="attached")
         assert page.locator(f"[data-solved={name}]").is_checked()
@@ -343,7 +343,7 @@ def test_a_record_that_is_lost_says_so(browser, course):
     (folder / "broken.html").write_text(text, encoding="utf-8")
     with visit(browser, f"{course('few').address}broken.html", errors=1) as page:
         page.locator("input[data-name=B_c]").fill("3")
-        page.get_by_text("This setting is not here").wait_for()
+        page.get_by_text("This setting is not available").wait_for()
     (folder / "broken.html").unlink()
 
 

@@ -105,7 +105,7 @@ def test_enter_without_a_result_opens_nothing(start, words):
     start.keyboard.type(words)
     start.keyboard.press("Enter")
     if words:
-        start.get_by_text("Nothing has all of these words.").wait_for()
+        start.get_by_text("Nothing contains all of these words.").wait_for()
     assert start.url.endswith(ABOUT) and start.locator("#search").is_visible()
     assert options(start).count() == 0
     assert start.locator("#search input").get_attribute("aria-expanded") == "false"
@@ -115,7 +115,7 @@ def test_enter_without_a_result_opens_nothing(start, words):
 
 def test_a_slip_finds_what_was_meant(start):
     search(start, "online softmx")
-    start.get_by_text("Nothing has “online softmx”. These are the results for “online softmax”.").wait_for()
+    start.get_by_text("Nothing contains “online softmx”. These are the results for “online softmax”.").wait_for()
     start.keyboard.press("Enter")
     start.wait_for_url(f"**/{SOFTMAX}")
 

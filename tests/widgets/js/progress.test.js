@@ -16,5 +16,5 @@ test("of a file all is kept that is progress, and the rest is left out", () => {
   const found = { solved: { x: "2026-01-01" }, predicted: { a: { "": "3" }, b: ["3"], c: null }, other: 1 };
   assert.deepEqual(checked(found), { solved: { x: "2026-01-01" }, predicted: { a: { "": "3" } } });
   assert.deepEqual(checked({ solved: {}, predicted: [] }), { solved: {}, predicted: {} });
-  for (const wrong of [null, [], "x", {}, { solved: [] }]) assert.throws(() => checked(wrong), /no progress file/);
+  for (const wrong of [null, [], "x", {}, { solved: [] }]) assert.throws(() => checked(wrong), /not a progress file/);
 });
