@@ -1,4 +1,4 @@
-"""Bars and boxes in the pictures of widgets are as large as the numbers, and where they belong."""
+"""Bars and boxes in the pictures of widgets have the right sizes and places."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def drawn(monkeypatch):
 
 
 def unit(sizes, numbers):
-    """Return the pixels of a 1, which must be the same for all."""
+    """Return the pixels per unit, which must be the same for all."""
     sizes, numbers = np.array(sizes), np.array(numbers, float)
     assert len(sizes) == len(numbers) and numbers.any()
     one = sizes.sum() / numbers.sum()
@@ -79,7 +79,7 @@ def test_scores_of_a_mask(drawn, kind, setting):
     scores, lengths = result["scores"], result["lengths"] or []
 
     def cells(ink):
-        """How many scores the boxes of an ink cover in the picture of S, without the row of documents above it."""
+        """How many scores the boxes of an ink cover in the picture of S, not in the row of documents above it."""
         own = boxes[ink][(boxes[ink][:, 0] < 344) & (boxes[ink][:, 1] >= 48 - 1e-9)]
         assert (own[:, :2].min(axis=0) >= (22 - 1e-9, 48 - 1e-9)).all()
         return (own[:, 2] * own[:, 3]).sum() / (wide * high)
