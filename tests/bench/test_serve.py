@@ -19,7 +19,7 @@ SIZES = {"vocab": 256, "layers": 2}
 
 @pytest.fixture
 def on_a_cpu(monkeypatch):
-    """A graph is the calls that it was captured from, where nothing can be captured."""
+    """Without a GPU nothing is captured: a graph repeats the calls from which it was made."""
     if DEVICE == "cpu":
         monkeypatch.setattr(harness, "captured", lambda run, times: run() or SimpleNamespace(replay=run))
     monkeypatch.setattr(bench, "PAGE", 4)

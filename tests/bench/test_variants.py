@@ -30,12 +30,12 @@ def checked():
 
 
 def attention(Q, K, V, *, causal, case):
-    """Launch the forward kernel as `today` asks for it."""
+    """Launch the forward kernel for `today`."""
     return forward_kernels.attention(Q, K, V, mask=cases.named(case).mask(Q.shape[2], Q.shape[1]))
 
 
 def backward(Q, K, V, O, lse, dO, *, causal, case):
-    """Launch the backward kernels as `today` asks for them."""
+    """Launch the backward kernels for `today`."""
     mask = cases.named(case).mask(Q.shape[2], Q.shape[1])
     return backward_kernels.backward(Q, K, V, O, lse, dO, mask=mask)
 

@@ -1,4 +1,4 @@
-"""What a card of a prediction shows of what is typed into it."""
+"""What a prediction card shows when answers are typed into it."""
 
 
 def focused(card):

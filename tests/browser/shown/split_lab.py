@@ -38,7 +38,7 @@ def check_shown(lab, **setting):
 
 
 def check_pictures(lab, r):
-    """There is a box for each part, a dot for each merge, a program for each place that is taken."""
+    """There is a box for each part, a dot for each merge, a program in each place that is taken."""
     n, chip = r["n"], r["chip"]
     boxes = lab.locator(".flash-split-box")
     assert boxes.count() == n and lab.locator(".flash-split-dot").count() == n - 1
@@ -82,7 +82,7 @@ def check_node(lab, node, **setting):
 
 
 def check_marked(lab, node, **setting):
-    """The mark covers the parts that this part or merge is made of."""
+    """The mark covers the parts that make up this part or merge."""
     first, end = SplitLab(**setting).result["nodes"]["spans"][node]
     mark = lab.locator(".flash-split-mark").bounding_box()
     first, last = (lab.locator(".flash-split-box").nth(k).bounding_box() for k in (first, end - 1))

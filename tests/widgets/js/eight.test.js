@@ -1,4 +1,4 @@
-// EightBitsLab: texts of shares, numbers next to one, where bars end, and what is said of a score and of a sum.
+// EightBitsLab: texts of shares, numbers next to a given one, ends of bars, and sentences on a score and a sum.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -23,7 +23,7 @@ test("bars end at a round number that is not smaller", () => {
   assert.deepEqual([0.1, 0.2, 0.21, 1].map(endOf), [0.1, 0.2, 0.5, 1]);
 });
 
-test("the numbers next to one are in order, around it, and at the ends as many as there are", () => {
+test("the numbers next to a given one are in order, around it, and fewer at the ends", () => {
   const grid = [1, 2, 3, 4, 6, 8, 12, 16];
   assert.deepEqual(neighbours(grid, 5, 2), [3, 4, 6, 8]);
   assert.deepEqual(neighbours(grid, 6, 2), [4, 6, 8, 12]);
@@ -41,7 +41,7 @@ test("the numbers next to one are in order, around it, and at the ends as many a
 const SIZES = { rows: 2, cols: 3, shown: 4, points: 5, step: 32 };
 const COUNT = 6 * 8 + 4 * 6 + 5 + 2 * 30;
 
-test("what was packed is unpacked, each number once", () => {
+test("packed numbers are unpacked, each once", () => {
   const all = Float64Array.from({ length: COUNT }, (_, k) => k);
   const parts = unpackLab({ ...SIZES, buffer: new DataView(all.buffer) });
   assert.deepEqual(Object.values(parts).flatMap((part) => [...part]), [...all]);
@@ -49,7 +49,7 @@ test("what was packed is unpacked, each number once", () => {
   assert.deepEqual([weights_now, O, keys, running].map(({ length }) => length), [8, 6, 5, 30]);
 });
 
-test("what is said of a score: each factor of its weight", () => {
+test("the sentences on a score have each factor of its weight", () => {
   const [s, s_now, P, P_q, weight, weight_now] = [1, 1.25, 50, 48, 0.01, 0.0125];
   const at = (x) => Float64Array.from({ length: 8 }, (_, k) => (k === 5 ? x : NaN));
   const numbers = { S: at(s), S_now: at(s_now), P: at(P), P_q: at(P_q) };
@@ -71,7 +71,7 @@ test("what is said of a score: each factor of its weight", () => {
   assert.match(lost[3], /now it is 0, lost\.$/);
 });
 
-test("what is said of a sum", () => {
+test("the sentences on a sum", () => {
   const ends = (sum, exact, unit, lost, setting) => {
     const last = (x) => Float64Array.from({ length: 30 }, (_, k) => (k === 24 + 4 ? x : NaN));
     const at = (x) => Float64Array.from({ length: 6 }, (_, k) => (k === 4 ? x : NaN));
