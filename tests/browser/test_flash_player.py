@@ -209,7 +209,7 @@ def test_a_bug_plays_as_a_bug(lab):
     seek(player, frame)
     player.locator(".flash-rows tbody tr").nth(row).click()
     verdict = player.locator(".flash-verdict").inner_text()
-    assert verdict.startswith(f"Here it parts from the truth: l of row {row} is ")
+    assert verdict.startswith(f"Here it goes wrong: l of row {row} is ")
     given, true = (value(text.rstrip(".")) for text in verdict.partition(" is ")[2].split(", it should be "))
     assert shown(player, "l")[row] == given != true
     ghost = player.locator('.flash-rows tbody tr [data-name="l"] .flash-true').nth(row).inner_text()
@@ -217,7 +217,7 @@ def test_a_bug_plays_as_a_bug(lab):
     assert player.locator(".flash-errors path").get_attribute("d").count("V") == 2 * len(learner["errors"])
     seek(player, len(timeline(player)))
     verdict = player.locator(".flash-verdict").inner_text()
-    assert f"It parted from the truth at step {k + 1}" in verdict and "O is wrong from row 0 on" in verdict
+    assert f"It went wrong at step {k + 1}" in verdict and "O is wrong from row 0 on" in verdict
     code = player.locator('.flash-lines tr[data-part="add"] code').all_inner_texts()
     assert code[0] == "l = l + P_ij.sum(axis=1)"
 

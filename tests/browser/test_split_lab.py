@@ -56,7 +56,7 @@ def test_many_parts_as_a_tree_with_a_record(large):
     assert "measured" in text(large, ".flash-split-time .flash-legend")
     large.evaluate("lab => lab.flashWidget.ask({ d: 64 })")
     check_shown(large, **LARGE | {"d": 64, "record": None})
-    assert text(large, ".flash-split-time header .flash-note") == "what was measured is of another call"
+    assert text(large, ".flash-split-time header .flash-note") == "measured for a different call"
     large.evaluate("lab => lab.flashWidget.ask({ d: 128 })")
     check_shown(large, **LARGE)
 

@@ -204,7 +204,7 @@ WRONG = [  # the change, the changed class, the scenario and the call where it s
     ),
     (dict(append=another_row), Pages, COME, "append(A, 5)", "Token 0 of A belongs to page 0, row 0, as its block"),
     (dict(free_pages=lies("free_pages", -1)), Pages, COME, "Wrong(16, 4)", "make 15 of 16: 1 are lost."),
-    (dict(used=lies("used", 1)), Pages, COME, "Wrong(16, 4)", "used says 1; 0 pages stand in block tables."),
+    (dict(used=lies("used", 1)), Pages, COME, "Wrong(16, 4)", "used says 1; 0 pages are in block tables."),
     (
         dict(waste=lies("waste", 1)),
         Pages,
@@ -218,7 +218,7 @@ WRONG = [  # the change, the changed class, the scenario and the call where it s
     (dict(free=leaks), Small, OUT, "append(A, 5)", "It needs 2 pages, and 4 have no owner: some are lost."),
     (dict(append=out), Small, COME, "append(A, 5)", "It needs 2 pages, and 16 have no owner: some are lost."),
     (dict(append=grabs), Small, COME, "append(B, 17)", "B took page 0, which A has. A page is written only while"),
-    (dict(append=takes_one_twice), Small, COME, "append(A, 5)", "Page 0 stands twice in the block table of A."),
+    (dict(append=takes_one_twice), Small, COME, "append(A, 5)", "Page 0 appears twice in the block table of A."),
     (
         dict(free=turns_others_around),
         Small,

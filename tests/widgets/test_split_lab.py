@@ -269,7 +269,7 @@ def test_words():
     )
     assert r["equal"].startswith("Merged, O and lse equal attention in one go, up to rounding: ")
     asked = SplitLab(1000, 256, order="tree").result
-    assert asked["words"][0].endswith("Asked were 256 parts; with at most 1 tile in each, 16 are enough.")
+    assert asked["words"][0].endswith("256 parts were requested; with at most 1 tile in each, 16 are enough.")
     assert asked["merges"] == "As a tree: 15 merges, no more than 4 one after another."
     assert "with at most 10 tiles in each, 13 are enough" in SplitLab(parts=14).result["words"][0]
     one = SplitLab(1, 1).result

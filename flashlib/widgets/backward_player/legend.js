@@ -15,7 +15,7 @@ export class GradientLegend {
       mark("pending", "to come, or not written yet"),
       T < T_r * T_c && mark("skipped", "skipped: the mask cuts all of it"),
       causal && mark("cut", "cut by the mask: score −∞"),
-      h("span", {}, "▸ the row told in words: click one, or use the up and down arrows"),
+      h("span", {}, "▸ the row described in words: click one, or use the up and down arrows"),
     );
   }
 

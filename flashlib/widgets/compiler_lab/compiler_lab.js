@@ -92,8 +92,8 @@ class CompilerLab extends Widget {
     this.body.hidden = !there;
     if (!there) return;
     const now = work.state === "done";
-    const made = "Here is what a thread of it needs and runs. Choose another kernel, GPU or tile: it is compiled anew.";
-    setSentence(this.head.now, now ? made : "Here is the last one that is done, and above it what was chosen since.");
+    const made = "Here is what a thread of it needs and runs. Choose another kernel, GPU or tile, and it is compiled again.";
+    setSentence(this.head.now, now ? made : "Here is the last one that was compiled, and above it what was chosen since.");
     this.body.classList.toggle("flash-compiler-old", !now);
     setSentence(this.title, now ? result.title : `What is shown is for ${result.title}`);
     if (result.number !== this.number) this.#draw(result);

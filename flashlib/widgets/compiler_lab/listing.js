@@ -6,7 +6,7 @@ import { h, note, setText } from "../shared/elements.js";
 import { isSaved } from "../shared/widget.js";
 
 const KINDS = [
-  ["ttgir", "TTGIR", "Triton's: tiles, and where they lie"],
+  ["ttgir", "TTGIR", "Triton's: tiles and their layouts"],
   ["ptx", "PTX", "one thread, with as many registers as it likes"],
   ["sass", "SASS", "what the GPU runs"],
   ["amdgcn", "AMDGCN", "what the GPU runs"],

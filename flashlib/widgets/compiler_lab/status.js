@@ -59,7 +59,7 @@ export class Status {
     if (state === "compiling") return `Compiling ${words}`;
     if (state === "failed") return `▲ ${words}: ${why}`;
     if (state === "cancelled") return `Cancelled: ${words}`;
-    return took < 0.1 ? "Compiled before, and kept." : `Compiled in ${time}.`;
+    return took < 0.1 ? "Compiled earlier, and kept." : `Compiled in ${time}.`;
   }
 
   /** Count seconds on this page's clock: that of Python's computer may differ. */
@@ -77,7 +77,7 @@ export class Status {
   #end() {
     this.stop();
     setText(this.seconds, "");
-    setSentence(this.words, "It was not compiled to the end.");
+    setSentence(this.words, "The compilation did not finish.");
   }
 
   stop() {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from flashlib.kernels.compiler.occupancy import Multiprocessor
 
 KB = 1024  # bytes
-HANDED_OVER = "at first; then each role uses, of those that its warps ask for:"
+HANDED_OVER = "at first; then each role uses, of those that its warps request:"
 
 
 def asked(settings: dict) -> str:

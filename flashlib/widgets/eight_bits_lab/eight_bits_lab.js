@@ -19,7 +19,7 @@ import { unpackLab } from "./unpack.js";
 /** The views next to the controls, one at a time. */
 const EIGHT_VIEWS = [
   ["causes", "where the error comes from", "what each rounding alone does to O, and what is read"],
-  ["scores", "one score", "the errors of S and of the weights, and how one comes about"],
+  ["scores", "one score", "the errors of S and of the weights, and how one arises"],
   ["sums", "one sum", "the error of O, and how one of its sums grows"],
   ["grids", "formats", "how large the numbers are, and which numbers eight bits have"],
 ];

@@ -5,7 +5,7 @@ import { eightKey } from "./marks.js";
 import { Tensor } from "./tensor.js";
 
 const OF_TENSORS = /** @type {const} */ ({ Q: "qk", K: "qk", V: "pv", P: "pv" });
-const KEYS = { bars: "numbers of this size", gone: "that become 0", comb: "numbers that there are" };
+const KEYS = { bars: "numbers of this size", gone: "that become 0", comb: "numbers of the format" };
 
 /** Histograms of Q, K, V and P by size, and below them the numbers of eight bits. */
 export class Grids {

@@ -84,7 +84,7 @@ export class Maps {
     this.O = new ErrorMap("O", typeset("output O"), ofColumns);
     this.hint = note();
     const [scores, output] = [scale("rows: queries; columns: keys"), scale("rows: queries; columns: channels")];
-    const title = "Errors: what came out less what is right";
+    const title = "Errors: result minus exact value";
     this.scores = panel("eight-maps", title, this.hint, this.S.element, this.weights.element, scores);
     const how = note("point, or use the arrow keys, page up and page down");
     this.output = panel("eight-maps", title, how, this.O.element, output);

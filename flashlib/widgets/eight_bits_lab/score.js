@@ -7,8 +7,8 @@ import { neighbours } from "./nearby.js";
 import { accountOf } from "./words.js";
 
 const ROOM = { high: 46, at: 22, side: 16 }; // px
-const KEYS_OF_P = { value: "P", rounded: "what it becomes", comb: "numbers that there are" };
-const NO_GRID = "the numbers of 16 bits lie too near to be drawn";
+const KEYS_OF_P = { value: "P", rounded: "what it is rounded to", comb: "numbers of the format" };
+const NO_GRID = "16-bit numbers are too close together to be drawn";
 
 /** One score and its weight, and the numbers to which P can be rounded. */
 export class Score {

@@ -20,7 +20,7 @@ export function percent(share) {
 function off(now, exact) {
   if (now === exact) return "exact";
   if (now === 0) return "lost";
-  if (now * exact <= 0) return "of another sign";
+  if (now * exact <= 0) return "of the opposite sign";
   const share = percent(Math.abs(now / exact - 1));
   return now / exact > 1 ? `${share} too large` : `${share} too small`;
 }
@@ -45,7 +45,7 @@ export function accountOf({ row, key }, { shown, setting }, numbers) {
     `The score is ${number(s)}; from Q and K in ${setting.qk} it is ${number(s_now)}, off by ${number(by)}.`,
     `What a score is off by becomes a factor of its weight: exp(${number(by)}) = ${number(Math.exp(by))}.`,
     `${scaled}. In ${setting.pv} that is ${number(P_q)}, ${off(P_q, P)}.`,
-    Number.isFinite(rest) ? `${result} Of this l makes a factor of ${number(rest)}.` : result,
+    Number.isFinite(rest) ? `${result} Of this, l contributes a factor of ${number(rest)}.` : result,
   ];
 }
 
@@ -59,7 +59,7 @@ export function endingOf({ row, column }, { rows, cols, points, step, setting },
   const { running, unrounded, unit, lost } = numbers;
   const k = row * cols + column;
   const [sum, exact] = [running, unrounded].map((values) => values[(points - 1) * rows * cols + k]);
-  const same = `${setting.N} terms add up to ${number(sum)}; the same terms, added exactly, make ${number(exact)}`;
+  const same = `${setting.N} terms add up to ${number(sum)}; the same terms, added exactly, give ${number(exact)}`;
   const ends = sum === exact ? `${same}.` : `${same}: the sum is ${off(sum, exact)}.`;
   const between = setting.sums === "two levels" && setting.pv !== "fp16";
   if (Number.isNaN(unit[k])) return `${ends} ${between ? "Between tiles nothing" : "Nothing"} is cut off.`;

@@ -13,7 +13,7 @@ SUMS = {
 }
 MEANS = {
     "none": "around 0",
-    "channels": "with a mean of its own for each channel of K and V",
+    "channels": "with a separate mean for each channel of K and V",
     "positive": "with all of V larger than 0",
 }
 
@@ -48,8 +48,7 @@ def together(total: float, causes: list[dict]) -> str:
     """Return a sentence on what independent errors would add up to."""
     root = sum(cause["error"] ** 2 for cause in causes) ** 0.5
     return (
-        f"Errors that know nothing of each other add up in squares, here to {percent(root)}; all at once make "
-        f"{percent(total)}."
+        f"Independent errors add up in squares, here to {percent(root)}; all at once they make {percent(total)}."
     )
 
 

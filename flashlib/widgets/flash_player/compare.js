@@ -92,7 +92,7 @@ class Compare extends Stepped {
     const [fa1, fa2] = this.moved;
     const [less, more] = fa1 < fa2 ? ["FA1", "FA2"] : ["FA2", "FA1"];
     const times = number(Math.max(fa1, fa2) / Math.max(1, Math.min(fa1, fa2)));
-    const compared = fa1 === fa2 ? "as much as each other" : `${more} ${times} times as much as ${less}`;
+    const compared = fa1 === fa2 ? "the same amount" : `${more} ${times} times as much as ${less}`;
     const moved = `FA1 has moved ${bytes(fa1)} and FA2 ${bytes(fa2)}, ${compared}.`;
     return done ? `${moved} Both have the same O.` : moved;
   }

@@ -45,7 +45,7 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
     const parted = first
-      ? `It parted from the truth at step ${first[0] + 1}.`
+      ? `It went wrong at step ${first[0] + 1}.`
       : "m, l and O_acc were right at every step that was played.";
     const [i, j] = missed[0] ?? [];
     const sentences = [
@@ -67,10 +67,10 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
     );
     const place = name === "O_acc" ? `O_acc[${c}]` : name;
     const values = `is ${number(given)}, it should be ${number(truth)}`;
-    return `Here it parts from the truth: ${place} of row ${row} ${values}.`;
+    return `Here it goes wrong: ${place} of row ${row} ${values}.`;
   }
   if (errors[k] <= tolerance) return "";
-  const since = `it parted at step ${at + 1}, ${tile(steps[at])}, in ${name}`;
+  const since = `it went wrong at step ${at + 1}, ${tile(steps[at])}, in ${name}`;
   return `Off by up to ${size(errors[k])} of the true value; ${since}.`;
 }
 

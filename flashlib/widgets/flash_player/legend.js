@@ -36,7 +36,7 @@ export class Legend {
       mark("written", "written"),
       mark("pending", "not written yet"),
       !compared && h("span", {}, "↑ the maximum grew"),
-      !compared && held > capacity && mark("over", "more than fits; it is played all the same"),
+      !compared && held > capacity && mark("over", "more than fits; it is played anyway"),
       learner && h("span", {}, "≠ the true value"),
     );
   }

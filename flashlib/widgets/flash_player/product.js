@@ -25,5 +25,5 @@ export function product({ numbers, inputs, d, scale, changed }, step, r, c) {
   const written = `(${few.join(" + ")}) · ${inBrackets(scale)} = ${number(value)}`;
   const product = `Row ${row} of Q times row ${key} of K: ${written}.`;
   if (score === -Infinity) return `${product} The mask cuts it: −∞.`;
-  return changed ? `${product} The mask makes of it ${number(score)}.` : product;
+  return changed ? `${product} The mask changes it to ${number(score)}.` : product;
 }

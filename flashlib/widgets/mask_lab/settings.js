@@ -29,8 +29,8 @@ const HINTS = {
   causal: "c <= r: a row at position r sees the keys up to its own.",
   window: "r - left <= c <= r + right.",
   prefix: "c <= r, or c < n: all rows see the first n keys.",
-  documents: "What N_k leaves is one more document; what goes beyond it is cut off.",
-  blocks: "Of the blocks of a table, share percent are seen; a tile may have another size.",
+  documents: "The rest of N_k is one more document; what goes beyond N_k is cut off.",
+  blocks: "share percent of the table's blocks are seen; a tile may have a different size.",
   line: "r: the position of a row, c: a key. Comparisons, + - * / // %, & | ~, `N_q`, `N_k`, abs, min and max.",
   given: "The mask that MaskLab was made with.",
 };
@@ -97,7 +97,7 @@ export class MaskSettings {
     const options = Object.entries(ALSO).map(([value, text]) => h("option", { value }, text));
     const select = h(
       "select",
-      { class: "flash-speed", "aria-label": "a second mask: seen is what both see", onchange: () => ask({ also: select.value }) },
+      { class: "flash-speed", "aria-label": "a second mask: a score is seen if both see it", onchange: () => ask({ also: select.value }) },
       options,
     );
     const element = h("label", { class: "flash-toggle" }, "and", select);

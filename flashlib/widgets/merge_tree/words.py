@@ -12,7 +12,7 @@ def explain(nodes: list[Node], moves: list[list[int]]) -> str:
         return describe(nodes[-1], nodes)
     if len(nodes) == 1:
         return "The row is in one part, so its State is computed at once. Cut it anywhere."
-    return f"{len(nodes)} parts, each with a State of its own. Merge them in any order, or cut the row elsewhere."
+    return f"{len(nodes)} parts, each with its own State. Merge them in any order, or cut the row elsewhere."
 
 
 def describe(node: Node, nodes: list[Node]) -> str:
@@ -46,7 +46,7 @@ def _sums(node, nodes):
     lines = [f"alpha_a = {factors[0]}", f"alpha_b = {factors[1]}", f"l = {terms} = {number(state.l)}"]
     lines += [f"O_acc = {_vector(state.O_acc, d)}, likewise", f"O = O_acc / l = {_vector(output(state, d), d)}"]
     if -np.inf in (pairs[0][0].m, pairs[1][0].m):
-        lines.append("A State of no scores weighs nothing; the other one stays.")
+        lines.append("A State of no scores has no weight; the other one stays.")
     return lines
 
 

@@ -187,7 +187,7 @@ class OnlineLab extends Widget {
 
   #noteOn(phase, rescale) {
     if (phase === "end") return `they add up to ${number(this.total[rescale])}`;
-    return rescale ? "all with the m of now" : "each with the m of when it was added";
+    return rescale ? "all with the current m" : "each with the m at its time";
   }
 }
 

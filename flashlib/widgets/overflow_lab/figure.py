@@ -84,7 +84,7 @@ def _draw_legend(picture, y):
     picture.text(520, y, "no numbers there", 11)
     picture.dots(646, y - 5, 16, 10)
     picture.box(646, y - 5, 16, 10, edge=INK)
-    picture.text(668, y, "subnormal: digits go missing", 11)
+    picture.text(668, y, "subnormal: digits are lost", 11)
 
 
 def _draw_table(picture, result, columns, rest, top):

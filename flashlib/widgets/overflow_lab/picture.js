@@ -96,7 +96,7 @@ export function marksLegend() {
     item(swatch("flash-overflow-bar"), typeset("naive: exp(x_j) from 1, log axis")),
     item(swatch("flash-overflow-diamond"), typeset(`safe: ${"exp(x_j − m)"}`)),
     item(swatch("", "high"), "no numbers there"),
-    item(swatch("", "subnormal"), "subnormal: digits go missing"),
+    item(swatch("", "subnormal"), "subnormal: digits are lost"),
     item(h("span", { class: "flash-overflow-cross" }, "✕"), "wrong by more than rounding"),
   );
 }

@@ -59,7 +59,7 @@ def _explain_naive(f, row):
         )
     reason = f"no exp(x_j) is too large or too small for {name}"
     if 0 in row.e:
-        reason = "nothing overflows, and what underflows does not count beside the largest term"
+        reason = "nothing overflows, and what underflows does not count next to the largest term"
     if isinf(row.l_safe):
         return f"The naive weights are right to {_count(digits(f, wrong))}: {reason}, nor is their sum."
     between = error(row.naive, row.safe)

@@ -47,7 +47,7 @@ def look(allocator: Any, handles: dict, n_pages: int) -> Look:
             raise AllocatorFault(f"{name} has page {wrong[0]}, and there are pages 0 to {n_pages - 1}.")
         if len(set(own)) < len(own):
             twice = [page for page in own if own.count(page) > 1]
-            raise AllocatorFault(f"Page {twice[0]} stands twice in the block table of {name}.", twice[:1])
+            raise AllocatorFault(f"Page {twice[0]} appears twice in the block table of {name}.", twice[:1])
     return Look(pages, lengths, _kept(allocator, pages, n_pages))
 
 

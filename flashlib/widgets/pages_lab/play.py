@@ -121,7 +121,7 @@ class Play:
         for other, taken in self.handles.items():
             if taken is handle or (is_whole(handle) and taken == handle):
                 raise AllocatorFault(
-                    f"It returned {shown(handle)}, which is the sequence {other}; each needs one of its own."
+                    f"It returned {shown(handle)}, which is the sequence {other}; each needs its own."
                 )
         self.handles[name] = handle
 

@@ -141,7 +141,7 @@ def check_refusal(needed: int, before: Look, after: Look, n_pages: int) -> None:
         raise AllocatorFault(f"append says that no pages are left. It needs {pages}, and {left}: some are lost.")
     if (after.pages, after.lengths) != (before.pages, before.lengths):
         raise AllocatorFault(
-            "append found no pages, and yet it changed a block table: after an error all must be as before."
+            "append found no pages, and yet it changed a block table: after an error everything must be as before."
         )
 
 
@@ -153,7 +153,7 @@ def check_counts(allocator: Any, seen: Look, n_pages: int, page: int) -> None:
     filled = filled_rows(seen, n_pages, page)
     used = sum(rows > 0 for rows in filled)
     if said.get("used", used) != used:
-        raise AllocatorFault(f"used says {said['used']}; {used} pages stand in block tables.")
+        raise AllocatorFault(f"used says {said['used']}; {used} pages are in block tables.")
     waste = used * page - sum(filled)
     if said.get("waste", waste) != waste:
         raise AllocatorFault(

@@ -123,11 +123,11 @@ export function pagesLegend() {
     "flash-legend flash-note",
     page("o", "a page of one sequence"),
     page("s", "shared by several"),
-    page("k", "kept: nobody's, its content is known"),
+    page("k", "kept: without an owner, its content is known"),
     page("f", "free"),
     row("filled", "a row with a token"),
     row("written", "written now"),
-    row("empty", "a row without"),
+    row("empty", "a row without one"),
     h("span", {}, h("i", { class: "flash-paging-tick" }), "under the bar: a copy, or no page is left"),
   );
 }

@@ -117,7 +117,7 @@ def _played(name, program, machine, report, alone) -> dict:
             "moments": [[0.0, " ".join(found)]],
             "acts": False,
         }
-        return {"name": name, "words": "It does not come to its end.", "fault": found, **nothing}
+        return {"name": name, "words": "It does not finish.", "fault": found, **nothing}
     total = f"{words.total(timeline)}."
     if report:
         total = f"{total} By its report it is {report}."

@@ -53,7 +53,7 @@ const PIPE_OF_ATTENTION = /^PV\d/; // weights times V
  * @param {Pick<Result, "axis" | "programs">} result
  */
 export function pipeTitle({ axis, programs }) {
-  if (axis === "actions") return ["How a pipeline goes wrong", "One action after the other; a row stands for a unit, a role, a slot or a barrier."];
+  if (axis === "actions") return ["How a pipeline goes wrong", "One action after another; each row is a unit, a role, a slot or a barrier."];
   const how = "Time goes to the right. A bar: it works. A gap: it does nothing.";
   const attends = programs.every(({ rows }) => rows.some(({ spans = [] }) => spans.some(([, name]) => PIPE_OF_ATTENTION.test(name))));
   if (programs.length === 1) return [attends ? "An attention kernel at work on one multiprocessor" : "A kernel at work on one multiprocessor", how];

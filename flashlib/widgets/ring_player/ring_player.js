@@ -44,7 +44,7 @@ class RingPlayer extends Widget {
     this.longest = h("p", { "aria-hidden": "true" }); // invisible: nothing must jump
     this.fault = div("flash-ring-fault");
     this.head = headline("Attention over ranks: rows stay, keys travel");
-    setText(this.head.now, "Each rank merges what its rows of Q see in the keys that come by.");
+    setText(this.head.now, "Each rank merges what its rows of Q see in the keys that arrive.");
     this.circle = new RingCircle();
     this.scores = new RingScores((row) => this.choose(row));
     this.lanes = new RingLanes((time) => this.transport.seek(positionAt(this.result.times, time)));

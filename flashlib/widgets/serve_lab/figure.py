@@ -94,7 +94,7 @@ def _draw_totals(picture, result, top):
             picture.text(400 + 100 * k, y, text, 12, align="r")
     picture.text(12, top + 36 + 18 * len(result["totals"]), result["equal"], 12)
     x = 540
-    legend = [(WRITTEN, "a token is written"), (READ, "so many tokens of a prompt are read")]
+    legend = [(WRITTEN, "a token is written"), (READ, "this many tokens of a prompt are read")]
     legend += [(EMPTY, "finished, its slot stays empty")]
     for row, (ink, words) in enumerate(legend):
         y = top + 36 + 18 * row

@@ -4,7 +4,7 @@ import { div, h, svg } from "../shared/elements.js";
 
 export const MARKS = {
   w: ["wait", "waits"],
-  p: ["read", "reads so many tokens"],
+  p: ["read", "reads this many tokens"],
   a: ["again", "computes them again"],
   d: ["token", "writes a token"],
   i: ["held", "has a slot, not a turn"],

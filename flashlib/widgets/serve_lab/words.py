@@ -100,7 +100,7 @@ def totals(sums: list) -> list[list[str]]:
 def equal(same: bool, requests: int) -> str:
     if same:
         return f"All {requests} requests write the same tokens in both: a scheduler decides when, not what."
-    return "Requests write other tokens in one than in the other, which is wrong."
+    return "Requests write different tokens in the two runs, which is wrong."
 
 
 def run(continuous: bool, sums: Any) -> str:

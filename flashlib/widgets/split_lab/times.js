@@ -54,7 +54,7 @@ export class Times {
     if (best !== null) keys.splice(2, 0, key("best", "fastest"));
     if (record.length) keys.push(key("record", "measured"));
     this.keys.replaceChildren(...keys);
-    setText(this.note, other_record ? "what was measured is of another call" : record.length ? "and as measured" : "");
+    setText(this.note, other_record ? "measured for a different call" : record.length ? "and as measured" : "");
   }
 
   #plot() {

@@ -22,7 +22,7 @@ def parts(setting: dict, ranges: list[list[int]]) -> str:
     if n >= asked:
         return sentence
     most = counted(-(-tiles // asked), "tile", "tiles")
-    return f"{sentence} Asked were {asked} parts; with at most {most} in each, {n} are enough."
+    return f"{sentence} {asked} parts were requested; with at most {most} in each, {n} are enough."
 
 
 def merges(setting: dict, call: DecodeCall, n: int, depth: int) -> str:

@@ -58,7 +58,7 @@ for (const name of ["wide", "tall", "large"])
     }
     for (const { name, bar } of held.pieces) near(parseFloat(bar.style.width), (100 * sram.pieces[name]) / Math.max(sram.held, sram.room));
     near(parseFloat(held.limit.style.left), (100 * sram.room) / Math.max(sram.held, sram.room));
-    assert.equal(held.room.textContent.includes("in part empty"), B_r > N || B_c > N);
+    assert.equal(held.room.textContent.includes("partly empty"), B_r > N || B_c > N);
     const moved = new Bytes();
     moved.draw(result);
     const most = Math.max(...Object.values(result.traffic).map(({ total }) => total));

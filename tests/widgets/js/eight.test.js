@@ -62,7 +62,7 @@ test("the sentences on a score have each factor of its weight", () => {
     "What a score is off by becomes a factor of its weight: exp(0.2500) = 1.284.",
     "P = exp(1.250 − m) = 0.1953, times 256: 50. In e5m2 that is 48, 4% too small.",
     "Its weight P / l is 0.01000; now it is 0.01250, 25% too large. " +
-      `Of this l makes a factor of ${l.toPrecision(4)}.`,
+      `Of this, l contributes a factor of ${l.toPrecision(4)}.`,
   ]);
   const once = { ...SIZES, setting: { ...setting, p_times: 1 } };
   const nothing = { ...numbers, P_q: at(0), weights_now: at(0) };
@@ -79,15 +79,15 @@ test("the sentences on a sum", () => {
     const result = { ...SIZES, setting: { N: 640, sums: "13 bits", pv: "e4m3", ...setting } };
     return endingOf({ row: 1, key: 0, column: 1 }, result, numbers);
   };
-  const start = "640 terms add up to 3; the same terms, added exactly, make 4: the sum is 25% too small.";
+  const start = "640 terms add up to 3; the same terms, added exactly, give 4: the sum is 25% too small.";
   const last = "By then its last bit is worth 0.5000; of the last 32 terms 7 are smaller.";
   assert.equal(ends(3, 4, 0.5, 7), `${start} ${last}`);
-  assert.match(ends(5, 4, 0.5, 7), /make 4: the sum is 25% too large\. By then/);
+  assert.match(ends(5, 4, 0.5, 7), /give 4: the sum is 25% too large\. By then/);
   assert.match(ends(-5, -4, 0.5, 7), /the sum is 25% too large\. By then/);
-  assert.match(ends(-1, 4, -0.5, 7), /the sum is of another sign\. By then its last bit is worth 0.5000/);
+  assert.match(ends(-1, 4, -0.5, 7), /the sum is of the opposite sign\. By then its last bit is worth 0.5000/);
   assert.match(ends(3, 4, 0.5, 1), /of the last 32 terms 1 is smaller\.$/);
   assert.match(ends(3, 4, 0.5, 0), /of the last 32 terms none is smaller\.$/);
-  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels" }), /make 4\. Between tiles nothing is cut off\.$/);
-  assert.match(ends(4, 4, NaN, NaN, { sums: "exact" }), /make 4\. Nothing is cut off\.$/);
-  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels", pv: "fp16" }), /make 4\. Nothing is cut off\.$/);
+  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels" }), /give 4\. Between tiles nothing is cut off\.$/);
+  assert.match(ends(4, 4, NaN, NaN, { sums: "exact" }), /give 4\. Nothing is cut off\.$/);
+  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels", pv: "fp16" }), /give 4\. Nothing is cut off\.$/);
 });

@@ -47,9 +47,9 @@ each(test, "flash", Frames, "a learner's steps are judged from the first wrong o
   for (const at of all(frames)) {
     const text = verdict(frames.learner, frames, at);
     assert.doesNotMatch(text, /undefined|object|null/);
-    if (!at.step) assert.ok(text.includes(`parted from the truth at step ${first + 1}.`), text);
+    if (!at.step) assert.ok(text.includes(`It went wrong at step ${first + 1}.`), text);
     else if (at.k < first || !at.reached("add")) assert.equal(text, "");
-    else if (at.k === first) assert.ok(text.includes(`parts from the truth: ${name} of row ${row}`), text);
+    else if (at.k === first) assert.ok(text.includes(`Here it goes wrong: ${name} of row ${row}`), text);
     else if (frames.learner.errors[at.k] > frames.learner.tolerance) assert.match(text, /^Off by up to /);
     else assert.equal(text, "");
   }
