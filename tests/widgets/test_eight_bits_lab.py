@@ -17,10 +17,10 @@ from flashlib.widgets.eight_bits_lab.rounded_attention import (
     NAMES,
     PARTS,
     POINTS,
-    exactly,
+    attention,
+    exact_attention,
     passes,
-    played,
-    prepared,
+    rounded_inputs,
 )
 from tests import oracle
 
@@ -178,7 +178,7 @@ def test_only_sums_of_13_bits_have_a_last_bit(setting):
 
 def test_histograms_and_grids(lab):
     recipe, page = lab.recipe, lab.result["rounding"]
-    now, before = prepared(of(lab), recipe)
+    now, before = rounded_inputs(of(lab), recipe)
     assert [one["name"] for one in page] == ["Q", "K", "V", "P"]
     assert [one["format"] for one in page] == [recipe.qk, recipe.qk, recipe.v, recipe.p]
     for one, X, X_q in zip(page, before[:3], now[:3], strict=False):
@@ -352,7 +352,7 @@ def test_changes_from_the_page(change):
     lab.observe(lambda change: results.append(change.new), names="result")
     lab.set_state(change)
     assert len(results) == 1 and lab.refused == ""
-    for remembers in (problem.problem, exactly, prepared, passes, played):
+    for remembers in (problem.problem, exact_attention, rounded_inputs, passes, attention):
         remembers.cache_clear()
     expected = EightBitsLab(**change)
     assert lab.result == expected.result and repr(lab) == repr(expected)

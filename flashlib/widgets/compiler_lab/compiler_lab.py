@@ -6,7 +6,7 @@ import traitlets
 
 from flashlib.pictures.canvas import Picture
 from flashlib.widgets.compiler_lab import figure, kernel_facts, words
-from flashlib.widgets.compiler_lab.choices import SETTINGS, offered, plain, taken
+from flashlib.widgets.compiler_lab.choices import SETTINGS, as_builtins, offered, settings_of
 from flashlib.widgets.widget import Widget, script, style
 
 AT_ONCE = 0.15  # seconds: if a kernel compiled before takes no longer than this, "compiling" is not shown
@@ -59,7 +59,7 @@ class CompilerLab(Widget):
         if isinstance(first.error, (TypeError, ValueError)):
             super().__init__(problem=str(first.error))
             return
-        super().__init__(**plain(settings), offered=offered())
+        super().__init__(**as_builtins(settings), offered=offered())
         self._asked = first.settings = self.settings
         self._show(first)
         self.observe(self._ask, names=list(SETTINGS))
@@ -68,7 +68,7 @@ class CompilerLab(Widget):
     @property
     def settings(self) -> dict:
         """The settings that the kernel takes, as keywords of `kernels.compiler.compiled.report`."""
-        return {name: getattr(self, name) for name in SETTINGS if name in taken(self.kernel)}
+        return {name: getattr(self, name) for name in SETTINGS if name in settings_of(self.kernel)}
 
     def _ask(self, change=None):
         """Compile with the current settings in the background, and stop waiting for jobs with earlier ones."""
@@ -104,7 +104,8 @@ class CompilerLab(Widget):
             self.work = self._status("done", job)
 
     def _status(self, state, job):
-        status = {"state": state, "asked": job.settings, "words": words.asked(job.settings), "why": self.failed}
+        what = words.settings_in_words(job.settings)
+        status = {"state": state, "asked": job.settings, "words": what, "why": self.failed}
         return status | {"started": job.started, "took": job.took}
 
     def cancel(self) -> None:

@@ -14,7 +14,7 @@ KB = 1024  # bytes
 HANDED_OVER = "at first; then each role uses, of those that its warps request:"
 
 
-def asked(settings: dict) -> str:
+def settings_in_words(settings: dict) -> str:
     """Return settings, keywords of `compiled.report`, in words; those that the kernel chooses are left out."""
     return _page(_described(**settings))
 

@@ -67,7 +67,7 @@ def recipe(setting: dict) -> Recipe:
     )
 
 
-def of_recipe(recipe: Recipe) -> dict:
+def settings_of_recipe(recipe: Recipe) -> dict:
     """Return the settings of a Recipe, whose formats and sums must be among the choices."""
     return {
         **{"qk": recipe.qk, "pv": recipe.p, "o": recipe.o},
@@ -77,7 +77,7 @@ def of_recipe(recipe: Recipe) -> dict:
     }
 
 
-def way(setting: dict) -> str:
+def record_name(setting: dict) -> str:
     """Return a record's name for these choices. P and V in e4m3 and O in bf16 are not mentioned in it."""
     others = ("P and V", setting["pv"], "e4m3"), ("O", setting["o"], "bf16")
     said = [f"{name} in {format}" for name, format, usual in others if format != usual]

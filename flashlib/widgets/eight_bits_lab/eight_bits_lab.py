@@ -21,7 +21,7 @@ class EightBitsLab(Lab):
     two. p_times: the factor of P before it is rounded. rotate: Q and K are rotated. k_minus_mean, v_minus_mean:
     the means are subtracted from K and V. l_rounded: l sums P after rounding. sums: "13 bits", as on Hopper, "two
     levels" or "exact". `recipe` is the `flashlib.lowbit.Recipe`; `choices` lists the accepted values.
-    record: measured speeds, a list of (words, TFLOP/s); that of the current choices is marked, see `choices.way`.
+    record: measured speeds, a list of (name, TFLOP/s); that of the current choices is marked, see `record_name`.
     All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing,
     and `refused` says why. `result` holds everything that is shown.
     """
@@ -84,17 +84,18 @@ class EightBitsLab(Lab):
 
     def _computed(self, setting):
         of, recipe = tuple(setting[name] for name in choices.OF_THE_NUMBERS), choices.recipe(setting)
-        exact, now = rounded_attention.exactly(of, recipe.k_minus_mean), rounded_attention.played(of, recipe)
+        exact = rounded_attention.exact_attention(of, recipe.k_minus_mean)
+        now = rounded_attention.attention(of, recipe)
         causes = rounded_attention.causes(of, recipe)
         total = lowbit.error(now.O, exact.O)
-        bytes_ = rounded_attention.read(of, recipe)
+        bytes_ = rounded_attention.bytes_read(of, recipe)
         return {
             "setting": setting,
             **{"rows": ROWS, "cols": COLS, "shown": rounded_attention.SHOWN, "points": len(now.keys)},
             "step": lowbit.sums.STEP,
-            "opens": rounded_attention.worst(exact, now),
+            "opens": rounded_attention.opening_place(exact, now),
             "stops": choices.STOPS,
-            "presets": {name: choices.of_recipe(recipe) for name, recipe in choices.PRESETS.items()},
+            "presets": {name: choices.settings_of_recipe(recipe) for name, recipe in choices.PRESETS.items()},
             "total": total,
             "causes": [cause | {"how": how} for cause, how in zip(causes, words.how(setting), strict=True)],
             "rounding": [one | {"words": words.rounding(one)} for one in rounded_attention.rounding(of, recipe)],
@@ -102,7 +103,7 @@ class EightBitsLab(Lab):
             "octaves": rounded_attention.OCTAVES,
             "bytes": bytes_,
             "record": self._record,
-            "way": choices.way(setting),
+            "way": choices.record_name(setting),
             "words": [words.inputs(setting), words.error(total, causes), words.together(total, causes)],
             "read": words.read(bytes_),
             "buffer": rounded_attention.pack(exact, now),

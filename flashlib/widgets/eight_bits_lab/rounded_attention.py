@@ -55,7 +55,7 @@ class AttentionNumbers(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def exactly(of: tuple, k_minus_mean: bool) -> Exact:
+def exact_attention(of: tuple, k_minus_mean: bool) -> Exact:
     """Return attention for the problem `of` (N, outliers, sharpness, mean). K's mean changes S, but not O."""
     Q, K, V = (X.astype(float) for X in problem(*of))
     if k_minus_mean:
@@ -81,7 +81,7 @@ def _summed(weights, V):
 
 
 @lru_cache(maxsize=1)
-def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
+def rounded_inputs(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
     """Return Q, K and V of a problem as rounded by a recipe, and the same before rounding."""
     return lowbit.prepared(*problem(*of), recipe), lowbit.prepared(*problem(*of), recipe._replace(qk=None, v=None))
 
@@ -89,8 +89,8 @@ def prepared(of: tuple, recipe: Recipe) -> tuple[Prepared, Prepared]:
 @lru_cache(maxsize=1)
 def passes(of: tuple, recipe: Recipe) -> list[TilePass]:
     """Return two passes over all tiles: with the whole recipe, and with only its sums of P V, on exact scores."""
-    ready, before = prepared(of, recipe)
-    of_sums, S = lowbit.alone(recipe, "sums"), exactly(of, recipe.k_minus_mean).S.astype(np.float32)
+    ready, before = rounded_inputs(of, recipe)
+    of_sums, S = lowbit.alone(recipe, "sums"), exact_attention(of, recipe.k_minus_mean).S.astype(np.float32)
     both = tiles.tiles(_scores(ready, recipe), recipe), tiles.tiles(S, of_sums)
     return tiles.passed(both, (ready.V.X_q, before.V.X), recipe)
 
@@ -103,9 +103,9 @@ def _scores(ready, recipe):
 
 
 @lru_cache(maxsize=1)
-def played(of: tuple, recipe: Recipe) -> AttentionNumbers:
+def attention(of: tuple, recipe: Recipe) -> AttentionNumbers:
     """Return attention for a problem under a recipe."""
-    ready, now = prepared(of, recipe)[0], passes(of, recipe)[0]
+    ready, now = rounded_inputs(of, recipe)[0], passes(of, recipe)[0]
     P, P_q, in_O = now.tiles.P, now.tiles.P_q, now.tiles.in_O
     every = math.ceil(len(P) / POINTS)
     at = [*range(every - 1, len(P) - 1, every), len(P) - 1]
@@ -144,7 +144,7 @@ def _lost(now, ready, recipe, in_sum):
 
 def causes(of: tuple, recipe: Recipe) -> list[dict]:
     """Return, for each cause, the error of O that it makes alone, as a share of O, and its part of the squares."""
-    exact = exactly(of, recipe.k_minus_mean)
+    exact = exact_attention(of, recipe.k_minus_mean)
     errors = [_error(of, recipe, cause, exact) for cause in NAMES]
     squares = sum(error**2 for error in errors)
     return [
@@ -162,7 +162,7 @@ def _error(of, recipe, cause, exact):
 
 def _alone(of, recipe, cause, exact):
     """Return O with only one cause of error, as in `lowbit.by_cause`, tile by tile only where tiles matter."""
-    alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
+    alone, (rounded, before) = lowbit.alone(recipe, cause), rounded_inputs(of, recipe)
     if cause == "inputs":
         return _summed(_weights(_products(rounded.Q.X, rounded.K.X)), before.V.X) + before.V_mean
     if cause == "S":
@@ -179,7 +179,7 @@ def _alone(of, recipe, cause, exact):
 
 def rounding(of: tuple, recipe: Recipe) -> list[dict]:
     """Return what rounding does to Q, K, V and P: a histogram of their sizes, and their errors."""
-    now, (rounded, before) = played(of, recipe), prepared(of, recipe)
+    now, (rounded, before) = attention(of, recipe), rounded_inputs(of, recipe)
     return [
         _rounding("Q", recipe.qk, before.Q.X, rounded.Q.X, rounded.Q.scale),
         _rounding("K", recipe.qk, before.K.X, rounded.K.X, rounded.K.scale),
@@ -210,14 +210,14 @@ def grid(format: str) -> list[float]:
     return values[(values > 0) & (values <= FORMATS[format].largest)].tolist()
 
 
-def worst(exact: Exact, now: AttentionNumbers) -> dict[str, int]:
+def opening_place(exact: Exact, now: AttentionNumbers) -> dict[str, int]:
     """Return where to look first: the weight with the largest error whose P was rounded, and O of its query."""
     off = np.abs(now.weights - exact.weights[:, :SHOWN]) * (now.P_q != now.P)
     row, key = np.unravel_index(off.argmax(), off.shape)
     return {"row": int(row), "key": int(key), "column": int(np.abs(now.O - exact.O)[row].argmax())}
 
 
-def read(of: tuple, recipe: Recipe) -> dict:
+def bytes_read(of: tuple, recipe: Recipe) -> dict:
     """Return the bytes of a head's K and V, in 16 bits and in their formats, and of the scales of eight bits."""
     N, K, V = of[0], _bytes(recipe.qk), _bytes(recipe.v)
     of_K = {"tensor": 1, "block": math.ceil(N / recipe.block), "row": N}[recipe.qk_share]

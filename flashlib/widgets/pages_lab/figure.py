@@ -12,7 +12,7 @@ LEFT, RIGHT, TOP = 16, 572, 100
 STATES = {"f": "free", "k": "kept"}
 
 
-def telling(frames: list[dict]) -> int:
+def instructive_frame(frames: list[dict]) -> int:
     """Return the index of an instructive frame: an error, a copy, no page left, or the most pages shared."""
     for shown in (lambda f: f["kind"] == "fault", lambda f: f["copied"], lambda f: f["kind"] == "out"):
         if found := [k for k, frame in enumerate(frames) if shown(frame)]:
@@ -23,7 +23,7 @@ def telling(frames: list[dict]) -> int:
 def draw(result: dict, at: int | None = None) -> Picture:
     """Return a Picture of a frame."""
     frames, setting = result["frames"], result["setting"]
-    at = telling(frames) if at is None else at
+    at = instructive_frame(frames) if at is None else at
     frame, lines = frames[at], -(-setting["n_pages"] // ACROSS)
     tables = [name for name in result["names"] if name in frame["tables"]]
     height = max(TOP + 22 + HIGH * lines, TOP + 22 + 26 * len(tables)) + 62

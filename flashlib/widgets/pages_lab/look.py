@@ -33,13 +33,13 @@ def look(allocator: Any, handles: dict, n_pages: int) -> Look:
         table = ask(lambda h=handle: np.asarray(allocator.table([h])), f"table([{name}])")
         if table.ndim != 2 or len(table) != 1 or (table.size and table.dtype.kind not in "iu"):
             raise AllocatorFault(
-                f"table([{name}]) has to be one row of page numbers, (1, pages); it is {shown(table)}."
+                f"table([{name}]) has to be one row of page numbers, (1, pages); it is {short_repr(table)}."
             )
         pages[name] = table[0].tolist()
         length = ask(lambda h=handle: np.asarray(allocator.lengths([h])), f"lengths([{name}])")
         if length.shape != (1,) or length.dtype.kind not in "iu":
             raise AllocatorFault(
-                f"lengths([{name}]) has to be the length of one sequence, (1,); it is {shown(length)}."
+                f"lengths([{name}]) has to be the length of one sequence, (1,); it is {short_repr(length)}."
             )
         lengths[name] = int(length[0])
     for name, own in pages.items():
@@ -59,16 +59,16 @@ def ask(question: Callable, call: str) -> Any:
         words = " ".join(str(error).split()) or "something is wrong"
         raise AllocatorFault(f"{call} says: {words:.200}.") from error
     except Exception as error:
-        raise AllocatorFault(f"{call} raised {raised(error)}.") from error
+        raise AllocatorFault(f"{call} raised {error_in_words(error)}.") from error
 
 
-def raised(error: Exception) -> str:
+def error_in_words(error: Exception) -> str:
     """Return an exception in words."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words:.200}".rstrip(": .")
 
 
-def shown(x: object) -> str:
+def short_repr(x: object) -> str:
     """Return the beginning of the repr of x, on one line."""
     return f"{' '.join(repr(x).split()):.60}"
 

@@ -68,11 +68,11 @@ class PagesLab(Lab):
         return {
             **{"setting": setting, "stops": STOPS, "off": self._off, "allocator": self._allocator.__name__},
             **{"names": scenarios.names(ops), "longest": scenarios.longest(ops), "frames": frames},
-            "opens": figure.telling(frames),
+            "opens": figure.instructive_frame(frames),
         }
 
     def figure(self, at: int | None = None) -> Picture:
-        """Return a picture of frame `at`; default: the most instructive one, see `figure.telling`."""
+        """Return a picture of frame `at`; default: the most instructive one, see `figure.instructive_frame`."""
         return figure.draw(self.result, at)
 
     def _sizes(self):

@@ -1,7 +1,7 @@
 """The frames of PagesLab: an allocator runs a script, and its state is read after each operation."""
 
 from flashlib.widgets.pages_lab import rules, words
-from flashlib.widgets.pages_lab.look import AllocatorFault, Look, look, raised, shown
+from flashlib.widgets.pages_lab.look import AllocatorFault, Look, error_in_words, look, short_repr
 from flashlib.widgets.pages_lab.scenarios import Op, longest
 from flashlib.widgets.settings import is_whole
 
@@ -74,7 +74,7 @@ class Play:
         try:
             return getattr(self.allocator, method)(*arguments)
         except Exception as error:
-            raise AllocatorFault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {error_in_words(error)}.") from error
 
     def _look(self, name):
         """Return the snapshots before and after an operation on one sequence."""
@@ -94,7 +94,7 @@ class Play:
         try:
             self.allocator = self.make(self.n_pages, self.page)
         except Exception as error:
-            raise AllocatorFault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {error_in_words(error)}.") from error
         self._check()
         return words.begun(self.n_pages, self.page), "begin", {}
 
@@ -121,7 +121,7 @@ class Play:
         for other, taken in self.handles.items():
             if taken is handle or (is_whole(handle) and taken == handle):
                 raise AllocatorFault(
-                    f"It returned {shown(handle)}, which is the sequence {other}; each needs its own."
+                    f"It returned {short_repr(handle)}, which is the sequence {other}; each needs its own."
                 )
         self.handles[name] = handle
 
@@ -148,7 +148,7 @@ class Play:
             self._check()
             return words.refused(needed, before, self.n_pages, type(error).__name__), "out", {}
         except Exception as error:
-            raise AllocatorFault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {error_in_words(error)}.") from error
         before, after = self._look(name)
         rules.check_length(name, N + n, after, self.page)
         slots = rules.read_slots(slots, n)

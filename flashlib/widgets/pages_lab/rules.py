@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.language.phrases import by_number, counted
-from flashlib.widgets.pages_lab.look import AllocatorFault, Look, ask, shown
+from flashlib.widgets.pages_lab.look import AllocatorFault, Look, ask, short_repr
 from flashlib.widgets.settings import is_whole
 
 ONE_OWNER = "A page is written only while it has one owner."
@@ -99,7 +99,7 @@ def read_slots(slots: object, n: int) -> list[tuple[int, int]]:
     if array.shape != (n, 2) or (n and array.dtype.kind not in "iu"):
         raise AllocatorFault(
             f"append has to return the slots of the {n} new tokens, ({n}, 2): the page and row of each. "
-            f"It returned {shown(slots)}."
+            f"It returned {short_repr(slots)}."
         )
     return [tuple(slot) for slot in array.tolist()]
 
@@ -128,7 +128,7 @@ def check_known(known: Any, tokens: Sequence[int]) -> None:
     if not is_whole(known) or not 0 <= known <= max(len(tokens) - 1, 0):
         most = f"0 to {len(tokens) - 1}" if tokens else "0"
         raise AllocatorFault(
-            f"start says that {shown(known)} tokens are known; of {len(tokens)} it can be {most}."
+            f"start says that {short_repr(known)} tokens are known; of {len(tokens)} it can be {most}."
         )
 
 

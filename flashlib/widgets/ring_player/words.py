@@ -82,7 +82,7 @@ def equal(difference: float | None) -> str:
     return f"O and lse of the ranks equal one process to {number(difference)}, which is rounding."
 
 
-def said(found: RingTimeline, fault: RingFault | None) -> list[list]:
+def at_moments(found: RingTimeline, fault: RingFault | None) -> list[list]:
     """Return [time, sentence] for each moment at which something begins or ends."""
     P = len(found.computes)
     sentences = []
@@ -136,7 +136,7 @@ def _keys(hop):
     return "keys from the rank before" if hop == 1 else f"keys from {hop} ranks back"
 
 
-def goes_on(found: RingTimeline) -> list[str]:
+def between_moments(found: RingTimeline) -> list[str]:
     """Return what goes on from each moment until the next, in the present tense."""
     return [f"{'; '.join(_on(found, at)) or 'nothing is on'}." for at in moments(found)]
 
