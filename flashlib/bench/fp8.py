@@ -73,7 +73,7 @@ def exact(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, heads
     return torch.cat(O).view(heads, -1, Q.shape[-1])
 
 
-def off(O: torch.Tensor, right: torch.Tensor) -> float:
+def relative_rms_error(O: torch.Tensor, right: torch.Tensor) -> float:
     """Return the rms error of O's last heads, relative to the rms of the correct O."""
     error = O[-1, -len(right) :].double() - right
     return (error.pow(2).mean() / right.pow(2).mean()).sqrt().item()
@@ -102,7 +102,7 @@ def runs_of(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, rig
     for name in list(found):
 
         def check(name=name):
-            error = off(found[name]().float() * units.get(name, 1.0), right)
+            error = relative_rms_error(found[name]().float() * units.get(name, 1.0), right)
             if not error <= BOUND.get(name, 0.07):
                 raise AssertionError(f"{name} is wrong: rms error {error:.3g} of rms of O")
 
@@ -164,7 +164,7 @@ def errors(kind: str, N: int, causal: bool = False) -> dict:
 
     harness.works("cudnn_fp8", of_cudnn, needed=False)
     row: dict = {"kind": kind, "N": N, "d": Q.shape[3], "H": HEADS, "causal": causal}
-    row["error"] = {name: float(f"{off(O, right):.3g}") for name, O in made.items()}
+    row["error"] = {name: float(f"{relative_rms_error(O, right):.3g}") for name, O in made.items()}
     if kind == "positive":
         relative = {name: (O[0].double() / right - 1).mean().item() for name, O in made.items()}
         row["bias"] = {name: float(f"{x:.3g}") for name, x in relative.items()}

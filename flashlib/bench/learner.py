@@ -21,7 +21,7 @@ ROWS, LENGTHS = 2**15, (1024, 4096, 16384)  # of the matrices whose rows become 
 
 
 @dataclass(frozen=True)
-class Beside:
+class KernelTable:
     """A table about kernels: its title, column heads and rows."""
 
     title: str
@@ -47,7 +47,7 @@ class FunctionKind(NamedTuple):
     timed: Callable
 
 
-def mine(answer: Callable) -> Beside | Verdict:
+def mine(answer: Callable) -> KernelTable | Verdict:
     """Return a table that compares your function with ours and others'; for attention on a GPU also show a figure.
 
     answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or
@@ -97,7 +97,7 @@ def _gluon(answer, interpreted):
         for size, speed in speeds.items()
     ]
     title = "TFLOP/s, bf16, {gpu}, torch {torch}, Triton {triton}, {date}; hopper is ours".format(**environment)
-    return Beside(title, ("", *peers, "yours / hopper"), rows)
+    return KernelTable(title, ("", *peers, "yours / hopper"), rows)
 
 
 def _attention_compiled(answer):
@@ -142,7 +142,7 @@ def _variant_timed(answer):
         rows.append((name, *[round(ms[peer], 3) if peer in ms else "-" for peer in peers], ratio))
     title = "Milliseconds, bf16, d = {d}, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}"
     sizes = {"d": learner_variants.D, "N": learner_variants.N}
-    return Beside(title.format(**sizes, **harness.environment()), ("", *peers, "yours / ours"), rows)
+    return KernelTable(title.format(**sizes, **harness.environment()), ("", *peers, "yours / ours"), rows)
 
 
 def _decoding_compiled(answer):
@@ -165,7 +165,7 @@ def _decoding_timed(answer):
         rows.append((size, *[us.get(name, "-") for name in peers], ratio))
     title = "Microseconds of a step, bf16, pages of {page}, {gpu}, torch {torch}, Triton {triton}, {date}"
     heads = "", *peers, "yours / ours"
-    return Beside(title.format(page=learner_decoding.PAGE, **harness.environment()), heads, rows)
+    return KernelTable(title.format(page=learner_decoding.PAGE, **harness.environment()), heads, rows)
 
 
 def _rows(size, yours, *ours):
@@ -186,7 +186,7 @@ def _table(rows, what):
         f"{what}, compiled for an {gpu} by Triton {triton.__version__}: registers and spilled bytes of a thread,\n"
         "shared memory and warps of a program, and how many programs fit on a multiprocessor"
     )
-    return Beside(title, heads, rows)
+    return KernelTable(title, heads, rows)
 
 
 def _attention_timed(answer):
@@ -210,7 +210,7 @@ def _attention_timed(answer):
         (_words(size), *[speed[name] or "-" for name in peers], _ratio(speed)) for size, speed in speeds.items()
     ]
     title = "TFLOP/s, bf16, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(N=N, **environment)
-    return Beside(title, ("", *peers, "yours / ours"), rows)
+    return KernelTable(title, ("", *peers, "yours / ours"), rows)
 
 
 def _words(size):
@@ -272,7 +272,7 @@ def _softmax_timed(answer):
         rows.append((f"rows of {length}", *speeds))
     environment = harness.environment()
     title = "GB/s, one reading and one writing counted, fp32, {gpu}, torch {torch}, Triton {triton}, {date}"
-    return Beside(title.format(**environment), ("", *peers), rows)
+    return KernelTable(title.format(**environment), ("", *peers), rows)
 
 
 KINDS = {

@@ -72,7 +72,7 @@ def prefill(model: Any, X: torch.Tensor) -> torch.Tensor:
 PASSES = {"step": step, "prefill": prefill}
 
 
-class Found:
+class ModelResults:
     """The results of a model of DEPTH layers for a text: all logits, and the gradient of each weight, in fp64."""
 
     def __init__(self, model: Any, X: torch.Tensor) -> None:
@@ -82,7 +82,7 @@ class Found:
         self.gradients = {name: W.grad for name, W in model.named_parameters()}
         model.zero_grad(set_to_none=True)
 
-    def errors(self, exact: "Found") -> tuple[float, float]:
+    def errors(self, exact: "ModelResults") -> tuple[float, float]:
         """Return the largest error of the logits, and the largest relative error of a weight's gradient."""
         pairs = ((X, exact.gradients[name]) for name, X in self.gradients.items())
         relative = [((X.double() - G.double()).norm() / G.double().norm()).item() for X, G in pairs]
@@ -103,7 +103,7 @@ class Verifier:
     def verified(self, N: int, engines: dict[str, str]) -> tuple[dict, dict]:
         """Return both errors of each correct engine, by name, and why the others are left out."""
         X, errors, left_out = batch(self.model, N), {}, {}
-        exact = Found(self.exact, X)
+        exact = ModelResults(self.exact, X)
         for name, implementation in engines.items():  # eager comes first
             found, reason = attempt(functools.partial(self._errors, implementation, X, exact))
             if found is not None and name == "eager":
@@ -120,7 +120,7 @@ class Verifier:
 
     def _errors(self, implementation, X, exact):
         self.model.set_attn_implementation(implementation)
-        return Found(self.model, X).errors(exact)
+        return ModelResults(self.model, X).errors(exact)
 
 
 def within(errors: tuple[float, float], bound: tuple[float, float]) -> bool:
@@ -142,14 +142,14 @@ def _operator(run):
     return " ".join(sorted(names - {"attention"})) or "math"
 
 
-class Taken(NamedTuple):
+class CallTimes(NamedTuple):
     """Milliseconds of a call: on the GPU's clock, and until Python had launched all of it."""
 
     ms: float
     cpu_ms: float
 
 
-def cuda_clock(run: Callable[[], object], calls: int) -> Taken:
+def cuda_clock(run: Callable[[], object], calls: int) -> CallTimes:
     """Return the milliseconds of a call on the GPU, measured over several in a row."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
@@ -160,16 +160,16 @@ def cuda_clock(run: Callable[[], object], calls: int) -> Taken:
     end.record()
     asked = time.perf_counter() - begin
     torch.cuda.synchronize()
-    return Taken(start.elapsed_time(end) / calls, asked * 1e3 / calls)
+    return CallTimes(start.elapsed_time(end) / calls, asked * 1e3 / calls)
 
 
-def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, turns: int) -> dict[str, Taken]:
+def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, turns: int) -> dict[str, CallTimes]:
     """Return the median milliseconds of each run over turns, whose order alternates; the first turn warms up."""
-    taken: dict[str, list[Taken]] = {name: [] for name in runs}
+    taken: dict[str, list[CallTimes]] = {name: [] for name in runs}
     for turn in range(turns + 1):
         for name in reversed(runs) if turn % 2 else runs:
             taken[name].append(clock(runs[name], calls))
-    return {name: Taken(*map(statistics.median, zip(*ms[1:], strict=True))) for name, ms in taken.items()}
+    return {name: CallTimes(*map(statistics.median, zip(*ms[1:], strict=True))) for name, ms in taken.items()}
 
 
 def cuda_held(run: Callable[[], object]) -> int:

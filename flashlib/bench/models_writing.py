@@ -41,7 +41,7 @@ class WritingSize(NamedTuple):
 SIZE, QUICK = WritingSize(2048, 136), WritingSize(256, 24)
 
 
-class Given:
+class ForcedText:
     """A logits processor that makes a model write a given text, (1, N)."""
 
     def __init__(self, text: torch.Tensor) -> None:
@@ -92,7 +92,11 @@ class Writer:
     def logits(self, name: str, compiled: bool) -> torch.Tensor:
         """Return the logits of each new token of the text, (new, vocab)."""
         found = self.write(
-            name, compiled, logits_processor=[Given(self.text)], output_logits=True, return_dict_in_generate=True
+            name,
+            compiled,
+            logits_processor=[ForcedText(self.text)],
+            output_logits=True,
+            return_dict_in_generate=True,
         )
         if not torch.equal(found.sequences, self.text):
             raise AssertionError("generate wrote another text than the one that was given")
