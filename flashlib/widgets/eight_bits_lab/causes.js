@@ -42,7 +42,7 @@ export class Causes {
     const isFirst = this.last === null;
     const before = this.last ?? 0;
     const was = `before the last change ${percent(before)}`;
-    setText(this.was, isFirst ? "divided by squares, unlike the bars below" : was);
+    setText(this.was, isFirst ? "parts by squares, unlike the bars below" : was);
     this.before.hidden = isFirst;
     this.before.style.left = width(before);
   }

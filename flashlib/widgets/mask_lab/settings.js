@@ -30,7 +30,7 @@ const HINTS = {
   window: "r - left <= c <= r + right.",
   prefix: "c <= r, or c < n: all rows see the first n keys.",
   documents: "The rest of N_k is one more document; what goes beyond N_k is cut off.",
-  blocks: "share percent of the table's blocks are seen; a tile may have a different size.",
+  blocks: "In the table, share percent of the blocks are seen; a tile may have a different size.",
   line: "r: the position of a row, c: a key. Comparisons, + - * / // %, & | ~, `N_q`, `N_k`, abs, min and max.",
   given: "The mask that MaskLab was made with.",
 };
