@@ -6,7 +6,7 @@
 dQ, dK and dV, all kernels of a backward pass together. A record has `rows` and `more`, the sizes of `bench.hopper`
 without d = 256; with --wide it has only `rows`, those of d = 256, which has different kernels. Each table is timed
 `--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is the
-largest error of a gradient against fp64. An interrupted run leaves the tables that it had completed.
+largest error of a gradient against fp64. An interrupted run leaves its completed tables.
 """
 
 import argparse

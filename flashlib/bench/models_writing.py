@@ -1,8 +1,7 @@
 """Time how fast a model of transformers writes with `generate` and a static cache, for `bench.models`.
 
 A row is an engine, "sdpa" or "ours", and whether torch compiles a step, with CUDA graphs, as `generate` does by
-default on a GPU unless disable_compile is set. One sequence: a prompt of `prompt` tokens, and `new` tokens,
-greedy.
+default on a GPU unless disable_compile is set. One sequence: `prompt` tokens, and `new` greedy ones.
 
     tokens_s      of the tokens from number SKIP on, in wall-clock time: the median of several turns, whose
                   order alternates. A new cache is made in each turn, and CUDA graphs may be captured anew

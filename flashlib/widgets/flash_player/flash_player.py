@@ -82,8 +82,7 @@ class FlashPlayer(TiledWidget):
     ) -> "FlashPlayer":
         """Play loop(Q, K, V, O, B_r, B_c, causal, scale), a generator that also fills O; see `from_steps`.
 
-        With a mask it is loop(Q, K, V, O, B_r, B_c, mask, scale), where mask is a `masks.Tiles` that includes
-        causal.
+        With a mask it is loop(Q, K, V, O, B_r, B_c, mask, scale), with a `masks.Tiles` that includes causal.
         """
 
         def my_steps(Q, K, V, B_r, B_c, causal, scale, mask=None):

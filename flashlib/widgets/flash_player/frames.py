@@ -84,8 +84,7 @@ def follow(
 ) -> tuple[list, list[StoredRows], list[int], list[int]]:
     """Run a trace that writes to outputs, {name: LoggedOutput}; return its steps, writes, read and written.
 
-    stores_first: every step stores to the one output before it is yielded; else a step stores when the trace goes
-    on.
+    stores_first: every step stores to the one output before it is yielded; else after it.
     """
     moved = next(iter(outputs.values())).traffic
     steps, writes, read, written = [], [], [], []

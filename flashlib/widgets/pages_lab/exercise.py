@@ -6,8 +6,7 @@ import numpy as np
 
 
 def as_played(allocator: Any) -> Any:
-    """Return an allocator's class in PagesLab's form: itself if it has `lengths`, which the exercise's does not
-    have.
+    """Return an allocator's class in PagesLab's form: itself if it has `lengths`, which the exercise's lacks.
 
     The exercise's append takes a count and returns slots and what was copied, and its table takes one sequence.
     """

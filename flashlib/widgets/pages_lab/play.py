@@ -9,8 +9,7 @@ FREE, OWNED, SHARED, KEPT = "fosk"  # the states of a page
 
 
 class Play:
-    """Runs operations on `make(n_pages, page)` and records a frame for each, until one of them does something
-    wrong.
+    """Runs operations on `make(n_pages, page)`, recording a frame for each, until one does something wrong.
 
     takes_tokens: whether its `start` takes a prompt. If no pages are left, the newest sequences are put off, one
     after another.

@@ -18,8 +18,8 @@ ONE_OWNER = "A page is written only while it has one owner."
 class PageRows:
     """The token in each row of each page, and the tokens of each sequence.
 
-    A token is a number determined by its id and all tokens before it, like its K and V; without an id it is
-    unique.
+    A token is a number that depends on its id and all tokens before it, like its K and V; without an id it
+    differs from all others.
     """
 
     def __init__(self, page):

@@ -125,8 +125,7 @@ def _idle(computes, end):
 
 
 def sums(found: RingTimeline) -> dict[str, Any]:
-    """Return the sums of a timeline: time, idle share, bytes in all and the most from one rank, copies, hidden
-    share.
+    """Return sums over a timeline: time, idle share, bytes in all and from the busiest rank, copies, hidden share.
 
     hidden: the share of the copies' time during which the receiving rank computes; None without copies.
     """

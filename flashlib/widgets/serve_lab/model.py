@@ -35,8 +35,7 @@ class ServedCache(Pages):
 
 
 class Model:
-    """One head of attention with random weights, as much of a model as `server.Server` needs; a real one is
-    `lm.model`.
+    """One head of attention with random weights: what `server.Server` needs of a model. A real one is `lm.model`.
 
     A token x attends to itself and to all before it, and the logits of the next are (x + O) W^T. Everything is in
     fp64: a prompt read in parts has different products than the whole, and no token may depend on their rounding.
