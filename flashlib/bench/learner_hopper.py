@@ -11,7 +11,7 @@ CAPABILITY = 90
 DS = 64, 128
 LENGTHS = 4096, 16384
 PEERS = "hopper", "ours", "sdpa_cudnn", "fa4"
-OURS = {"ours": "hopper_forward", "chapter 10": "forward"}  # compiled beside it
+OURS = {"ours": "hopper_forward", "chapter 10": "forward"}  # compiled for comparison
 
 
 def is_in_gluon(answer: Any) -> bool:

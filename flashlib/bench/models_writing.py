@@ -4,7 +4,7 @@ A row is an engine, "sdpa" or "ours", and whether torch compiles a step, with CU
 default on a GPU unless disable_compile is set. One sequence: `prompt` tokens, and `new` greedy ones.
 
     tokens_s      of the tokens from number SKIP on, in wall-clock time: the median of several turns, whose
-                  order alternates. A new cache is made in each turn, and CUDA graphs may be captured anew
+                  order alternates. A new cache is made in each turn, and CUDA graphs may be captured again
     step_us       the time of one step
     error         the largest error of the logits of all new tokens of a given text, against the same weights in
                   fp32 without a cache; at most twice that of eager with the same cache, or the row is not timed

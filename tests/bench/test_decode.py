@@ -15,7 +15,7 @@ from tests.bench import recorded
 from tests.tiers import amounts
 
 RECORD = json.loads((recorded.DATA / "h200_decode.json").read_text(encoding="utf-8"))
-AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
+AGAIN = "make the record again: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
 
 
 def attention(Q, K, V, *, causal, at):

@@ -37,7 +37,7 @@ def test_what_was_timed_is_what_is_compiled_today(record, amount):
     if amount == "few":
         noted = [(place, e, code) for place, e, code in noted if first_rows()[e["kernel"]] == (record.file, place)]
     found = recorded.outdated(read, noted, recorded.pinned_triton())
-    assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)
+    assert not found, f"{record.file} is out of date. To make it again: {record.command}\n" + "\n".join(found)
 
 
 def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():

@@ -52,7 +52,7 @@ def today(row, kernel) -> str:
 @pytest.mark.compiles(each="kernel")
 @pytest.mark.parametrize("row, kernel, ttgir", list(checked()))
 def test_what_was_timed_is_what_is_compiled_today(row, kernel, ttgir):
-    again = "make the record anew: python -m flashlib.bench.variants --out notebooks/data/h200_variants.json"
+    again = "make the record again: python -m flashlib.bench.variants --out notebooks/data/h200_variants.json"
     assert RECORD["triton"] == recorded.pinned_triton(), again
     assert today(row, kernel) == ttgir, again
 

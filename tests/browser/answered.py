@@ -17,7 +17,7 @@ ANSWERED = """(root, name) => {
     model.answers = true;
     let busy = false;
     model.save_changes = async () => {
-        if (busy) return; // what is asked for meanwhile is asked when this is answered
+        if (busy) return; // requests in the meantime are sent after this answer
         for (busy = true; model.touched.size; ) {
             const changes = Object.fromEntries([...model.touched].map((trait) => [trait, model.get(trait)]));
             model.touched.clear();

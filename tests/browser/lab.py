@@ -53,7 +53,7 @@ RUN_ALL = """async ([timeout, drawing, undrawn]) => {
         );
     });
     while (session.kernel.status !== "idle" || cells().some(waiting)) {
-        if (errors().length) break; // what stands below it will not run
+        if (errors().length) break; // the cells below it will not run
         if (performance.now() - start > timeout) return ["the cells did not end in time", ...errors()];
         await new Promise((done) => setTimeout(done, 100));
     }

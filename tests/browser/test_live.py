@@ -174,7 +174,7 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     reader.write(stub, f"{head}\n    while True: pass")
     reader.page.evaluate("flashSite.live.slower = 0.1")
     assert "did not end within 0.4 seconds" in reader.run(check, "Check")
-    assert "started anew" in reader.said(check) and "again by themselves" in reader.said(check)
+    assert "Python was restarted" in reader.said(check) and "again automatically" in reader.said(check)
     reader.page.evaluate("flashSite.live.slower = 30")
     reader.write(stub, f"{head}\n    return None")
     assert "Wrong" in reader.run(check, "Check")

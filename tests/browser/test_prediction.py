@@ -90,7 +90,7 @@ def test_missing_or_unreadable_parts_are_reported_without_a_verdict(lab):
     one.get_by_label("your answer").fill("e^2")
     lab.page.keyboard.press("Enter")
     assert "“e^2” is not a number" in one.inner_text()
-    assert one.locator(".flash-card-verdict sup").count() == 0, "it is seen as it is typed"
+    assert one.locator(".flash-card-verdict sup").count() == 0, "it is shown as typed"
     parts = card(lab, CHOICE)
     parts.get_by_label("limit").fill("4.3")
     lab.page.keyboard.press("Enter")

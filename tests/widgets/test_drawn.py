@@ -67,8 +67,8 @@ def test_bytes_of_a_tiling(drawn, setting):
     pieces = pieces[np.argsort(pieces[:, 0])]
     sram = lab.result["sram"]
     one = unit(pieces[:, 2], list(sram["pieces"].values()))
-    assert one * max(sram["held"], sram["room"]) == pytest.approx(440), "what is larger is as wide as the panel"
-    assert np.allclose(np.diff(pieces[:, 0]), pieces[:-1, 2]), "one beside the other"
+    assert one * max(sram["held"], sram["room"]) == pytest.approx(440), "the larger one is as wide as the panel"
+    assert np.allclose(np.diff(pieces[:, 0]), pieces[:-1, 2]), "side by side"
 
 
 @pytest.mark.parametrize("kind, setting", MASKS, ids=str)

@@ -105,7 +105,7 @@ def test_rows_merge_hop_by_hop_to_attention(player):
                     continue
                 expected = by_softmax(player.N, row, keys & seen[row])
                 assert np.abs(np.array([m, l, *O_acc]) - [*expected[:2], *expected[2]]).max() < EXACT
-            assert not (seen[row] & ~keys).any(), "all that it sees has been there"
+            assert not (seen[row] & ~keys).any(), "all keys that it sees have arrived"
             m, l, O_acc = by_softmax(player.N, row, seen[row])
             assert np.abs(O[row] - O_acc / l).max() < EXACT and abs(lse[row] - m - np.log(l)) < EXACT
     assert player.result["difference"] < EXACT

@@ -63,7 +63,7 @@ class Notes:
 def launched(entry: dict, capability: int | str = CAPABILITY) -> dict:
     """Return config, ttgir and sass of the call that an entry describes."""
     config = launch(entry, "config", capability).config
-    found = launch(alike(entry | {"config": config}), "sass", capability)
+    found = launch(representative(entry | {"config": config}), "sass", capability)
     if not found.sass:
         raise RuntimeError("Triton's disassembler, nvdisasm, is missing")
     return found._asdict()
@@ -77,7 +77,7 @@ def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "Comp
     return compiled.launch(**size, **entry["asked"], capability=capability, until=until)
 
 
-def alike(entry: dict) -> dict:
+def representative(entry: dict) -> dict:
     """Return a representative of all calls that run the same code: Triton knows only what N is a multiple of.
 
     Up to 4096 keys the Hopper kernel's choices depend on N.

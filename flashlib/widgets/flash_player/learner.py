@@ -12,7 +12,7 @@ from flashlib.memory import HBM
 from flashlib.widgets.flash_player.frames import ForwardRecording, StoredRows
 
 SETTING = ("B_r", "B_c", "causal", "order", "scale", "mask")
-BIGGEST = 1e300  # stands for infinity: JSON has none
+BIGGEST = 1e300  # in place of infinity, which JSON lacks
 
 
 def accepted(my_steps: Callable) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def _out_of_pages(n_pages, page):
     return [
         *(*_begin("A", rows * 3 // 10), *_begin("B", rows * 3 // 10), *_begin("C", rows // 4)),
         *(*_grow("ABC", n), *_grow("ABC", n), *_end("A")),
-        Op("resume", "C", why="There is room again, so C starts anew: what was computed of it is computed again."),
+        Op("resume", "C", why="There is room again, so C starts over: what was computed of it is computed again."),
         *(*_grow("C", n), *_end("B", "C")),
     ]
 

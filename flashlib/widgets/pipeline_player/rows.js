@@ -14,7 +14,7 @@ const PIPE_BESIDE = {
   narrow: { label: 84, named: 12, now: 104, letters: 13 }, // a phone
 };
 const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row
-/** Where the text of a row stands. */
+/** The baseline of a row's text. */
 const pipeFoot = (row, y) => y + 0.75 * PIPE_HIGH[row.group];
 // An action is drawn up to its moment, so spans that it begins are not on before that.
 const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]);

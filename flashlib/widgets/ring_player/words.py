@@ -74,7 +74,7 @@ def is_wrong(difference: float | None) -> bool:
 def equal(difference: float | None) -> str:
     """Return a sentence on whether the ranks' O and lse equal those of one process."""
     if difference is None:
-        return "The run did not come to its end, so there is no O."
+        return "The run did not finish, so there is no O."
     if is_wrong(difference):
         return f"O and lse of the ranks differ from one process by {number(difference)}: that is wrong."
     if difference == 0:

@@ -27,7 +27,7 @@ export class Transport {
     this.moved = moved;
     this.story = story;
     this.position = this.last = this.motion = 0;
-    /** @type {number | null} what the browser was asked for, while it plays */
+    /** @type {number | null} the pending animation frame, while it plays */
     this.frame = null;
     const button = (name, label, press) =>
       h(

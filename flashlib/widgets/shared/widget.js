@@ -49,7 +49,7 @@ export class Widget {
     this.root.flashWidget = this; // for tests and for the curious
     this.spoken = announcer();
     this.busy = h("span", { class: "flash-note", role: "status" });
-    /** @type {Record<string, any>} what was set before what is asked for */
+    /** @type {Record<string, any>} the settings before the pending request */
     this.before = {};
     /** @type {(() => void)[]} */
     this.stops = [this.spoken.stop, () => clearInterval(this.waiting)];

@@ -30,7 +30,7 @@ export function placesOf({ children, levels }, order, middles, top, step) {
  */
 const edge = ([x, y], [toX, toY]) => `M${x} ${y}V${toY}H${toX}`;
 
-const BESIDE = { row: 44, tree: 90 }; // px between the children of a merge, for each factor beside its edge
+const BESIDE = { row: 44, tree: 90 }; // px between the children of a merge, for each factor next to its edge
 
 /**
  * The factors of a merge's two children, next to their edges, or next to the dot if the edges are too close.

@@ -36,7 +36,7 @@ test("no text has a hyphen for a minus sign or a plus in a power", () => {
   for (const text of VALUES.flatMap((x) => [number(x), short(x), exact(x)])) assert.doesNotMatch(text, /[-+]/);
 });
 
-test("a negative number stands in brackets after a minus sign", () => {
+test("a negative number is in brackets after a minus sign", () => {
   assert.deepEqual([-1.5, 1.5, 0].map(inBrackets), ["(−1.500)", "1.500", "0"]);
 });
 
