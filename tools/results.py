@@ -18,16 +18,16 @@ NAMES = {
     "sdpa_flash": "SDPA flash",
     "sdpa_efficient": "SDPA efficient",
     "sdpa_math": "SDPA math",
-    "sdpa_mask": "SDPA, mask of numbers",
+    "sdpa_mask": "SDPA, additive mask",
     "eager": "eager",
     "standard": "standard",
 }
 OF_A_LADDER = {
     "ladder": "the ladder",
     "peer": "others",
-    "fa2": "FlashAttention-2's ideas, and without one",
-    "wait": "one wait in a step, or two",
-    "ideas": "one pass, and without an idea",
+    "fa2": "FlashAttention-2's ideas, all and without one",
+    "wait": "one wait per step, or two",
+    "ideas": "one pass, as it is and without an idea",
 }
 RUNS = {
     "ours": "ours",
@@ -144,7 +144,7 @@ def passes(record) -> str:
 
 
 def short(record) -> str:
-    """Return the times of short sequences: on the GPU, and those of a call on the CPU."""
+    """Return the times for short sequences on the GPU, and those of a call on the CPU."""
     names = ("ours", "sdpa_cudnn", "sdpa_flash")
     rows = [
         [row["B"], row["N"], yes(row["causal"]), *(number(row["graph_us"][name], 1) for name in names)]
@@ -154,8 +154,8 @@ def short(record) -> str:
         [row["pass"], row["N"], row["d"], *(number(row["host_us"][name]) for name in names)]
         for row in record["calls"]
     ]
-    on_gpu = "Microseconds of a forward pass of short sequences, in a CUDA graph; 16 heads, d = 128"
-    on_cpu = "Microseconds that the CPU needs for a call; 8 heads, B = 1"
+    on_gpu = "Microseconds of the forward pass for short sequences, in a CUDA graph; 16 heads, d = 128"
+    on_cpu = "Microseconds of CPU time for a call; 8 heads, B = 1"
     return "\n".join(
         (
             shown(on_gpu, ["B", "N", "causal", *titles(names)], rows),
@@ -245,7 +245,7 @@ def ladder(record) -> str:
 
 
 def variants(record) -> str:
-    """Return the times of masks and changes of scores, and of packed sequences."""
+    """Return the times with masks and changed scores, and those of packed sequences."""
     both, names = ("forward", "backward"), ("ours", "flex", "sdpa_mask")
     long = {(row["case"], row["pass"]): row for row in record["rows"] if (row["d"], row["N"]) == (128, 16384)}
     rows = []
@@ -259,7 +259,7 @@ def variants(record) -> str:
     heads = ["mask", "tiles", *(f"{which}: {NAMES[name]}" for which in both for name in names)]
     of_packed = ["pass", "d", "sequences", "longest", *titles(names[:2]), "ours, padded"]
     masks = "Milliseconds, bfloat16, d = 128, N = 16384, 16 heads; tiles: the share that our forward pass computes"
-    packs = "Milliseconds of 16384 tokens in sequences of many lengths, packed; and in ours padded to the longest"
+    packs = "Milliseconds for 16384 tokens in sequences of many lengths, packed, and ours padded to the longest"
     return "\n".join((shown(masks, heads, rows), shown(packs, of_packed, packed)))
 
 
@@ -280,7 +280,7 @@ def decode(record) -> str:
     copy = f"a copy in DRAM moves {record['copy_gbs']} GB/s"
     return "\n".join(
         (
-            shown(f"Microseconds of one new query a sequence, d = 128; {copy}", heads, rows),
+            shown(f"Microseconds for one new query per sequence, d = 128; {copy}", heads, rows),
             shown(f"{prompt} of their own", [*shared["us"]], [[number(us) for us in shared["us"].values()]]),
             f"A step for {cpu['B']} sequences (append, rotate, attend) takes the CPU {calls:.0f} us as calls.\n"
             f"As one CUDA graph it takes {graph:.1f} us, and the GPU {cpu['graph_us']:.0f} us.\n",
@@ -302,17 +302,17 @@ def serve(record) -> str:
     return "\n".join(
         (
             shown(
-                f"Tokens a second that the small language model writes, {lengths}",
+                f"Tokens per second written by the small language model, {lengths}",
                 ["sequences", *(way.replace("_", " ") for way in ways)],
                 rows,
             ),
-            shown(server, ["batching", "steps", "requests at once, mean", "tokens a second"], batching),
+            shown(server, ["batching", "steps", "requests at once, mean", "tokens per second"], batching),
         )
     )
 
 
 def rings(record) -> str:
-    """Return the efficiency of each way over several GPUs, and the time of the ring with copy engines."""
+    """Return the efficiency of each way on several GPUs, and the time of the ring with copy engines."""
     ways = [way for way in WAYS if any(way in row["efficiency"] for row in record["rows"])]
     rows = []
     for row in record["rows"]:
@@ -323,7 +323,7 @@ def rings(record) -> str:
         sizes = [row["ranks"], row["N"], f"{row['H']} / {row['H_k']}", mask, row["pass"]]
         rows.append([*sizes, number(row["ms"]["ring_copy_engines"], 2), *cells])
     heads = ["GPUs", "N", "query / key heads", "mask", "pass", "ring, ms"]
-    said = "Efficiency: the time of one GPU on the whole sequence, over the GPUs times theirs; d = 128, bfloat16"
+    said = "Efficiency: the time of one GPU for the whole sequence, divided by GPUs times time; d = 128, bfloat16"
     return shown(said, [*heads, *(WAYS[way] for way in ways), "context_parallel"], rows)
 
 
@@ -345,13 +345,13 @@ def models(record) -> str:
     size = (
         f"{record['weights'] / 1e9:.2f} billion weights, {record['dtype']}, transformers {record['transformers']}"
     )
-    took = f"SDPA took {record['sdpa_backend']['step']}"
-    said = "Tokens a second of `generate`, one sequence, a static cache"
+    took = f"SDPA's backend is {record['sdpa_backend']['step']}"
+    said = "Tokens per second of `generate`, one sequence, a static cache"
     return "\n".join(
         (
             shown(f"Milliseconds of a pass over B sequences of N tokens, {size}; {took}", heads, rows("ms", 1)),
-            shown("GB that a pass holds at once", heads, rows("mb", 1e3)),
-            shown(said, ["attention", "compiled", "tokens a second", "graphs of a step", "breaks"], writing),
+            shown("Peak memory of a pass in GB", heads, rows("mb", 1e3)),
+            shown(said, ["attention", "compiled", "tokens per second", "graphs of a step", "breaks"], writing),
         )
     )
 
@@ -363,8 +363,8 @@ def gpt(record) -> str:
         for run in record["runs"]
     ]
     sizes = f"{record['layers']} layers, {record['width']} wide, {record['heads']} heads"
-    sentence = f"A GPT of {sizes}, a context of {record['context']}, {record['batch']} sequences a step"
-    return shown(sentence, ["attention", "ms a step", "MB", "steps", "last loss"], rows)
+    sentence = f"A GPT of {sizes}, a context of {record['context']}, {record['batch']} sequences per step"
+    return shown(sentence, ["attention", "ms per step", "MB", "steps", "last loss"], rows)
 
 
 def counters(record) -> str:
@@ -457,17 +457,17 @@ HEAD = """# Results
 
 Every number here was recorded by a command of this repository, which verified each result before it timed it. The
 files are in [`notebooks/data`](../notebooks/data), and `python -m tools.tables` makes this page from them. A
-number comes from one run, in which it is a median of many calls, unless the range of several runs stands beside
-it. Timings of one size differ by some percent from run to run, so smaller differences mean nothing.
+number comes from one run, as the median of many calls, unless the range of several runs follows it. Timings of
+one size differ by some percent from run to run, so smaller differences mean nothing.
 
-"ours" is the portable kernel of chapters 10 and 11. "chapter 13" are the kernels for Hopper only. SDPA is
-PyTorch's `scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2.
-It was made for Ampere and does not use what is new in Hopper, so a ratio to it says how much a newer GPU has to
-offer. The fair comparisons on Hopper are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
+"ours" is the portable kernel of chapters 10 and 11, "chapter 13" the kernels for Hopper only. SDPA is PyTorch's
+`scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2. It was
+written for Ampere and does not use the new features of Hopper, so a ratio to it shows what these are worth. The
+fair comparisons on Hopper are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
 
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, and half of
-them if causal. A dash: not possible, or not recorded. The timelines of `python -m flashlib.bench.timelines` are
-drawn in chapter 13 and have no table here.
+them if causal. A dash means not possible, or not recorded. The timelines of `python -m flashlib.bench.timelines`
+are drawn in chapter 13 and have no table here.
 """
 
 

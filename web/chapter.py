@@ -147,7 +147,7 @@ class Writer:
 
 
 PROGRESS_CALL = "checks.progress()"
-STORED = " Its stored output stands here."
+STORED = " Its stored output is shown here."
 COVER = (
     '<details class="cover" data-cards="{names}"><summary>The output, which answers the question above</summary>'
     "{outputs}</details>"

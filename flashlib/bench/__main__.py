@@ -2,7 +2,7 @@
 
 See `flashlib.bench.cpu` for what is timed without one. The sizes keep B * N = 16384 tokens and H * d = 2048.
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, half of them
-if causal. MB are the most that a call holds beyond its inputs and outputs.
+if causal. MB are the peak memory of a call beyond its inputs and outputs.
 
 A record has `rows`, those sizes; `more`, other d, and heads that share K and V; for the forward pass also `short`
 and `calls`, see `flashlib.bench.short_sequences`. Each row lists our compiled kernels in `kernels`, see

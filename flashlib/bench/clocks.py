@@ -2,10 +2,10 @@
 
     python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json
 
-A record has `rows`: what was measured ("what", and "beside" what else was running), for which d and how many keys
-a tile, and `clocks` of the multiprocessor, the median of `runs`; for copies, `bytes` per clock. `ghz` is the clock
-rate: of an idle GPU, and during matrix products, reads from the L2 cache and our Hopper kernel; it has the median
-and every sample. Nothing here was chosen to fit a timeline of the ladder.
+A record has `rows`: what was measured ("what", and in "beside" what else was running), for which d and how many
+keys per tile, and `clocks` of the multiprocessor, the median of `runs`; for copies, `bytes` per clock. `ghz` is
+the clock rate of an idle GPU, and during matrix products, reads from the L2 cache and our Hopper kernel: the
+median and every sample. Nothing here was chosen to fit a timeline of the ladder.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Time decoding on one GPU: ours over contiguous caches, pages and fp8, and SDPA; beside them a copy in DRAM.
+"""Time decoding on one GPU: ours over contiguous caches, pages and fp8, and SDPA; for comparison a copy in DRAM.
 
     python -m flashlib.bench.decode --out notebooks/data/h200_decode.json
 
@@ -9,10 +9,10 @@ in a CUDA graph that goes through several caches, so that none of them is in the
              backend that torch chooses; bytes: of K and V, and scales, that a call reads; share: bytes a second
              relative to the copy, which reads and writes
     parts    ours at one size, by the number of parts
-    sweep    ours at each size of `rows` by n, the parts of a sequence; `chosen` is the n that ours takes by itself
-    shared   many sequences with one prompt: read once; in the same pages, but read by each; in pages of their own
+    sweep    ours at each size of `rows` by n, the parts of a sequence; `chosen` is the n of the default
+    shared   many sequences with one prompt: read once; in the same pages, but read by each; in separate pages
     cpu      microseconds of the CPU for a step (append, rotate, attend) as calls, and as one CUDA graph
-    memory   bytes of a token and layer; the share of empty rows in a cache, for lengths as in `ragged`
+    memory   bytes per token and layer; the share of empty rows in a cache, for lengths as in `ragged`
 """
 
 import argparse
@@ -34,8 +34,8 @@ from flashlib.cache import Pages, storage
 from flashlib.lm import rotary
 
 D = 128
-COLD = 4 * 10**8  # bytes of caches to go through: many times the size of an L2 cache
-REPLAYS = 20  # of a graph, at least: a call takes a few microseconds, less than what surrounds it
+COLD = 4 * 10**8  # bytes of caches to cycle through: many times the size of an L2 cache
+REPLAYS = 20  # of a graph, at least: a call takes a few microseconds, less than its overhead
 LONG = 32768
 FILLED = (0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)  # programs on each multiprocessor, in a sweep
 
@@ -66,7 +66,7 @@ BATCHES = (1, 2, 4, 8, 16)
 
 
 def lengths(B: int, N: int, seed: int = 0) -> tuple[int, ...]:
-    """Return log-normal lengths of B sequences, N on average and together B * N."""
+    """Return log-normal lengths of B sequences, N on average, B * N in total."""
     drawn = np.random.default_rng(seed).lognormal(0, 1, B)
     each = np.maximum(1, drawn / drawn.sum() * B * N).astype(int)
     each[-1] += B * N - each.sum()

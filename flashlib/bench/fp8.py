@@ -1,11 +1,11 @@
-"""Time the Hopper kernel in eight bits and measure its error, beside cuDNN's in e4m3 and in bf16.
+"""Time the Hopper kernel in eight bits and measure its error, next to cuDNN's kernels in e4m3 and in bf16.
 
     python -m flashlib.bench.fp8 --out notebooks/data/h200_fp8.json
 
 cuDNN's attention in e4m3 comes with `pip install nvidia-cudnn-frontend==1.18.0`. A record has
 
-    rows     TFLOP/s of each, medians of `--runs` runs, which stand in `runs`; as in `bench.hopper`. fp8, int8: the
-             kernel alone, on numbers that are in eight bits already, as cuDNN's are; whole: with the pass that
+    rows     TFLOP/s of each, medians of `--runs` runs, which are in `runs`; as in `bench.hopper`. fp8, int8: the
+             kernel alone, on numbers that are already in eight bits, like cuDNN's; whole: with the pass that
              makes them. one_level: fp8 with one sum for all tiles, where the kernel has two. `pass_us`: that pass
              alone, in a CUDA graph, as it is and with one idea left out
     errors   for each kind of inputs: rms of O's error against fp64 over rms of O, on 16 heads, of each kernel and
@@ -73,7 +73,7 @@ def exact(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, heads
     return torch.cat(O).view(heads, -1, Q.shape[-1])
 
 
-def off(O: torch.Tensor, right: torch.Tensor) -> float:
+def relative_rms_error(O: torch.Tensor, right: torch.Tensor) -> float:
     """Return the rms error of O's last heads, relative to the rms of the correct O."""
     error = O[-1, -len(right) :].double() - right
     return (error.pow(2).mean() / right.pow(2).mean()).sqrt().item()
@@ -102,7 +102,7 @@ def runs_of(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, rig
     for name in list(found):
 
         def check(name=name):
-            error = off(found[name]().float() * units.get(name, 1.0), right)
+            error = relative_rms_error(found[name]().float() * units.get(name, 1.0), right)
             if not error <= BOUND.get(name, 0.07):
                 raise AssertionError(f"{name} is wrong: rms error {error:.3g} of rms of O")
 
@@ -164,7 +164,7 @@ def errors(kind: str, N: int, causal: bool = False) -> dict:
 
     harness.works("cudnn_fp8", of_cudnn, needed=False)
     row: dict = {"kind": kind, "N": N, "d": Q.shape[3], "H": HEADS, "causal": causal}
-    row["error"] = {name: float(f"{off(O, right):.3g}") for name, O in made.items()}
+    row["error"] = {name: float(f"{relative_rms_error(O, right):.3g}") for name, O in made.items()}
     if kind == "positive":
         relative = {name: (O[0].double() / right - 1).mean().item() for name, O in made.items()}
         row["bias"] = {name: float(f"{x:.3g}") for name, x in relative.items()}

@@ -1,4 +1,4 @@
-"""Time the Hopper kernel beside the portable one, SDPA's and, where it is installed, FlashAttention-4, in one run.
+"""Time the Hopper kernel, the portable one, SDPA's and, if it is installed, FlashAttention-4 in one run.
 
     python -m flashlib.bench.hopper --out notebooks/data/h200_hopper.json
 
@@ -6,8 +6,7 @@ A record has `rows`, the sizes of `python -m flashlib.bench`; `more`, heads that
 longer and ragged sequences, fp16; `calls`, the microseconds of CPU time for a call. Each of the first two tables
 is timed as a whole, `--runs` times: a row has the TFLOP/s of each run in `runs`, and their medians in `tflops`.
 They are counted as in `flashlib.bench`. `error` is the largest error of O against fp64, on the heads that are
-verified. A peer that does not support a size has None there. A run that is interrupted leaves the tables that it
-had completed.
+verified. A peer that does not support a size has None there. An interrupted run leaves its completed tables.
 """
 
 import argparse

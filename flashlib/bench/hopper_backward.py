@@ -1,12 +1,12 @@
-"""Time the Hopper backward beside the portable passes, SDPA's and, where it is installed, FlashAttention-4.
+"""Time the Hopper backward, the portable passes, SDPA's and, if it is installed, FlashAttention-4.
 
     python -m flashlib.bench.hopper_backward --out notebooks/data/h200_hopper_backward.json
     python -m flashlib.bench.hopper_backward --wide --out notebooks/data/h200_hopper_backward_256.json
 
 dQ, dK and dV, all kernels of a backward pass together. A record has `rows` and `more`, the sizes of `bench.hopper`
-without d = 256; with --wide it has `rows` alone, those of d = 256, which has other kernels. Each table is timed
+without d = 256; with --wide it has only `rows`, those of d = 256, which has different kernels. Each table is timed
 `--runs` times, and a row has the TFLOP/s of each run in `runs` and their medians in `tflops`. `error` is the
-largest error of a gradient against fp64. A run that is interrupted leaves the tables that it had completed.
+largest error of a gradient against fp64. An interrupted run leaves its completed tables.
 """
 
 import argparse

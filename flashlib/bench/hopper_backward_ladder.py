@@ -1,4 +1,4 @@
-"""Time the rungs of the Hopper backward beside cuDNN's; `bench.hopper_backward` has the finished kernel.
+"""Time the rungs of the Hopper backward, and cuDNN's; `bench.hopper_backward` has the finished kernel.
 
     python -m flashlib.bench.hopper_backward_ladder --out notebooks/data/h200_hopper_backward_ladder.json
 

@@ -2,7 +2,7 @@
 
     python -m flashlib.bench.hopper_ladder --out notebooks/data/h200_hopper_ladder.json
 
-O in bf16, at the longer ones of the usual sizes. Each result is verified before it is timed, and the whole table
+O in bf16, at the longer of the usual sizes. Each result is verified before it is timed, and the whole table
 is timed `--runs` times: a row of `rungs` has the TFLOP/s of each run in `runs`, and their medians in `tflops`.
 `error` is the largest error of O against fp64. A rung that refuses a size has None there. The rungs are frozen, so
 this record stays valid when the finished kernel changes.

@@ -96,7 +96,7 @@ def _softmaxes(q, k, s_ptr, clocks, sums, scale, TIMES: gl.constexpr, N: gl.cons
             issued += clock()  # and waited for here, not before them
             O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
     gl.store(clocks + ME, clock() - start)
-    gl.store(clocks + 2 + ME, issued)  # so that it is read at all
+    gl.store(clocks + 2 + ME, issued)  # so that it is really read
     gl.store(sums + 2 + ME, gl.sum(gl.sum(P_low.to(gl.float32), 1), 0))
     gl.store(sums + ME, gl.sum(gl.sum(l, 1), 0) + gl.sum(gl.sum(O_acc, 1), 0))
 
@@ -151,7 +151,7 @@ def _turns(clocks, TIMES: gl.constexpr):
 
 @gluon.jit
 def _stream(desc, clocks, n_tiles, times, STAGES: gl.constexpr):
-    """Copy tiles into a ring of STAGES slots, each as soon as the one before has come there."""
+    """Copy tiles into a ring of STAGES slots, each as soon as the previous tile in its slot has arrived."""
     ring = tiles.slots(desc, STAGES)
     full = tiles.barriers(STAGES, 1)
     fence_async_shared()
@@ -186,7 +186,7 @@ def _arrivals(full, clocks, N: gl.constexpr):
 
 @gluon.jit
 def _beginning(desc, clocks, N: gl.constexpr):
-    """A consumer waits for N tiles, for which a producer asks at once: how soon is each there?"""
+    """A consumer waits for N tiles, which a producer requests all at once: how soon does each arrive?"""
     ring = tiles.slots(desc, N)
     full = tiles.barriers(N, 1)
     fence_async_shared()

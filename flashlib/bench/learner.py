@@ -1,4 +1,4 @@
-"""`bench.mine(my_attention)`: a learner's kernel beside ours and others'.
+"""`bench.mine(my_attention)`: a learner's kernel next to ours and others'.
 
 On a GPU each is verified and timed, all in one run. Without a GPU, all are compiled for an H100, and a table shows
 the resources that a thread and a program of each need.

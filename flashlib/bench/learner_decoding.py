@@ -1,4 +1,4 @@
-"""A learner's `my_decode` beside ours and PyTorch's attention, for `bench.mine`: compiled, or timed on a GPU.
+"""A learner's `my_decode` next to ours and PyTorch's attention, for `bench.mine`: compiled, or timed on a GPU.
 
 A step is timed as in `bench.decode`: 32 heads of Q, 8 of K and V, d = 128, bf16, in CUDA graphs that go through
 several caches, so that none of them is in the L2 cache.
@@ -61,7 +61,7 @@ def times(answer: Callable, cold: int | None = None, device: str = "cuda") -> li
 
 
 def _measured(name: str, problem: "DecodeProblem", attention: Callable) -> dict[str, float]:
-    """Return {name: microseconds}; {}, with the reason printed, if attention is wrong or no CUDA graph has it."""
+    """Return {name: microseconds}, or {} with the reason printed, if it is wrong or cannot be in a CUDA graph."""
     from flashlib.bench import decode
     from flashlib.bench.common import harness
 

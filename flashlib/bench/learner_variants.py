@@ -1,6 +1,6 @@
-"""A learner's `my_variant` beside ours and FlexAttention, for `bench.mine`: compiled, or timed on a GPU.
+"""A learner's `my_variant` next to ours and FlexAttention, for `bench.mine`: compiled, or timed on a GPU.
 
-It times cases of `bench.variants`. Each has two functions here, in the form that chapter 14's exercise passes
+It times cases of `bench.variants`. Each has two functions here, in the form in which chapter 14's exercise passes
 them.
 """
 

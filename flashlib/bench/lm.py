@@ -3,10 +3,10 @@
     python -m flashlib.bench.lm --out notebooks/data/lm.safetensors
 
 Without a CUDA device, where our kernels are interpreted, it is trained in fp32 with SDPA, in about an hour. The
-last tenth of the text is held out, and the weights with the lowest loss there are saved, because the text is short
-and a model that is trained longer learns it by heart. Before training, the logits of the first batch are verified
-against those in fp64. Afterwards, the file is loaded on the CPU and must write the same text with a cache as
-without one. The file also says how the model was trained. Losses are in nats a byte.
+last tenth of the text is held out, and the weights with the lowest loss there are saved, because the text is
+short, and a model that is trained longer learns it by heart. Before training, the logits of the first batch are
+verified against those in fp64. Afterwards, the file is loaded on the CPU and must write the same text with a cache
+as without one. The file also says how the model was trained. Losses are in nats a byte.
 """
 
 import argparse

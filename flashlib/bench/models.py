@@ -1,26 +1,26 @@
-"""Time a language model of about a billion weights with our attention and with others, through transformers.
+"""Time a language model of about a billion weights with our attention and others, through transformers.
 
     python -m flashlib.bench.models --out notebooks/data/h200_models.json
 
-One CUDA device, bf16, B sequences of N tokens, TOKENS in all, or one. The model is transformers' own Llama, with
-the heads of Qwen 3 and random weights made here, since the values of the weights do not affect the times. Only how
-attention is computed differs, by its name:
+One CUDA device, bf16, B sequences of N tokens, TOKENS in all, or one sequence. The model is transformers' own
+Llama, with the heads of Qwen 3 and random weights made here, since the values of the weights do not affect the
+times. The engines differ only in how attention is computed:
 
     eager    transformers' own, which stores S and P
-    sdpa     torch's, by the backend that it takes by itself: `sdpa_backend` says which
-    flex     torch's FlexAttention, compiled anew for each N, at those of WITH_FLEX: it takes a quarter of a minute
-    ours     the portable kernels, the same bits every time; hopper: Hopper's, both passes
+    sdpa     torch's, with the backend of its own choice: `sdpa_backend` says which
+    flex     torch's FlexAttention, compiled for each N of WITH_FLEX, which takes a quarter of a minute
+    ours     the portable kernels, bit for bit the same every time; hopper: Hopper's, both passes
 
-    rows     "pass" is "step": loss and gradients of all weights, from ids of tokens, and nothing else, so no
+    rows     "pass" is "step": loss and gradients of all weights, from token ids, and nothing else, so no
              optimizer; or "prefill": all tokens through the model, to the logits of the last, with no cache kept.
-             ms: medians of five turns, whose order alternates; eager stands alone, after the others, as its memory
-             is taken from theirs. cpu_ms: until Python had asked the GPU for all of it; where it is near ms,
-             the CPU decides. tokens_s: B N by ms. mb: all that a pass holds at once, with the weights,
-             which are `weights_mb`. error: the largest of the logits, gradients: the largest error of a
-             weight's gradient, both rms, by the rms of that gradient: of a model of DEPTH layers, against fp32,
-             at most twice eager's, or it is not timed and `left_out` says why. `bound_of`: the N at which eager's
-             error was found, the largest up to N where it fits. `kernels`: see `common.records`
-    writing  see `bench.models_writing`; comes first, so that a run that is cut off has it
+             ms: medians of five turns, whose order alternates; eager runs alone, after the others, as its memory
+             is taken from theirs. cpu_ms: until Python had launched all of it on the GPU; if it is near ms,
+             the CPU is the limit. tokens_s: B N over ms. mb: the peak memory of a pass, with the weights,
+             which are `weights_mb`. error: the largest of the logits; gradients: the largest error of a
+             weight's gradient, rms over the rms of that gradient; of a model of DEPTH layers, against fp32,
+             and at most twice eager's, or it is not timed and `left_out` says why. `bound_of`: the N at which
+             eager's error was computed, the largest up to N that fits. `kernels`: see `common.records`
+    writing  see `bench.models_writing`; it comes first, so that an interrupted run has it
 """
 
 import argparse
@@ -65,14 +65,14 @@ def step(model: Any, X: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def prefill(model: Any, X: torch.Tensor) -> torch.Tensor:
-    """Return the logits of the token after the last."""
+    """Return the logits for the token after the last."""
     return model(input_ids=X, use_cache=False, logits_to_keep=1).logits
 
 
 PASSES = {"step": step, "prefill": prefill}
 
 
-class Found:
+class ModelResults:
     """The results of a model of DEPTH layers for a text: all logits, and the gradient of each weight, in fp64."""
 
     def __init__(self, model: Any, X: torch.Tensor) -> None:
@@ -82,7 +82,7 @@ class Found:
         self.gradients = {name: W.grad for name, W in model.named_parameters()}
         model.zero_grad(set_to_none=True)
 
-    def errors(self, exact: "Found") -> tuple[float, float]:
+    def errors(self, exact: "ModelResults") -> tuple[float, float]:
         """Return the largest error of the logits, and the largest relative error of a weight's gradient."""
         pairs = ((X, exact.gradients[name]) for name, X in self.gradients.items())
         relative = [((X.double() - G.double()).norm() / G.double().norm()).item() for X, G in pairs]
@@ -103,7 +103,7 @@ class Verifier:
     def verified(self, N: int, engines: dict[str, str]) -> tuple[dict, dict]:
         """Return both errors of each correct engine, by name, and why the others are left out."""
         X, errors, left_out = batch(self.model, N), {}, {}
-        exact = Found(self.exact, X)
+        exact = ModelResults(self.exact, X)
         for name, implementation in engines.items():  # eager comes first
             found, reason = attempt(functools.partial(self._errors, implementation, X, exact))
             if found is not None and name == "eager":
@@ -120,7 +120,7 @@ class Verifier:
 
     def _errors(self, implementation, X, exact):
         self.model.set_attn_implementation(implementation)
-        return Found(self.model, X).errors(exact)
+        return ModelResults(self.model, X).errors(exact)
 
 
 def within(errors: tuple[float, float], bound: tuple[float, float]) -> bool:
@@ -142,14 +142,14 @@ def _operator(run):
     return " ".join(sorted(names - {"attention"})) or "math"
 
 
-class Taken(NamedTuple):
+class CallTimes(NamedTuple):
     """Milliseconds of a call: on the GPU's clock, and until Python had launched all of it."""
 
     ms: float
     cpu_ms: float
 
 
-def cuda_clock(run: Callable[[], object], calls: int) -> Taken:
+def cuda_clock(run: Callable[[], object], calls: int) -> CallTimes:
     """Return the milliseconds of a call on the GPU, measured over several in a row."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
@@ -160,16 +160,16 @@ def cuda_clock(run: Callable[[], object], calls: int) -> Taken:
     end.record()
     asked = time.perf_counter() - begin
     torch.cuda.synchronize()
-    return Taken(start.elapsed_time(end) / calls, asked * 1e3 / calls)
+    return CallTimes(start.elapsed_time(end) / calls, asked * 1e3 / calls)
 
 
-def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, turns: int) -> dict[str, Taken]:
+def timed(runs: dict[str, Callable[[], object]], calls: int, clock: Callable, turns: int) -> dict[str, CallTimes]:
     """Return the median milliseconds of each run over turns, whose order alternates; the first turn warms up."""
-    taken: dict[str, list[Taken]] = {name: [] for name in runs}
+    taken: dict[str, list[CallTimes]] = {name: [] for name in runs}
     for turn in range(turns + 1):
         for name in reversed(runs) if turn % 2 else runs:
             taken[name].append(clock(runs[name], calls))
-    return {name: Taken(*map(statistics.median, zip(*ms[1:], strict=True))) for name, ms in taken.items()}
+    return {name: CallTimes(*map(statistics.median, zip(*ms[1:], strict=True))) for name, ms in taken.items()}
 
 
 def cuda_held(run: Callable[[], object]) -> int:

@@ -1,4 +1,4 @@
-"""The model of `bench.models`, and the names under which transformers finds the attentions that are compared."""
+"""The model of `bench.models`, and the names under which transformers finds the compared attentions."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,15 +1,15 @@
 """Time how fast a model of transformers writes with `generate` and a static cache, for `bench.models`.
 
 A row is an engine, "sdpa" or "ours", and whether torch compiles a step, with CUDA graphs, as `generate` does by
-itself on a GPU unless disable_compile is set. One sequence: a prompt of `prompt` tokens, and `new` tokens, greedy.
+default on a GPU unless disable_compile is set. One sequence: `prompt` tokens, and `new` greedy ones.
 
-    tokens_s      of the tokens from number SKIP on, by the clock on the wall: the median of several turns, whose
-                  order alternates. A new cache is made in each turn, and CUDA graphs may be captured anew
-    step_us       the time of one
-    error         the largest of the logits of all new tokens, of a text that is given, against the same weights in
+    tokens_s      of the tokens from number SKIP on, in wall-clock time: the median of several turns, whose
+                  order alternates. A new cache is made in each turn, and CUDA graphs may be captured again
+    step_us       the time of one step
+    error         the largest error of the logits of all new tokens of a given text, against the same weights in
                   fp32 without a cache; at most twice that of eager with the same cache, or the row is not timed
                   and `left_out` says why
-    graphs        how many graphs torch made of a step; graph_breaks: how often it broke one off
+    graphs        how many graphs torch made of a step; graph_breaks: how often it broke a graph off
 """
 
 import copy
@@ -40,7 +40,7 @@ class WritingSize(NamedTuple):
 SIZE, QUICK = WritingSize(2048, 136), WritingSize(256, 24)
 
 
-class Given:
+class ForcedText:
     """A logits processor that makes a model write a given text, (1, N)."""
 
     def __init__(self, text: torch.Tensor) -> None:
@@ -91,7 +91,11 @@ class Writer:
     def logits(self, name: str, compiled: bool) -> torch.Tensor:
         """Return the logits of each new token of the text, (new, vocab)."""
         found = self.write(
-            name, compiled, logits_processor=[Given(self.text)], output_logits=True, return_dict_in_generate=True
+            name,
+            compiled,
+            logits_processor=[ForcedText(self.text)],
+            output_logits=True,
+            return_dict_in_generate=True,
         )
         if not torch.equal(found.sequences, self.text):
             raise AssertionError("generate wrote another text than the one that was given")

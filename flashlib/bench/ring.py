@@ -1,23 +1,23 @@
-"""Time each way to distribute attention over the GPUs of one host, beside torch's context_parallel and one GPU.
+"""Time each way to distribute attention over the GPUs of one host, torch's context_parallel, and one GPU.
 
     python -m flashlib.bench.ring --out notebooks/data/h200_ring.json
     torchrun --standalone --nproc-per-node 4 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
 
 A record keeps its rows for other numbers of ranks if their GPUs, versions and sources are the same. A row is a
-number of `ranks`, a size and a pass, "forward" or "both"; all in it were timed in turn in one run: `ms` is, by
-way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and `left_out`
-says why. `efficiency` is the time that one GPU takes for the whole sequence, with the same kernels, divided by
-`ranks` times `ms`. `error` is the largest error of a few rows and keys of each rank against fp64; `bytes` is what
-a rank sends in a hop of the ring, `mb` the peak memory of a rank beyond its inputs. `predicted` is the efficiency
-expected with more ranks, from the time that a hop of the ring costs besides attention here. `kernels`: see
-`common.records`; `sources`: hashes of the modules that cut, move and add up.
+number of `ranks`, a size and a pass, "forward" or "both"; everything in it was timed in turn in one run: `ms` is,
+for each way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and
+`left_out` says why. `efficiency` is the time that one GPU takes for the whole sequence, with the same kernels,
+divided by `ranks` times `ms`. `error` is the largest error of a few rows and keys of each rank against fp64;
+`bytes` is what a rank sends in a hop of the ring, `mb` the peak memory of a rank beyond its inputs. `predicted` is
+the efficiency expected with more ranks, from the time that a hop of the ring adds to attention here. `kernels`:
+see `common.records`; `sources`: hashes of the modules that cut, move and add up.
 
 ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
 ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
 cp_*          torch's context_parallel, with its backend and the way in which it moves K and V
 one_gpu       the whole sequence on each GPU
 
-On Hopper GPUs all of ours use Hopper's kernels, both passes, where these take what is computed.
+On Hopper GPUs all of ours use Hopper's kernels in both passes, if these support the case.
 """
 
 import argparse
@@ -91,7 +91,7 @@ SIZES = [
 
 
 class TimedWay(NamedTuple):
-    """attention: from own Q, K and V to O. heads: how many ranks share pieces. whole: if it takes all rows."""
+    """attention: from own Q, K and V to O. heads: how many ranks share pieces. whole: if it takes all the rows."""
 
     attention: Callable
     layout: str = "zigzag"
@@ -122,7 +122,7 @@ def ways(size: RingSize, device: str) -> dict[str, TimedWay]:
 
 
 def _computes(device):
-    """Return the module that computes hops: the fastest one, which adds in any order, as the peers do."""
+    """Return the module that computes hops: the fastest one, which adds in any order, like the peers."""
     if device == "cpu":
         return None
     from flashlib.ring.distributed import on_hopper  # only here: Triton may not be installed

@@ -1,4 +1,4 @@
-"""Time the small language model as it writes: with a cache and without, as one CUDA graph, and as a server.
+"""Time the small language model's writing: with a cache and without, as one CUDA graph, and as a server.
 
     python -m flashlib.bench.serve --out notebooks/data/h200_serve.json
 
@@ -57,7 +57,7 @@ COMPARED = (
 )
 
 
-class Whole:
+class WithoutCache:
     """B prompts (B, N), each followed by `new` tokens, for each of which the whole text goes through the model.
 
     text: (B, N + new); logits: (B, vocab), from which the last token was chosen.
@@ -80,7 +80,7 @@ class Whole:
 
 
 class Cached:
-    """Do the same as `Whole` with a cache: contiguous, in pages, or in pages of fp8.
+    """Do the same as `WithoutCache` with a cache: contiguous, in pages, or in pages of fp8.
 
     The launches of a step do not depend on the length, which is stored on the GPU.
     """
@@ -136,7 +136,7 @@ def prompt(
 
 
 WAYS: dict[str, Callable] = {
-    "no_cache": Whole,
+    "no_cache": WithoutCache,
     "contiguous": Cached,
     "pages": functools.partial(Cached, page=PAGE),
     "fp8": functools.partial(Cached, page=PAGE, fp8=True),
@@ -144,7 +144,7 @@ WAYS: dict[str, Callable] = {
 }
 
 
-def written(way: Whole | Cached) -> torch.Tensor:
+def written(way: WithoutCache | Cached) -> torch.Tensor:
     """Return the text that a way writes."""
     way.start()
     for _ in range(way.text.shape[1] - way.first - 1):
@@ -152,7 +152,7 @@ def written(way: Whole | Cached) -> torch.Tensor:
     return way.text.clone()
 
 
-def logits_of(way: Whole | Cached, text: torch.Tensor) -> torch.Tensor:
+def logits_of(way: WithoutCache | Cached, text: torch.Tensor) -> torch.Tensor:
     """Return a way's logits for all tokens of a given text after the prompts, (B, new, vocab)."""
     found = []
     for at in range(text.shape[1] - way.first):
@@ -169,7 +169,7 @@ def rounded(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> 
     return sdpa(Q, K, V, causal)
 
 
-def compare(model: LM, ways: dict[str, Whole | Cached]) -> dict:
+def compare(model: LM, ways: dict[str, WithoutCache | Cached]) -> dict:
     """Return how the ways differ, by name; raise AssertionError if one is wrong."""
     text, first = written(ways["no_cache"]), ways["no_cache"].first
 
@@ -189,7 +189,7 @@ def compare(model: LM, ways: dict[str, Whole | Cached]) -> dict:
     return found
 
 
-def seconds(way: Whole | Cached) -> tuple[float, float]:
+def seconds(way: WithoutCache | Cached) -> tuple[float, float]:
     """Return the seconds that the prompts take, and the seconds of all steps that follow."""
     marks = [_now()]
     way.start()

@@ -31,7 +31,7 @@ from flashlib.bench.common.problem import BenchProblem, Size
 
 SHAPES = [(B, N) for N in (128, 256, 512) for B in (1, 4)]
 HEADS, D = 16, 128
-REPLAYS = 20  # calls in a graph: one kernel takes a few microseconds, less than what surrounds it
+REPLAYS = 20  # calls in a graph: one kernel takes a few microseconds, less than its overhead
 NAMES = ("ours", "sdpa_flash", "sdpa_cudnn")
 
 CALL_HEADS = 8

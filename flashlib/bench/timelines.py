@@ -6,9 +6,9 @@ A record has `rows`, one for each kernel that `pipeline.measured` models: rungs 
 kernel itself ("forward"), at d = 64 and 128, for 33 heads with 1024 rows and keys. `points` are the marks in the
 kernel, [kind, what]; a program's `marks` are [clock, number of the point] by role, and `blocks` the number of
 tiles of each row block that it computes. `ms` is the time of the kernel without marks and with them. `source` is a
-hash of the syntax of the kernels and constants with marks; it ignores comments, docstrings and where names are
-imported from. `pipeline.measured` makes a Timeline of a row. O and lse must first equal those of the kernel
-without marks, bit for bit.
+hash of the syntax of the kernels and constants with marks; it ignores comments, docstrings and the modules from
+which names are imported. `pipeline.measured` makes a Timeline of a row. O and lse must first equal those of the
+kernel without marks, bit for bit.
 """
 
 import argparse

@@ -9,9 +9,9 @@ The sizes keep B * N = 16384 tokens and H * d = 2048, in bf16. Each result is ve
     tiles     the share of all tiles that our kernel computes
     per_tile  speed for each computed tile, relative to the kernel without a mask
     kernels   what was compiled: its Config, and the hash of its TTGIR
-    prepare   milliseconds that a new mask takes once, ours and FlexAttention; bytes that ours keeps
+    prepare   milliseconds that a new mask takes once, with ours and FlexAttention; bytes that ours keeps
 
-`packed` has sequences of the documents' lengths, one after the other: `kernels.varlen`, FlexAttention with the
+`packed` has sequences of the documents' lengths, one after another: `kernels.varlen`, FlexAttention with the
 mask of documents, and padded_ms: our kernel on sequences padded to the longest, without a mask.
 """
 

@@ -47,7 +47,7 @@ class BackwardSizes(NamedTuple):
 SIZES = BackwardSizes()
 
 
-class Shared(NamedTuple):
+class BackwardShared(NamedTuple):
     """Slots and barriers of a program.
 
     kv: K of both consumers, then V; qo: two of Q, then two of dO; rows: of lse, then of delta; ds: two for each
@@ -63,10 +63,10 @@ class Shared(NamedTuple):
     barriers: dict
 
 
-def shared(sizes: BackwardSizes) -> Shared:
+def shared(sizes: BackwardSizes) -> BackwardShared:
     """Return the shared memory of a program."""
     tile = sizes.rows * sizes.d * sizes.element
-    return Shared(
+    return BackwardShared(
         c.ring("kv", 2 * CONSUMERS, KEYS * sizes.d * sizes.element),
         c.ring("qo", 4, tile),
         c.ring("rows", 4, sizes.rows * 4),
@@ -77,7 +77,7 @@ def shared(sizes: BackwardSizes) -> Shared:
     )
 
 
-def producer(n: int, memory: Shared) -> Iterator[c.Command]:
+def producer(n: int, memory: BackwardShared) -> Iterator[c.Command]:
     """Load K and V once, and n tiles of rows whenever a slot is free."""
     kv, qo, rows, barriers = memory.kv, memory.qo, memory.rows, memory.barriers
     full = barriers["kv_full"]
@@ -97,7 +97,7 @@ def producer(n: int, memory: Shared) -> Iterator[c.Command]:
             yield c.Copy(of_row, number, barrier)
 
 
-def consumer(n: int, memory: Shared, me: int, sizes: BackwardSizes) -> Iterator[c.Command]:
+def consumer(n: int, memory: BackwardShared, me: int, sizes: BackwardSizes) -> Iterator[c.Command]:
     """Sum dK and dV of the consumer's keys over n tiles, and compute its half of each dQ."""
     kv, barriers = memory.kv, memory.barriers
     yield c.Wait(barriers["kv_full"], 0)
@@ -114,7 +114,7 @@ def consumer(n: int, memory: Shared, me: int, sizes: BackwardSizes) -> Iterator[
     yield c.FinishStores()
 
 
-def reducer(n: int, memory: Shared) -> Iterator[c.Command]:
+def reducer(n: int, memory: BackwardShared) -> Iterator[c.Command]:
     """Let the copy unit add each half of n tiles of dQ to the sums in HBM."""
     for g in range(n):
         for at in range(CONSUMERS):
@@ -124,7 +124,7 @@ def reducer(n: int, memory: Shared) -> Iterator[c.Command]:
             yield c.Arrive(memory.barriers[f"dq_empty[{at}]"])
 
 
-def finisher(halves: int, memory: Shared) -> Iterator[c.Command]:
+def finisher(halves: int, memory: BackwardShared) -> Iterator[c.Command]:
     """Write this many half tiles of another unit's dQ, while the sums of the next one are being loaded."""
     yield from _bring(memory, 0)
     for half in range(halves):

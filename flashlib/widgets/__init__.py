@@ -1,18 +1,18 @@
 """Widgets that play what the algorithms compute.
 
-Each widget is one class in a folder of its own. Python computes what is shown and sends it once; JavaScript plays
-it without asking again. A folder NAME has
+Each widget is one class in its own folder. Python computes what is shown and sends it once; JavaScript plays it
+without asking again. A folder NAME contains
 
 - NAME.py: the class, with its traits: a Widget, or a Lab (lab.py) where Python answers a change of settings;
-- choices.py: the settings, what is accepted of each, and the stops of their sliders; if few, in NAME.py;
-- numbers.py, or files named after what they hold: what is computed, without a word of how it looks;
+- choices.py: the settings, the accepted values of each, and the stops of their sliders; if few, in NAME.py;
+- files named after what they compute, such as scan.py or tile_costs.py, with nothing about how it looks;
 - words.py: the sentences that the page shows;
 - figure.py: the picture for viewers where nothing can play;
-- NAME.js, NAME.css and a .js for each part of the page, joined with shared/; a look that another widget has too
-  is a rule of shared/common.css.
+- NAME.js, NAME.css and a .js file for each part of the page, joined with shared/; a look that several widgets
+  share is a rule of shared/grouped_rules.css.
 
-FlashPlayer and ComparePlayers play the same recorded steps and share a folder; BackwardPlayer takes its places
-from there. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:
+FlashPlayer and ComparePlayers play the same recorded steps and share a folder, whose views of HBM and SRAM
+BackwardPlayer also uses. CompilerLab, which needs Triton's compiler for every answer, is imported separately:
 `from flashlib.widgets.compiler_lab import CompilerLab`.
 """
 

@@ -1,4 +1,4 @@
-"""Which cells of the notebook show which widgets, so that one that no cell shows any more can be closed."""
+"""Which cells of the notebook show which widgets, so that a widget that no cell shows any more can be closed."""
 
 from typing import TYPE_CHECKING
 
@@ -7,15 +7,15 @@ from IPython import get_ipython
 if TYPE_CHECKING:
     from ipywidgets import DOMWidget
 
-_shown = {}  # by cell: its last execution, and the widgets that it made or showed
+_shown = {}  # by cell: its last execution, and the widgets that it created or showed
 
 
 def keep(widget: "DOMWidget") -> None:
-    """Note that the cell that is running makes or shows `widget`.
+    """Note that the running cell creates or shows `widget`.
 
-    The first of them closes those that the cell made or showed when it ran before, see `Widget.suspend`, unless
-    another cell has them. Else a page and a saved notebook would hold one more widget for each run of a cell.
-    Widgets of a cell that was deleted, or that no longer shows one, stay open: no code runs that could notice.
+    The first widget of a run closes those of the cell's previous run (see `Widget.suspend`), unless another cell
+    shows them. Otherwise a page and a saved notebook would hold one more widget for each run of a cell. Widgets of
+    a cell that was deleted, or that no longer shows one, stay open: no code runs that could notice.
     """
     cell, execution = _running()
     if cell is None:
@@ -32,10 +32,10 @@ def keep(widget: "DOMWidget") -> None:
 
 
 def _running():
-    """Return the cell that is running and which execution of it this is, or (None, None).
+    """Return the running cell and the number of its execution, or (None, None).
 
-    JupyterLab and VS Code say which cell they run; nbconvert, nbval and a terminal do not. Code that a
-    control on the page calls does not run in a cell.
+    JupyterLab and VS Code say which cell they run; nbconvert, nbval and a terminal do not. Code called by a
+    control on the page does not run in a cell.
     """
     message = getattr(get_ipython(), "get_parent", dict)()
     return message.get("metadata", {}).get("cellId"), message.get("header", {}).get("msg_id")

@@ -1,4 +1,4 @@
-// All that anywidget imports for a widget. A browser keeps what it imports as long as the page is open, so the script
+// The only module that anywidget imports for a widget. A browser keeps a module as long as the page is open, so the script
 // of a class, which is a hundred times as large, is imported by the first of its widgets for all of them.
 const scripts = (globalThis.flashScripts ??= new Map());
 

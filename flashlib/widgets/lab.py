@@ -1,4 +1,4 @@
-"""The base of the widgets with settings: what is not accepted goes back, and says so."""
+"""The base of the widgets with settings: a value that is not accepted is reverted, with the reason."""
 
 import traitlets
 
@@ -6,31 +6,32 @@ from flashlib.widgets.widget import Widget
 
 
 class Lab(Widget):
-    """A widget that shows what Python computes of its settings, and computes it anew when one changes.
+    """A widget that shows what Python computes from its settings, and computes it again when one changes.
 
-    A setting is a synced trait. One that is not accepted at first stands as a sentence in the widget's place, see
-    `problem`. Later, from Python or the page, it goes back, `refused` says why, and what is shown stays; the other
-    settings of the same message are taken. A subclass passes its settings to `__init__`, and has
+    A setting is a synced trait. If one is not accepted at first, a sentence appears in place of the widget, see
+    `problem`. If one set later, from Python or the page, is not accepted, it is reverted, `refused` says why, and
+    the result stays; other settings of the same message are accepted. A subclass passes its settings to
+    `__init__`, and has
 
     _take(**fixed): keep what cannot be changed later; raise TypeError or ValueError if it is not accepted.
-    _checked(name, value): return a setting as Python's own kind; raise if it is not accepted, whatever the others.
-    _computed(setting): return what is shown, with the setting under "setting", which may differ from the one
-    given: settings that follow from others are moved. Raise if the settings do not go together, changing nothing.
+    _checked(name, value): return a setting as a built-in type; raise if it is never accepted, whatever the others.
+    _computed(setting): return what is shown, with the setting under "setting", which may differ from the given
+    one: settings that depend on others are adjusted. Raise, and change nothing, if settings do not fit together.
 
     Each error says what was given and what is accepted, without a full stop.
     """
 
     _shows = "result"  # the trait with what is shown
-    _texts: tuple[str, ...] = ()  # settings that are typed: one that is refused stays as typed, to be mended
+    _texts: tuple[str, ...] = ()  # settings that are typed: a refused one stays as typed, to be corrected
 
-    _answered: dict = {}  # the setting after the last answer; none if nothing can be shown
+    _answered: dict = {}  # the setting after the last answer; empty if nothing can be shown
 
     asked = traitlets.Int().tag(sync=True, echo_update=False)
 
     def __init_subclass__(cls, **kwargs):
-        """Say that ipywidgets must not repeat settings to all pages before it computes: the answer has them.
+        """Keep ipywidgets from echoing settings to all pages before it computes: the answer contains them.
 
-        It would take 2 ms from each change. What is typed is repeated: if it is refused, the answer has it not.
+        An echo costs 2 ms per change. A typed setting is echoed, since the answer lacks it if it is refused.
         """
         for name, trait in vars(cls).items():
             if isinstance(trait, traitlets.TraitType) and name not in cls._texts:
@@ -50,7 +51,7 @@ class Lab(Widget):
         self.observe(self._answer, names=list(self._answered))
 
     def _take(self):
-        """Nothing is fixed."""
+        """By default nothing is fixed."""
 
     def _checked(self, name, value):
         return value
@@ -59,25 +60,25 @@ class Lab(Widget):
         raise NotImplementedError
 
     def _used(self, setting):
-        """Return the names of the settings that decide what is shown; of others no refusal is said."""
+        """Return the names of the settings that affect the result; refusals of others are not reported."""
         return setting.keys()
 
     @property
     def _setting(self) -> dict:
-        """The setting that is shown; empty as long as there is none."""
+        """The setting that is shown; empty while there is none."""
         return getattr(self, self._shows).get("setting", {})
 
     def _note(self, change):
-        """Say that a request was heard, with its answer: a page that did not ask takes its setting from both."""
+        """Note a request together with its answer: a page that did not ask takes its setting from both."""
         self._answer(change)
         super()._note(change)
 
     def _answer(self, change):
-        """Show a new setting; what is not accepted goes back to what is shown."""
+        """Show a new setting; values that are not accepted are reverted to those shown."""
         wanted = {name: getattr(self, name) for name in self._setting}
-        if wanted == self._answered:  # a message may change several at once, and what goes back is a change too
+        if wanted == self._answered:  # a message may change several at once, and reverting is a change too
             return
-        self.refused = ""  # so that the same sentence a second time is an answer too
+        self.refused = ""  # so that the same sentence again counts as an answer
         good, refusals = self._accepted(wanted)
         shown = getattr(self, self._shows)
         try:
@@ -86,15 +87,15 @@ class Lab(Widget):
         except (TypeError, ValueError) as error:
             refusals.append(self._refusal(error, [name for name in good if good[name] != self._setting[name]]))
         self._answered = shown["setting"] | {name: wanted[name] for name in self._texts}
-        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is left to compute then
+        with self.hold_sync(), self.hold_trait_notifications():  # all at once: nothing is computed between
             self.set_trait(self._shows, shown)
             self.refused = " ".join(refusals)
             for name, value in self._answered.items():
                 setattr(self, name, value)
-            self.heard = self.asked  # with the answer: a message less
+            self.heard = self.asked  # with the answer, which saves a message
 
     def _accepted(self, wanted):
-        """Return the setting with all that is accepted of `wanted`, and a sentence on each of the others."""
+        """Return the setting with the accepted values of `wanted`, and a sentence on each of the others."""
         good, errors = dict(self._setting), {}
         for name, value in wanted.items():
             try:
@@ -105,7 +106,7 @@ class Lab(Widget):
         return good, [self._refusal(error, [name]) for name, error in errors.items() if name in used]
 
     def _refusal(self, error, names):
-        """Return why settings are refused, and what they stay."""
+        """Return why settings are refused, and which values they keep."""
         shown = {name: f"{self._setting[name]!r:.60}" for name in names}
         stays = shown.values() if len(names) == 1 else (f"{name}={value}" for name, value in shown.items())
         return f"{_sentence(error)} It stays {', '.join(stays)}."

@@ -1,8 +1,8 @@
-"""One script of a widget's ES modules, which is all that a bundler would do.
+"""Join a widget's ES modules into one script, which is all that a bundler would do.
 
-A module has `import { a, b } from "./other.js";` at its head and `export` before a name. Only the first of a
-widget has `export default`. In the script all names stand in one scope, so no two modules may declare the same.
-JSDoc, with the types, is for those who read the files: a script goes without it.
+A module has `import { a, b } from "./other.js";` at its head and `export` before a name. Only the first module of
+a widget has `export default`. In the script all names share one scope, so no two modules may declare the same
+name. JSDoc, with the types, is for readers of the files and left out of the script.
 """
 
 import os
@@ -18,12 +18,12 @@ REST = re.compile(r"^(?:import\b.*|export\b(?! default).*)", re.M)
 
 
 def join(entry: Path) -> str:
-    """Return the text of the module `entry` after those it imports, each once, in the order of a browser.
+    """Return the text of the module `entry`, preceded by those it imports, each once, in a browser's order.
 
-    Raises ValueError for an import that cannot be met or that goes in a circle, for a name declared twice, and for
-    another form of import or export than those above.
+    Raises ValueError for an import that is missing or circular, for a name declared twice, and for any form of
+    import or export other than those above.
     """
-    modules, declared = {}, {}  # path: (its text, the names it exports); name: where it stands
+    modules, declared = {}, {}  # path: (its text, the names it exports); name: where it is declared
     _add(os.path.normpath(entry), modules, declared, ())
     return "\n".join(text for text, _ in modules.values())
 
@@ -53,12 +53,12 @@ def _add(path, modules, declared, importers):
 
 
 def plain(text: str) -> str:
-    """Return the text of a module as a script has it: without its imports, `export` and JSDoc."""
+    """Return the text of a module as it appears in a script: without its imports, `export` and JSDoc."""
     return DECLARED.sub(lambda found: found[0].removeprefix("export "), JSDOC.sub("", IMPORT.sub("", text)))
 
 
 def _exported(path, text, declared, entry):
-    """Return the names that a module exports, once nothing in it stands in the way of joining it."""
+    """Return the names that a module exports; raise ValueError if something prevents joining it."""
     exported = set()
     for export, name in DECLARED.findall(text):
         if name in declared:

@@ -1,4 +1,4 @@
-"""What is accepted of a setting of most widgets: a whole number in a range, or one of some words."""
+"""The checks of most widgets' settings: an integer in a range, or one of some words."""
 
 from collections.abc import Collection
 from numbers import Integral
@@ -10,9 +10,9 @@ def is_whole(value: object) -> bool:
 
 
 def whole(name: str, value: Any, low: int, high: int, accepted: str = "") -> int:
-    """Return a whole number from low to high; raise TypeError or ValueError for anything else.
+    """Return an integer from low to high; raise TypeError or ValueError for anything else.
 
-    accepted: what the error says that one is to pass, where this is more than the range.
+    accepted: what the error says is accepted, if it is more than the range.
     """
     accepted = accepted or f"pass a whole number from {low} to {high}"
     if not is_whole(value):

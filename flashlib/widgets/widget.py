@@ -12,17 +12,17 @@ from flashlib.language import texts
 from flashlib.widgets import cells, modules
 
 FOLDER = Path(__file__).parent
-SHEETS = "palette", "look", "common"
+SHEETS = "palette", "look", "grouped_rules"
 
 
 def script(name: str) -> str:
-    """Return the script of a widget: the text of a .js file of this folder, and of all that it imports."""
+    """Return the script of a widget: the text of a .js file in this folder and of everything that it imports."""
     words = json.dumps(texts.words(), ensure_ascii=False)
     return modules.join(FOLDER / name).replace("const WORDS = {};", f"const WORDS = {words};", 1)
 
 
 def style(*names: str) -> str:
-    """Return the text of the style sheets that the widgets share and of .css files of this folder."""
+    """Return the text of the style sheets that all widgets share, and of the given .css files in this folder."""
     sheets = *(f"shared/{name}.css" for name in SHEETS), *names
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in sheets)
 
@@ -33,18 +33,18 @@ IMPORT = (FOLDER / "import.js").read_text(encoding="utf-8")
 class Widget(anywidget.AnyWidget):
     """A widget that shows what Python computed, or says in a sentence why there is nothing to show.
 
-    A subclass sets `problem` where its arguments cannot be shown, in place of what it shows. It has `figure`, its
-    `script` as `_esm` and its `style` as `_css`. A later request that cannot be met is answered in `refused`; what
-    is shown then stays.
+    A subclass sets `problem`, and shows nothing else, if its arguments cannot be shown. It has `figure`, its
+    `script` as `_esm` and its `style` as `_css`. If a later request cannot be met, `refused` says why, and what is
+    shown stays.
     """
 
-    problem = traitlets.Unicode().tag(sync=True)  # a sentence in the widget's place, or ""
-    refused = traitlets.Unicode().tag(sync=True)  # a sentence beside the controls, or ""
+    problem = traitlets.Unicode().tag(sync=True)  # a sentence in place of the widget, or ""
+    refused = traitlets.Unicode().tag(sync=True)  # a sentence next to the controls, or ""
     script = traitlets.Unicode().tag(sync=True)  # what import.js imports
-    asked = traitlets.Int().tag(sync=True)  # how often the page asked for another setting
-    heard = traitlets.Int().tag(sync=True)  # the last of these that Python knows of, whatever came of it
+    asked = traitlets.Int().tag(sync=True)  # how often the page requested a different setting
+    heard = traitlets.Int().tag(sync=True)  # the last of these that Python handled, whatever the outcome
 
-    _ipython_display_ = None  # ipywidgets 7, as Colab has it, would show no picture, and cut what stands for it
+    _ipython_display_ = None  # ipywidgets 7, which Colab has, would show no picture and a truncated repr
 
     def __init__(self, **state):
         super().__init__(script=self._script, **state)
@@ -60,16 +60,16 @@ class Widget(anywidget.AnyWidget):
         self.heard = change.new
 
     def figure(self) -> Any:
-        """Return a picture of the widget, with `png`, for viewers where nothing can play; None for none."""
+        """Return a picture of the widget, with `png`, for viewers in which nothing can play, or None."""
         raise NotImplementedError
 
     def suspend(self) -> None:
-        """Close the widget; when it is shown again, it opens again."""
+        """Close the widget; it reopens when it is shown again."""
         if self.comm is None:
             return
         self.close()
         self.layout.close()
-        self.__dict__.pop("_repr_mimebundle_", None)  # None since it was closed, but for ipywidgets 7
+        self.__dict__.pop("_repr_mimebundle_", None)  # None since it was closed, except with ipywidgets 7
 
     def _sizes(self) -> str:
         """Return the key numbers, for repr."""

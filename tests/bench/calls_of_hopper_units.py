@@ -1,4 +1,4 @@
-"""What the compiler's worker calls for test_hopper_units.py: launches of `bench.hopper_units` without a GPU."""
+"""Called by the compiler's worker for test_hopper_units.py: launches of `bench.hopper_units` without a GPU."""
 
 import contextlib
 

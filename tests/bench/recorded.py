@@ -110,7 +110,7 @@ def outdated(record: dict, noted: Iterable[tuple[str, dict | None, bool]], pinne
         config = records.launch(entry, "config").config
         if config != entry["config"]:
             said.append(f"{what}: launched with {entry['config']}, and today it would be {config}")
-        elif code and _ttgir(json.dumps(records.alike(entry))) != entry["ttgir"]:
+        elif code and _ttgir(json.dumps(records.representative(entry))) != entry["ttgir"]:
             if records.launched(entry)["sass"] != entry["sass"]:
                 said.append(f"{what}: its code has changed")
     return said

@@ -1,4 +1,4 @@
-"""Rows say what was measured of a multiprocessor; with made-up clocks."""
+"""Rows say what was measured on a multiprocessor; with made-up clocks."""
 
 import contextlib
 import itertools

@@ -15,11 +15,11 @@ from tests.bench import recorded
 from tests.tiers import amounts
 
 RECORD = json.loads((recorded.DATA / "h200_decode.json").read_text(encoding="utf-8"))
-AGAIN = "make the record anew: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
+AGAIN = "make the record again: python -m flashlib.bench.decode --out notebooks/data/h200_decode.json"
 
 
 def attention(Q, K, V, *, causal, at):
-    """Launch the kernels of a recorded row, as `today` asks for them, over a cache that is never filled."""
+    """Launch the kernels of a recorded row for `today`, over a cache that is never filled."""
     size = decode.SIZES[at][1]
     each, table = torch.tensor(size.lengths or [size.N] * size.B), None
     shape = size.B, size.H_k, int(each.max()), decode.D

@@ -70,4 +70,4 @@ def test_the_exact_result_is_exact(causal):
     expected = torch_ref.attention(Q.double(), K.double(), V.double(), causal=causal).O[-1, -2:]
     found = fp8.exact(Q, K, V, causal, 2)
     assert (found - expected).abs().max() < 1e-12
-    assert math.isclose(fp8.off((found * 1.01)[None], found), 0.01, rel_tol=1e-6)
+    assert math.isclose(fp8.relative_rms_error((found * 1.01)[None], found), 0.01, rel_tol=1e-6)

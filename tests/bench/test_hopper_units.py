@@ -39,7 +39,7 @@ def test_a_softmax_runs_between_the_issue_of_a_product_and_the_wait(d, B_c):
 @pytest.mark.gpu
 @pytest.mark.parametrize("what", ["products", "softmax", "under", "two"])
 def test_a_group_computes_what_it_is_timed_for(what):
-    """`hopper_units.group` raises where a sum is wrong."""
+    """`hopper_units.group` raises if a sum is wrong."""
     assert calls_of_hopper_units.LAUNCHES[what](128, 64) > 0
     with pytest.raises(AssertionError, match="a group's sum is"):
         hopper_units.check(

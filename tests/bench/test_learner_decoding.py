@@ -17,7 +17,7 @@ def my_decode(Q, K, V, lengths, table, parts):
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    """Small sizes on this machine, whose clock says the same each time, and no graphs."""
+    """Small sizes on this machine, with a clock that always shows the same time, and no graphs."""
     monkeypatch.setattr(learner_decoding, "SIZES", ((1, 70), (2, 130)))
     monkeypatch.setattr(harness, "environment", lambda: {"gpu": "G", "torch": "1", "triton": "2", "date": "today"})
     monkeypatch.setattr(harness, "captured", lambda run, times: type("Graph", (), {"replay": staticmethod(run)}))

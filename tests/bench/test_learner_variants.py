@@ -71,7 +71,7 @@ def small(monkeypatch):
     )
     in_fp16 = functools.partial(
         problem.tensors, dtype=torch.float16
-    )  # the interpreter has bf16 for our kernels alone
+    )  # the interpreter has bf16 only for our kernels
     monkeypatch.setattr("flashlib.bench.variants.tensors", in_fp16)
     made_up = {"yours": 2.0, "ours": 1.0, "flex": 4.0}
     monkeypatch.setattr(harness, "side_by_side", lambda runs: {name: made_up[name] for name in runs})

@@ -59,9 +59,9 @@ def test_weights_have_the_stated_size_and_rotary_angles_are_not_rounded():
 
 def test_the_reference_is_as_exact_as_fp32(verifier):
     X = models.tokens(verifier.model, N)
-    found = models.Found(verifier.exact, X)
+    found = models.ModelResults(verifier.exact, X)
     verifier.exact.double().set_attn_implementation("eager")  # whose softmax is in fp32
-    logits, gradients = found.errors(models.Found(verifier.exact, X))
+    logits, gradients = found.errors(models.ModelResults(verifier.exact, X))
     assert logits < 2e-6 and gradients < 1e-5
 
 
@@ -132,7 +132,7 @@ def stage(small):
     def clock(run, calls):
         run()
         tick = float(next(ticks)) * calls
-        return models.Taken(tick, tick / 2)
+        return models.CallTimes(tick, tick / 2)
 
     def held(run):
         run()

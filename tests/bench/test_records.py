@@ -1,4 +1,4 @@
-"""The records were made with today's kernels; else a test says which was not, and how to make it anew."""
+"""The records were made with today's kernels; if not, a test says which was not, and how to record it again."""
 
 import copy
 import functools
@@ -37,7 +37,7 @@ def test_what_was_timed_is_what_is_compiled_today(record, amount):
     if amount == "few":
         noted = [(place, e, code) for place, e, code in noted if first_rows()[e["kernel"]] == (record.file, place)]
     found = recorded.outdated(read, noted, recorded.pinned_triton())
-    assert not found, f"{record.file} is out of date. To make it anew: {record.command}\n" + "\n".join(found)
+    assert not found, f"{record.file} is out of date. To make it again: {record.command}\n" + "\n".join(found)
 
 
 def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
@@ -96,7 +96,7 @@ def test_rows_of_the_same_code_have_the_same_hashes():
 
 def test_changes_are_reported(noted):
     ttgir, sass, config = (copy.deepcopy(noted[0]) for _ in range(3))
-    ttgir |= {"ttgir": "0" * 12}  # another way to the same code
+    ttgir |= {"ttgir": "0" * 12}  # a different way to the same code
     sass |= {"ttgir": "0" * 12, "sass": "0" * 12}
     config["config"][-1] += 1
     assert outdated([ttgir]) == []

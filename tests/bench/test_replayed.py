@@ -1,7 +1,7 @@
 """A run that measures the stored numbers writes the stored record, and shows these numbers.
 
-What measures is replaced by a search in the stored record, by size. So the sizes, their order, what is derived
-from the times and what a table shows are those of the record, whatever the GPU.
+Measurements are replaced by a lookup in the stored record, by size. So the sizes, their order, the numbers derived
+from times and the tables are those of the record, whatever the GPU.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ COMPILED = "config", "ttgir", "sass"  # what a note gets from the compiler
 
 
 class Notes(contextlib.nullcontext):
-    """Notes as they are before the compiler has answered."""
+    """Notes before the compiler has answered."""
 
     def __init__(self, capability=90):
         super().__init__(self)

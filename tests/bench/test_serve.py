@@ -19,7 +19,7 @@ SIZES = {"vocab": 256, "layers": 2}
 
 @pytest.fixture
 def on_a_cpu(monkeypatch):
-    """A graph is the calls that it was captured from, where nothing can be captured."""
+    """Without a GPU nothing is captured: a graph repeats the calls from which it was made."""
     if DEVICE == "cpu":
         monkeypatch.setattr(harness, "captured", lambda run, times: run() or SimpleNamespace(replay=run))
     monkeypatch.setattr(bench, "PAGE", 4)
@@ -65,7 +65,7 @@ def test_logits_are_those_of_the_given_text():
     of, text = model(layers=1), prompts(B=2, N=9)
     exact = of.double()(text[:, :-1])[:, 4:]
     of.float()
-    for way in (bench.Whole(of, text[:, :5], 4), bench.Cached(of, text[:, :5], 4, page=4)):
+    for way in (bench.WithoutCache(of, text[:, :5], 4), bench.Cached(of, text[:, :5], 4, page=4)):
         given = bench.logits_of(way, text)
         assert (given - exact).abs().max() < 1e-4 * exact.abs().max()
 

@@ -14,7 +14,7 @@ from flashlib.bench.common import harness, peers
 
 @pytest.fixture
 def clocks(monkeypatch):
-    """Made-up times; SDPA by its math backend, FlexAttention as SDPA."""
+    """Made-up times; SDPA with its math backend, FlexAttention as SDPA."""
     torch.manual_seed(0)
     monkeypatch.setattr(short_sequences, "CALL_HEADS", 2)
     monkeypatch.setattr(short_sequences, "backend_of", lambda name: contextlib.nullcontext())

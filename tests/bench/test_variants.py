@@ -30,12 +30,12 @@ def checked():
 
 
 def attention(Q, K, V, *, causal, case):
-    """Launch the forward kernel as `today` asks for it."""
+    """Launch the forward kernel for `today`."""
     return forward_kernels.attention(Q, K, V, mask=cases.named(case).mask(Q.shape[2], Q.shape[1]))
 
 
 def backward(Q, K, V, O, lse, dO, *, causal, case):
-    """Launch the backward kernels as `today` asks for them."""
+    """Launch the backward kernels for `today`."""
     mask = cases.named(case).mask(Q.shape[2], Q.shape[1])
     return backward_kernels.backward(Q, K, V, O, lse, dO, mask=mask)
 
@@ -52,7 +52,7 @@ def today(row, kernel) -> str:
 @pytest.mark.compiles(each="kernel")
 @pytest.mark.parametrize("row, kernel, ttgir", list(checked()))
 def test_what_was_timed_is_what_is_compiled_today(row, kernel, ttgir):
-    again = "make the record anew: python -m flashlib.bench.variants --out notebooks/data/h200_variants.json"
+    again = "make the record again: python -m flashlib.bench.variants --out notebooks/data/h200_variants.json"
     assert RECORD["triton"] == recorded.pinned_triton(), again
     assert today(row, kernel) == ttgir, again
 

@@ -1,4 +1,4 @@
-"""A package, so that fixtures of scope "package" end with its last test, and playwright's event loop with them."""
+"""A package, so that fixtures of scope "package" and playwright's event loop end after its last test."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A page of the site whose widgets are answered by the Python of the test."""
+"""A page of the site whose widgets get their answers from the Python of the test."""
 
 import base64
 
@@ -6,10 +6,10 @@ from ipywidgets.widgets.widget import _remove_buffers
 
 from tests.browser.saved import save
 
-WIDGETS: dict = {}  # by name: the cells of the page show these
+WIDGETS: dict = {}  # by name: the widgets that the page's cells show
 SHOW = "from tests.browser.answered import WIDGETS\nWIDGETS[{!r}]"
 
-# From now on what a widget asks for is asked of `answerOf`. A widget of a saved page is off until Python is heard.
+# From now on a widget's requests go to `answerOf`. A widget of a saved page is off until Python answers.
 ANSWERED = """(root, name) => {
     const { model } = root.flashWidget;
     model.receive({ asked: 1, heard: 1 });
@@ -17,7 +17,7 @@ ANSWERED = """(root, name) => {
     model.answers = true;
     let busy = false;
     model.save_changes = async () => {
-        if (busy) return; // what is asked for meanwhile is asked when this is answered
+        if (busy) return; // requests in the meantime are sent after this answer
         for (busy = true; model.touched.size; ) {
             const changes = Object.fromEntries([...model.touched].map((trait) => [trait, model.get(trait)]));
             model.touched.clear();
@@ -43,7 +43,7 @@ def write(widgets, folder):
 
 
 def answer(name, changes):
-    """Return what changes of a widget, and its buffers, once it has taken a message of the page."""
+    """Return the changes of a widget, and its buffers, after a message of the page."""
     widget = WIDGETS[name]
     before = {trait: getattr(widget, trait) for trait in widget.keys}
     widget.set_state(changes)

@@ -46,7 +46,7 @@ def browser(playwright):
 def open_lab(browser, address, folder):
     """Return a context that opens a notebook alone in a page: a chapter, or a new one of the given cells.
 
-    At its end the page must have asked for nothing off this machine and have logged no error.
+    At its end the page must have requested nothing from other machines and logged no error.
     """
 
     @contextmanager

@@ -1,6 +1,6 @@
-"""How well the text of a widget stands out from what is behind it."""
+"""How well the text of a widget stands out from its background."""
 
-# Everything on the page that has text in it, with the colours it is really drawn in.
+# Everything on the page with text, and the colours in which it is really drawn.
 CONTRASTS = """root => {
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     const known = new Map();

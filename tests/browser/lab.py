@@ -1,4 +1,4 @@
-"""JupyterLab and Chromium, as the tests here and tools/measure_widgets.py start them."""
+"""JupyterLab and Chromium, started by the tests here and by tools/measure_widgets.py."""
 
 import json
 import os
@@ -28,11 +28,11 @@ THEMES = ["JupyterLab Light", "JupyterLab Dark"]
 START_TIMEOUT = 60  # seconds
 RUN_TIMEOUT = 120_000  # milliseconds: all cells of a chapter
 DRAW_TIMEOUT = 60_000  # their widgets, after that
-TIMEOUT = 30_000  # of all else
+TIMEOUT = 30_000  # for everything else
 KERNEL_TIMEOUT = 60_000  # where a kernel must start first
 
-# Only this is reliable: a run started before the kernel has introduced itself is lost without a word. When a
-# kernel is idle it has sent its widgets; the page imports and draws them after that.
+# Only this is reliable: a run started before the kernel has introduced itself is lost silently. When a kernel is
+# idle it has sent its widgets; the page imports and draws them after that.
 UNDRAWN = "the widgets were not drawn in time"
 RUN_ALL = """async ([timeout, drawing, undrawn]) => {
     const start = performance.now();
@@ -53,7 +53,7 @@ RUN_ALL = """async ([timeout, drawing, undrawn]) => {
         );
     });
     while (session.kernel.status !== "idle" || cells().some(waiting)) {
-        if (errors().length) break; // what stands below it will not run
+        if (errors().length) break; // the cells below it will not run
         if (performance.now() - start > timeout) return ["the cells did not end in time", ...errors()];
         await new Promise((done) => setTimeout(done, 100));
     }
@@ -75,7 +75,7 @@ RUN_ALL = """async ([timeout, drawing, undrawn]) => {
     return errors();
 }"""
 
-# Run a cell again; where it shows a widget, wait until that has drawn what Python sent.
+# Run a cell again; if it shows a widget, wait until that has drawn what Python sent.
 RUN_AGAIN = """async ([index, timeout]) => {
     const start = performance.now();
     const { content: notebook } = window.jupyterapp.shell.currentWidget;
@@ -92,7 +92,7 @@ RUN_AGAIN = """async ([index, timeout]) => {
     }
 }"""
 
-# The width of a widget, once the layout has followed the window and what is beside the widget.
+# The width of a widget, once the layout has followed the window and the widget's neighbours.
 SETTLED = """async (root, across) => {
     let before;
     for (let k = 0; k < 100 && (innerWidth !== across || root.clientWidth !== before); k++) {
@@ -102,7 +102,7 @@ SETTLED = """async (root, across) => {
     return root.clientWidth;
 }"""
 
-# The style sheet comes before the name of the theme; after that the widgets look at it, and a splash screen goes.
+# The style sheet comes before the name of the theme; then the widgets look at it, and a splash screen goes away.
 THEMED = """(name) => {
     const { jpThemeName, jpThemeLight } = document.body.dataset;
     const follows = (root) => root.classList.contains("flash-dark") === (jpThemeLight === "false");
@@ -125,11 +125,11 @@ OURS = "blob:"  # what anywidget makes of a widget's code, in the stack of an er
 
 
 class NoBrowser(Exception):
-    """There is nothing to drive, or nothing to drive it with."""
+    """There is no browser to drive, or nothing to drive it with."""
 
 
 class Lab:
-    """JupyterLab in a page of the browser, and what that page complained about and asked for."""
+    """JupyterLab in a page of the browser, and that page's complaints and requests."""
 
     def __init__(self, page, address):
         self.address = address
@@ -138,7 +138,7 @@ class Lab:
         self.watch(page)
 
     def watch(self, page):
-        """Take the page, and listen to it: at first, and where playwright has left it and come back."""
+        """Take the page, and listen to it: at first, and when playwright has left it and come back."""
         self.page = page
         page.on("console", self._console)
         page.on("pageerror", self._error)
@@ -150,9 +150,9 @@ class Lab:
             self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
 
     def _error(self, error):
-        """Take an error that nothing caught, but not JupyterLab's own where a notebook was closed in this page.
+        """Note an uncaught error, but not JupyterLab's own when a notebook was closed in this page.
 
-        It may say late that the closed one's kernel, or a request to it, is gone, in one way or another.
+        It may report late, in one form or another, that the closed notebook's kernel, or a request to it, is gone.
         """
         if OURS in (error.stack or "") or not self.closed:
             self.complaints.append(str(error))
@@ -162,7 +162,7 @@ class Lab:
             self.outside.append(request.url)
 
     def open(self, name):
-        """Open a notebook, in the JupyterLab that is there if it has started, and wait until it is shown."""
+        """Open a notebook, in the running JupyterLab if it has started, and wait until it is shown."""
         self.name, self.ran = name, False
         if self.page.url.startswith(self.address):
             self.complaints.clear()
@@ -187,10 +187,10 @@ class Lab:
         self.page.evaluate(CLOSE)
 
     def run_all(self):
-        """Run all cells, until all their widgets are drawn; return what went wrong in them.
+        """Run all cells until all their widgets are drawn; return their errors.
 
-        JupyterLab asks a new kernel for widgets while the first cells send theirs. Once in CI none was drawn: then
-        the notebook is opened once more, and what was seen is printed.
+        JupyterLab asks a new kernel for widgets while the first cells send theirs. Once in CI none was drawn: in
+        that case the notebook is opened once more, and the observations are printed.
         """
         for attempt in range(2):
             problems = self.page.evaluate(RUN_ALL, [RUN_TIMEOUT, DRAW_TIMEOUT, UNDRAWN])
@@ -198,7 +198,7 @@ class Lab:
                 self.ran = True
                 return problems
             message = f"{self.name} is opened again: {problems}; JupyterLab said {self.complaints}"
-            print(message, file=sys.__stderr__)  # pytest would keep what a warning or a print says to itself
+            print(message, file=sys.__stderr__)  # pytest would capture a warning or a print
             self.close()
             self.open(self.name)
 
@@ -207,7 +207,7 @@ class Lab:
         self.page.evaluate(RUN_AGAIN, [index, TIMEOUT])
 
     def begin(self, index):
-        """Run the cell with this index; return when Python is at it."""
+        """Run the cell with this index; return when Python works on it."""
         self.page.evaluate(BEGIN, index)
         busy = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'"
         self.page.wait_for_function(busy)
@@ -216,7 +216,7 @@ class Lab:
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
 
     def heap(self):
-        """Return the bytes that the page holds, of JavaScript and of elements, after garbage is collected.
+        """Return the bytes that the page holds in JavaScript and elements after garbage collection.
 
         The least of five readings: work in progress may hold some for a while.
         """
@@ -235,18 +235,18 @@ class Lab:
 
 
 def leaves(address):
-    """Whether a request for this address leaves the machine."""
+    """Return whether a request for this address leaves the machine."""
     url = urlsplit(address)
     return url.scheme not in ("data", "blob") and url.hostname not in LOCAL
 
 
 def settled(widget):
-    """Return the width of a widget, in pixels, once it stays."""
+    """Return the width of a widget, in pixels, once it is stable."""
     return widget.evaluate(SETTLED, widget.page.viewport_size["width"])
 
 
 def set_width(widget, width):
-    """Make a widget this wide, in pixels, by the width of the window."""
+    """Make a widget this wide, in pixels, by changing the width of the window."""
     page = widget.page
     for _ in range(10):  # the layout may follow late
         short = width - settled(widget)
@@ -259,7 +259,7 @@ def set_width(widget, width):
 
 @contextmanager
 def window(widget, size=SIZE):
-    """Give the window of a widget this size, or one that is set inside; at the end it has its own again."""
+    """Give the window of a widget this size, or one that is set inside; at the end restore the old one."""
     page = widget.page
     try:
         page.set_viewport_size(size)
@@ -279,7 +279,7 @@ def resized(widget, width):
 
 
 def wait_until_heard(widget):
-    """Wait until Python has heard what was asked and nothing is said of it: that is a message after the answer."""
+    """Wait until Python has handled the request and the note about it is gone, one message after the answer."""
     widget.page.wait_for_function(
         """root => {
             const { model, busy } = root.flashWidget;
@@ -328,7 +328,7 @@ def served(folder):
 
 
 def _url(folder):
-    """Return where the JupyterLab that lives in the folder answers, None if it does not yet."""
+    """Return the address of the JupyterLab that serves the folder, or None if it does not answer yet."""
     try:
         (info,) = (folder / "jupyter_runtime_dir").glob("jpserver-*.json")
         url = f"http://127.0.0.1:{json.loads(info.read_text(encoding='utf-8'))['port']}"
@@ -365,7 +365,7 @@ def chromium(playwright):
     browser.close()
 
 
-IDLE = {}  # by address: a Lab whose notebook was closed. To start JupyterLab in a page takes five seconds
+IDLE = {}  # by address: a Lab whose notebook was closed. Starting JupyterLab in a page takes five seconds
 
 
 @contextmanager
@@ -383,16 +383,16 @@ def opened(browser, address, folder, name, cells=()):
         lab = Lab(browser.new_page(viewport=SIZE), address)
     lab.page.set_default_timeout(TIMEOUT)
     lab.open(name)
-    yield lab  # after an error inside it is not used again: who knows what it shows
+    yield lab  # after an error inside it is not used again, since its state is unknown
     lab.close()
     IDLE[address] = lab
 
 
 @contextmanager
 def opened_file(browser, path, errors=0, **settings):
-    """Yield a saved page, in a context of its own, once it has logged so many errors.
+    """Yield a saved page, in its own context, once it has logged this many errors.
 
-    At its end it must have asked for nothing and have logged no more.
+    At its end it must have requested nothing and logged no more.
     """
     context = browser.new_context(viewport={"width": 1300, "height": 1000}, **settings)
     asked, complaints = [], []

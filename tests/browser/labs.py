@@ -1,9 +1,9 @@
-"""What the tests of labs share: their setting, and words as they stand on the page."""
+"""Shared by the tests of labs: their settings, and words as they appear on the page."""
 
 import pytest
 
 Late = pytest.importorskip("playwright.sync_api").TimeoutError
-ASKS_NOTHING = ("PipelinePlayer",)  # plays what Python sent, and has no settings
+ASKS_NOTHING = ("PipelinePlayer",)  # plays what Python sent, without settings
 
 
 def wait_for(lab, setting):
@@ -18,7 +18,7 @@ def wait_for(lab, setting):
 
 
 def plain(words):
-    """Return words as they are on the page, where names like N_k have an index that is set lower."""
+    """Return words as they appear on the page, where names like N_k have a subscript."""
     return words.replace("_", "").replace("\u00a0", " ")
 
 
@@ -27,7 +27,7 @@ def text(lab, selector):
 
 
 def reopened(lab, file, widgets):
-    """Close the notebook and open it until its widgets are there: JupyterLab at times draws before it restores."""
+    """Close and reopen the notebook until its widgets are there: at times JupyterLab draws before it restores."""
     for _ in range(6):
         lab.close()
         lab.open(file)

@@ -1,4 +1,4 @@
-"""What the tests of the players have in common: to move one, and to read what it shows."""
+"""Shared by the tests of the players: moving a player, and reading what it shows."""
 
 import base64
 import math
@@ -39,7 +39,7 @@ def at_start(lab, n):
 
 
 def received(player):
-    """What the page holds: the frames without their buffer, and the numbers in it."""
+    """The page's frames without their buffer, and the numbers in the buffer."""
     frames, text = player.evaluate(
         """player => {
             const { model, frames } = player.flashWidget;
@@ -52,7 +52,7 @@ def received(player):
 
 
 def steps_of(frames, sent):
-    """The steps of tiled.steps for the inputs and the setting that the page holds."""
+    """The steps of tiled.steps for the page's inputs and setting."""
     sizes = {"Q": frames["N_q"], "K": frames["N_k"], "V": frames["N_k"]}
     inputs = []
     for name, N in sizes.items():
@@ -63,7 +63,7 @@ def steps_of(frames, sent):
 
 
 def unfold(player, label="change"):
-    """Open what is folded under a button, if it is not."""
+    """Unfold what a button folds, unless it is unfolded."""
     button = player.get_by_role("button", name=label, exact=True)
     if button.get_attribute("aria-expanded") == "false":
         button.click()
@@ -86,14 +86,14 @@ def four_digits(x):
 
 
 def two_decimals(x):
-    """What is left of a number in a cell of a tile."""
+    """A number as it is shown in a cell of a tile."""
     if abs(x) in (0, math.inf) or 0.005 <= abs(x) < 9.995:
         return float(f"{x:.2f}")
     return float(f"{x:.0e}" if abs(x) < 0.005 else f"{x:.1f}" if abs(x) < 99.95 else f"{x:.0f}")
 
 
 def every_frame(player, **wanted):
-    """Return what is wanted of the player at each of its frames, the last of which is the end, in one round trip.
+    """Return what is wanted of the player at each frame, the last of which is the end, in one round trip.
 
     wanted: expressions in JavaScript, of `player`, `texts(selector)` and `cells(name)`, the texts of a matrix.
     """
@@ -125,7 +125,7 @@ def active_cell(lab):
     return lab.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
 
 
-# Where each part of the player is in it, and how high, in whole pixels.
+# The position and height of each part of the player, in whole pixels.
 PLACES = """[...player.querySelectorAll(
     ".flash-panel, .flash-part .flash-matrix:not(.flash-grid-field *), .flash-legend, .flash-rows th, button"
 )].map((e) => {
@@ -135,13 +135,13 @@ PLACES = """[...player.querySelectorAll(
 
 
 def press(player, keys):
-    """Press each key, (key, name, expected), and see what the player says of itself then."""
+    """Press each key, (key, name, expected), and compare the player's dataset afterwards."""
     for key, name, expected in keys:
         player.page.keyboard.press(key)
         assert data(player, name) == expected, key
 
 
-# What every_frame is asked for the two checks that follow.
+# Arguments of every_frame for the two checks that follow.
 AT_WORK = {
     "lit": "[...player.querySelectorAll('.flash-lines tr[aria-current]')].map((row) => row.dataset.part)",
     "lines": "texts('.flash-lines tr[aria-current] code')",
@@ -150,7 +150,7 @@ MOVED = {"moved": "texts('.flash-moved')[0]"}
 
 
 def assert_line_at_work_is_lit(player, shown=None):
-    """For two steps: the line of the part is lit, and is in the source."""
+    """For two steps: the line of the part is highlighted, and is in the source."""
     source = Path(tiled.__file__).read_text(encoding="utf-8")
     for (_, part), now in zip(timeline(player)[:14], shown or every_frame(player, **AT_WORK), strict=False):
         assert now["lit"] == [part]
@@ -158,7 +158,7 @@ def assert_line_at_work_is_lit(player, shown=None):
 
 
 def assert_meters_count(player, frames, shown=None):
-    """At every frame: bytes read and written so far, as Python counted them."""
+    """At every frame the meters show the bytes read and written so far, as counted by Python."""
     texts = [now["moved"] for now in shown or every_frame(player, **MOVED)]
     *moved, end = ([int("".join(filter(str.isdigit, part))) for part in text.split(",")] for text in texts)
     before = [0, 0]
@@ -180,7 +180,7 @@ def assert_whole_steps_are_one_frame_each(player):
 
 
 def assert_drawing_fits_into_a_frame(player):
-    """Each of 20 frames counts as the fastest of three times: at others the machine may be busy."""
+    """Each of 20 frames counts with the fastest of three times, since the machine may be busy."""
     times = player.evaluate(
         """player => Array.from({ length: 60 }, (_, k) => {
             player.flashWidget.transport.seek((k % 20) % player.flashWidget.frames.last);
@@ -191,7 +191,7 @@ def assert_drawing_fits_into_a_frame(player):
 
 
 def assert_nothing_jumps(player, width):
-    """At this width of the player, no part of it moves from frame to frame."""
+    """At this width of the player, none of its parts moves from frame to frame."""
     with resized(player, width):
         first, *others = (now["places"] for now in every_frame(player, places=PLACES))
     for frame, places in enumerate(others, start=1):

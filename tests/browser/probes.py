@@ -1,4 +1,4 @@
-"""What the tests of more than one module ask a widget on the page, in JavaScript."""
+"""JavaScript with which several test modules examine a widget on the page."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ import axe_playwright_python
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 CONTROLS = r"button|checkbox|combobox|grid|link|listbox|radio|searchbox|slider|spinbutton|switch|tab|textbox"
 
-# What axe finds in one widget or a list of them; the rest of the page belongs to JupyterLab.
+# What axe finds in one widget or several; the rest of the page belongs to JupyterLab.
 VIOLATIONS = """async (widgets) => {
     const { violations, passes } = await axe.run(widgets);
     if (!passes.length) return ["axe has looked at nothing"];
     return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }"""
 
-# Where Tab must stop: what is visible, enabled and not taken out; of the radio buttons of a group only one.
+# Where Tab must stop: at elements that are visible, enabled and focusable, and at one radio button of each group.
 STOPS = """root => {
     const all = "a[href], button, input, select, textarea, summary, [tabindex], [contenteditable]";
     const radios = (e) => [...root.querySelectorAll("input[type=radio]")].filter(({ name }) => name === e.name);
@@ -30,7 +30,7 @@ FOCUS = """root => {
     return !root.contains(e) ? null : e === root ? "root" : String(window.stops.indexOf(e));
 }"""
 
-# Words or marks outside the widget, in a box too small for them, or on other words; what scrolls may be larger.
+# Words or marks outside the widget, in a box too small for them, or on other words; scrolling parts may be larger.
 MISPLACED = """root => {
     const found = [];
     const report = (why, e) => found.push(`${why}: ${e.outerHTML.slice(0, 150)}`);
@@ -101,8 +101,8 @@ MOVING = """root => [
     })),
 ]"""
 
-# Rules of the widgets' style sheets that could reach what is not theirs. They may say where a widget is: in what
-# theme, or below what text.
+# Rules of the widgets' style sheets that could reach other elements. They may depend on a widget's surroundings:
+# on the theme, or the text above.
 FAR_REACHING = """() => {
     const found = [];
     const ours = (selector) => /^[.]flash-|[)] [.]flash-/.test(selector);

@@ -1,4 +1,4 @@
-"""A page of the site of any cells, as tests open it from the disk."""
+"""A page of the site with given cells, which tests open from disk."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from web import build, chapter, pictures, states
 
 @patch.dict(os.environ)  # the cells run in this process, and may change it
 def save(sources, folder):
-    """Run the cells, write a page of them to `folder` as `make site` does, and return its path."""
+    """Run the cells, write their page to `folder` like `make site`, and return its path."""
     cells, shown, space = [nbformat.v4.new_code_cell(text) for text in sources], {}, {}
     static = folder / "static"
     shutil.copytree(build.HERE / "static", static)

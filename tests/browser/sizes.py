@@ -1,4 +1,4 @@
-"""How wide a widget may have to be, how high it then is at most, and what is out of its place in it."""
+"""The widths that a widget must fit, its largest height at each, and a check for misplaced parts."""
 
 from tests.browser.probes import MISPLACED
 
@@ -8,10 +8,10 @@ AMOUNTS = [
     ("few", WIDTHS[0]),
     *(("all", width) for width in WIDTHS[1:]),
 ]  # test_every_setting.py: others, in each run
-HIGH = 640  # px: with more, what a control changes would not be on the screen with it, of 1366 x 768
-HIGHER = {"RingPlayer"}  # has more to show: at the top is what most controls change
+HIGH = 640  # px: if higher, a control and what it changes would not be together on a screen of 1366 x 768
+HIGHER = {"RingPlayer"}  # it has more to show, with what most controls change at the top
 
-# What is out of its place in a widget, as it stands and, if it plays, at two moments: sentences.
+# What is misplaced in a widget, as it is and, if it plays, at two moments: sentences.
 OUT_OF_PLACE = f"""root => {{
     const {{ transport }} = root.flashWidget;
     const before = transport?.position;

@@ -1,6 +1,6 @@
-"""BackwardPlayer in JupyterLab, in a real browser: what it shows is what Python computed, frame by frame.
+"""BackwardPlayer in JupyterLab, in a real browser: it shows what Python computed, frame by frame.
 
-What a test changes it changes back: those below it go on from there.
+A test undoes its changes: those below it continue from there.
 """
 
 import re
@@ -65,7 +65,7 @@ def first(lab):
 
 @pytest.fixture
 def recording(player):
-    """The steps, sums and errors that Python has for the player on the page."""
+    """Python's steps, sums and errors for the player on the page."""
     return BackwardPlayer(**FIRST) if data(player, "tr") == "2" else second()
 
 
@@ -87,7 +87,7 @@ def test_every_frame_shows_what_python_computed(player, recording):
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_it_opens_with_its_boxes_filled(lab, n):
-    """At the first tile that is added to a sum that has something: then every box holds numbers, the sums too."""
+    """At the first tile that is added to a nonempty sum: then every box holds numbers, including the sums."""
     player = at_start(lab, n)
     open_anew(player)
     assert data(player, "part") == "add"
@@ -139,7 +139,7 @@ def test_a_click_on_a_tile_goes_there(first):
     assert data(first, "step") == "1"  # the column block stays
 
 
-def test_sliders_and_switches_compute_anew(lab, first):
+def test_sliders_and_switches_compute_again(lab, first):
     page = lab.page
     unfold(first)
     has = lambda text: page.wait_for_function(  # noqa: E731
@@ -187,7 +187,7 @@ def test_large_tiles_are_drawn_without_numbers_and_it_opens_at_a_step(lab):
         player.locator(f'.flash-chip .flash-matrix[data-name="{name}"]').bounding_box()["height"]
         for name in ("S_ij", "lse_i", "P_ij")
     ]
-    assert len(set(heights)) == 1  # rows beside each other
+    assert len(set(heights)) == 1  # rows side by side
     assert "Larger tiles are drawn without numbers" in player.locator(".flash-chip").get_attribute("title")
 
 
@@ -208,15 +208,15 @@ def test_it_says_what_this_pass_computes(lab):
         assert [name for name in ("dQ", "dK", "dV") if name in line] == names
 
 
-def test_steps_alone_are_counted(first):
-    """Parts of a step are not: two counts side by side would be taken for each other."""
+def test_only_steps_are_counted(first):
+    """Parts of a step are not counted: two counts side by side would be confused."""
     for frame in range(len(timeline(first))):
         seek(first, frame)
         assert re.fullmatch(r"step \d of \d · tile \(\d, \d\)", first.locator(".flash-status").inner_text())
         assert re.fullmatch(r"Now: [a-zA-Z, ]+", first.locator(".flash-title").inner_text())
 
 
-def test_colours_and_hatches_have_a_key_that_is_seen(lab):
+def test_colours_and_hatches_have_a_visible_key(lab):
     for n in (0, 1):
         player = at_start(lab, n)
         open_anew(player)
@@ -230,7 +230,7 @@ def test_colours_and_hatches_have_a_key_that_is_seen(lab):
             assert player.locator(key).is_visible(), key
 
 
-def test_a_row_is_marked_where_one_is_told(first):
+def test_the_described_row_is_marked(first):
     for frame, (_, part) in enumerate(timeline(first)):
         seek(first, frame)
         told = first.locator(".flash-sentence").inner_text().startswith("Row ")
@@ -239,7 +239,7 @@ def test_a_row_is_marked_where_one_is_told(first):
         )
 
 
-def test_what_cannot_be_played_is_said_in_its_place(lab):
+def test_a_sentence_in_its_place_says_what_cannot_be_played(lab):
     player = lab.page.locator(".flash-backward").nth(3)
     player.scroll_into_view_if_needed()
     assert "dO has shape (3, 2) and Q (4, 2)" in player.locator(".flash-problem").inner_text()

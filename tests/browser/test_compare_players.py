@@ -47,7 +47,7 @@ def test_both_move_together_each_in_its_order(compare):
         assert side(compare, order).locator(".flash-tile-now .flash-matrix:not(.flash-cleared)").count() == 1
 
 
-def test_it_opens_where_fa1_comes_back_to_a_row_block(compare):
+def test_it_opens_where_fa1_returns_to_a_row_block(compare):
     open_anew(compare)
     steps = [step[:2] for step in compare.evaluate("root => root.flashWidget.model.get('frames').fa1.steps")]
     rows = [i for i, _ in steps]
@@ -55,7 +55,7 @@ def test_it_opens_where_fa1_comes_back_to_a_row_block(compare):
 
 
 def test_the_chart_has_the_bytes_of_every_step(compare):
-    """Of both orders, in one unit with standard attention, each step below its place on the scrub bar."""
+    """For both orders, in one unit with standard attention, each step below its place on the scrub bar."""
     sent = compare.evaluate("root => root.flashWidget.model.get('frames')")
     chart = compare.locator(".flash-bytes-curves")
     width, height = map(float, chart.get_attribute("viewBox").split()[2:])
@@ -108,7 +108,7 @@ def test_only_fa1_holds_m_and_l_in_hbm(compare):
 
 
 def test_bars_have_one_scale(compare):
-    """The same bytes are as long on both sides: standard attention's bar is."""
+    """Equal bytes are equally long on both sides, as standard attention's bar shows."""
     widths = [
         side(compare, o)
         .locator(".flash-meter")

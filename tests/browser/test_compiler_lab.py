@@ -1,6 +1,6 @@
-"""CompilerLab in JupyterLab, in a real browser: while it compiles, when that fails, when it is cancelled.
+"""CompilerLab in JupyterLab, in a real browser: while it compiles, when it fails, and when it is cancelled.
 
-What a test changes it changes back: those below it go on from there.
+A test undoes its changes: those below it continue from there.
 """
 
 import re
@@ -61,7 +61,7 @@ def lab(labs):
 
 
 def status(lab, state):
-    """Wait for a state of the compiler; return the line that tells it."""
+    """Wait for a state of the compiler; return the line that shows it."""
     line = lab.locator(f".flash-compiler-status[data-state={state}]")
     line.wait_for(timeout=30_000)
     return line
@@ -79,13 +79,13 @@ def assert_shows(lab, report):
 
 @pytest.fixture
 def compiling(lab):
-    """The lab at work for a minute, and at the end back at what it showed before."""
+    """The lab while it compiles for a minute; at the end it shows the old result again."""
     lab.get_by_label("B_r").select_option("256")
     lab.get_by_label("B_c").select_option("256")
     lab.get_by_text("fp32", exact=True).click()
     status(lab, "compiling").filter(has_text="float32").wait_for()
     yield lab
-    lab.evaluate(  # as its buttons do, which a test or the end of the compilation may have hidden
+    lab.evaluate(  # like its buttons, which a test or the end of the compilation may have hidden
         """root => {
             root.flashWidget.model.send({ ask: "cancel" });
             root.flashWidget.ask({ B_r: null, B_c: null, dtype: "bfloat16" });
@@ -106,7 +106,7 @@ def test_the_kernel_is_chosen_by_keyboard(labs, lab):
     assert active_cell(labs) == 0
 
 
-def test_for_a_gpu_of_amd_there_are_amds_listing_and_words(lab):
+def test_an_amd_gpu_has_amds_listing_and_terms(lab):
     lab.get_by_text("SASS", exact=True).last.click()
     lab.get_by_label("GPU").select_option("MI300X (gfx942)")
     report = compiled.report(d=64, capability="gfx942")
@@ -136,7 +136,7 @@ def test_the_tile_is_chosen_by_pointer(labs, lab):
 
 
 def test_an_instruction_that_is_clicked_marks_its_lines(lab):
-    """In the listing that is shown if it has them, else in the last one; a second click takes the marks away."""
+    """In the listing that is shown if it has them, else in the last one; a second click removes the marks."""
     listings = lab.evaluate("root => root.flashWidget.model.get('result').listings")
     name = "wgmma"
     lab.get_by_role("button", name=name, exact=True).click()
@@ -161,7 +161,7 @@ def test_an_instruction_that_is_clicked_marks_its_lines(lab):
     lab.get_by_label("listing").get_by_text("TTGIR").click()
 
 
-def test_what_a_kernel_does_not_take_is_off(lab):
+def test_settings_that_a_kernel_does_not_take_are_disabled(lab):
     lab.get_by_label("kernel", exact=True).select_option("softmax")
     assert_shows(lab, compiled.report(kernel="softmax", d=64))
     off = lab.locator(".flash-settings :is(select, input):disabled").evaluate_all(
@@ -172,7 +172,7 @@ def test_what_a_kernel_does_not_take_is_off(lab):
     assert_shows(lab, compiled.report(d=64))
 
 
-def test_a_hopper_kernel_shows_what_registers_each_role_has(lab):
+def test_a_hopper_kernel_shows_the_registers_of_each_role(lab):
     kernel = lab.get_by_label("kernel", exact=True)
     of_hopper = [name for name in registry.kernels() if name.startswith("hopper_")]
     assert kernel.locator("optgroup[label=Hopper] option").count() == len(of_hopper)
@@ -215,14 +215,14 @@ def test_cancelling_by_keyboard_leaves_the_keys_in_the_lab(labs, compiling):
     status(compiling, "compiling")
 
 
-def test_what_fails_is_told_beside_the_last_that_worked(labs):
+def test_a_failure_is_reported_next_to_the_last_result(labs):
     lab = at(labs, FAILED)
     assert status(lab, "failed").inner_text().startswith("▲ forward, d = 64, bfloat16, for H100 and H200; Br = 48")
     assert lab.get_by_text(f"{compiled.report(d=64).registers} of 255").is_visible()
     assert lab.get_by_label("B_r").evaluate("list => list.selectedOptions[0].text") == "48"
 
 
-def test_what_is_too_much_is_marked_by_a_sign(labs):
+def test_an_excess_is_marked_by_a_sign(labs):
     lab = at(labs, TOO_LARGE)
     assert lab.get_by_role("definition").filter(has_text="▲ 289 of 227 KB").is_visible()
     assert lab.locator(".flash-compiler-over").count() == 1
@@ -249,7 +249,7 @@ def test_the_listing_is_the_loop_and_all_of_it_comes_when_unfolded(labs, lab, ki
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_it_can_be_read_and_operated_by_all(labs, theme):
+def test_it_is_accessible(labs, theme):
     labs.theme(theme)
     for n in range(len(CALLS)):
         assert at(labs, n).evaluate(VIOLATIONS) == []
@@ -257,7 +257,7 @@ def test_it_can_be_read_and_operated_by_all(labs, theme):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_what_is_dimmed_can_be_read(labs, compiling, theme):
+def test_dimmed_text_is_legible(labs, compiling, theme):
     labs.theme(theme)
     assert compiling.evaluate(VIOLATIONS) == []
     assert too_low(compiling) == []
@@ -290,7 +290,7 @@ def test_nothing_is_cut_off(labs, width):
         assert [at(labs, n).evaluate(MISPLACED) for n in (FIRST, TOO_LARGE, FAILED)] == [[], [], []]
 
 
-def test_what_is_above_the_listing_fits_a_laptop(labs, compiling):
+def test_everything_above_the_listing_fits_a_laptop(labs, compiling):
     with resized(compiling, sizes.LAPTOP):
         top = compiling.bounding_box()["y"]
         assert 300 < compiling.locator(".flash-compiler-listing").bounding_box()["y"] - top < 620
@@ -299,11 +299,11 @@ def test_what_is_above_the_listing_fits_a_laptop(labs, compiling):
 def test_nothing_moves_and_no_rule_reaches_further(labs, compiling):
     assert compiling.evaluate(MOVING) == []
     count, found = labs.page.evaluate(FAR_REACHING)
-    assert count  # those of other widgets may have stayed on the page
+    assert count  # rules of other widgets may have stayed on the page
     assert found == []
 
 
-def test_what_is_wrong_is_said_in_its_place(labs):
+def test_a_sentence_in_its_place_says_what_is_wrong(labs):
     alert = at(labs, PROBLEM).get_by_role("alert")
     assert alert.text_content() == "d is 8; the kernel takes 16 to 256: pad Q, K and V"
 

@@ -1,4 +1,4 @@
-"""A browser that playwright leaves and comes back to: what ran meanwhile is told."""
+"""A browser that playwright leaves and returns to, with reports of what ran in between."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def run(browser, script, asked=None, timeout=10):
     return browser.run(script, asked, pause=300, timeout=timeout)
 
 
-def test_what_a_function_makes_is_returned(browser):
+def test_the_value_of_a_function_is_returned(browser):
     page = browser.page
     script = "async ({ a }) => { await new Promise((done) => setTimeout(done, 100)); return [2 * a, innerWidth]; }"
     doubled, _ = run(browser, script, {"a": 21})
@@ -27,18 +27,18 @@ def test_what_a_function_makes_is_returned(browser):
     assert browser.page.evaluate("() => [innerWidth, innerHeight]") == [SIZE["width"], SIZE["height"]]
 
 
-def test_what_it_throws_is_raised(browser):
+def test_an_exception_is_raised(browser):
     with pytest.raises(detached_browser.Failed, match="^too late$"):
         run(browser, "() => { throw Error('too late'); }")
     assert run(browser, "() => 'and it goes on'") == "and it goes on"
 
 
-def test_one_that_takes_long_is_waited_for(browser):
+def test_a_slow_function_is_waited_for(browser):
     script = "() => new Promise((done) => setTimeout(() => done('late'), 2000))"
     assert run(browser, script, timeout=0.5) == "late"
 
 
-def test_what_it_asks_for_is_known(browser):
+def test_its_requests_are_known(browser):
     assert browser.requests == []
     run(browser, "() => fetch('http://127.0.0.1:9/nobody').catch(() => null)")
     assert browser.requests == ["http://127.0.0.1:9/nobody"]

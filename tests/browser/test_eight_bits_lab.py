@@ -1,4 +1,4 @@
-"""EightBitsLab in JupyterLab, in a real browser: by keyboard and pointer; the numbers and pictures it shows."""
+"""EightBitsLab in JupyterLab, in a real browser: by keyboard and pointer; its numbers and pictures."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def page_of_labs(open_lab):
 
 @pytest.fixture
 def lab(page_of_labs):
-    """The first lab, in the setting it was made with, at the place where it opens."""
+    """The first lab, in its original setting, at the place where it opens."""
     lab = page_of_labs.page.locator(LAB).first
     lab.scroll_into_view_if_needed()
     r = EightBitsLab().result
@@ -118,7 +118,7 @@ def test_presets(lab, name):
 def test_the_error_before_the_last_change_is_shown(lab):
     view(lab, "causes")
     before = text(lab, "[data-cause=all]")
-    view(lab, "scores")  # it is kept where it is not seen too
+    view(lab, "scores")  # it is kept even while it is hidden
     lab.evaluate("lab => lab.flashWidget.ask({ rotate: true })")
     check_shown(lab, rotate=True)
     view(lab, "causes")
@@ -129,7 +129,7 @@ def test_the_error_before_the_last_change_is_shown(lab):
 
 def test_queries_keys_and_columns_by_keyboard_and_buttons(lab):
     lab.evaluate("lab => lab.flashWidget.choose({ row: 3, key: 5, column: 7 })")
-    view(lab, "causes")  # keys go to where they are seen
+    view(lab, "causes")  # keys act on the visible view
     lab.focus()
     moves = [("ArrowUp", 2, 5, 7), ("ArrowDown", 3, 5, 7), ("ArrowLeft", 3, 4, 7), ("ArrowRight", 3, 5, 7)]
     moves += [("PageUp", 3, 5, 6), ("PageDown", 3, 5, 7), ("End", 3, 127, 7), ("ArrowRight", 3, 127, 7)]
@@ -168,7 +168,7 @@ def test_queries_keys_and_columns_by_pointer(lab):
     assert lab.get_attribute("data-shows") == "4,77,0"
     assert text(lab, ".flash-eight-score h3").endswith("query 4, key 77")
     away.hover()
-    check_place(lab, 0, 0, 0)  # the one that was chosen
+    check_place(lab, 0, 0, 0)  # the chosen one
     field, position = at("weights", 6, 31, 128)
     field.click(position=position)
     field, position = at("O", 2, 9, 16)
@@ -185,7 +185,7 @@ def test_maps_have_the_colours_of_the_theme(page_of_labs, lab):
     page_of_labs.theme(THEMES[0])
 
 
-def test_what_python_refuses_goes_back(lab):
+def test_a_refused_value_is_reverted(lab):
     lab.evaluate("lab => lab.flashWidget.ask({ N: 300 })")
     lab.get_by_text("N is 300; pass 256, 512, 1024, 2048, 4096, 8192 or 16384. It stays 1024.").wait_for()
     check_shown(lab)
@@ -209,7 +209,7 @@ def test_pictures_follow_the_width(lab, width):
         check_shown(lab)
 
 
-def test_each_view_fits_beside_the_controls_that_change_it(lab):
+def test_each_view_fits_next_to_the_controls_that_change_it(lab):
     with resized(lab, sizes.LAPTOP):
         for name in ("causes", "scores", "sums", "grids"):
             view(lab, name)

@@ -1,4 +1,4 @@
-"""In no setting of a widget, and at no width of the page, is a text on another one or cut off."""
+"""In every setting of a widget, and at every width of the page, no text overlaps another or is cut off."""
 
 import pytest
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 PAGES = 360, 768, 1280, 1600  # px
 CARDS = "first_overflow", "shifts_that_fail", "masked_row", "shapes"  # one for each kind of field
 NAMES = [*widgets.__all__, *CARDS]
-SLIDERS = {  # how many are moved; those that are not named have none
+SLIDERS = {  # how many are moved; widgets not named here have none
     "BackwardPlayer": 4,
     "ComparePlayers": 4,
     "EightBitsLab": 3,
@@ -30,9 +30,9 @@ SLIDERS = {  # how many are moved; those that are not named have none
     "TilingLab": 5,
 }
 
-# Everything that is misplaced in some setting: each slider at its two ends, then all at their largest.
-# `all` adds each value of a select, radio button or checkbox, everything unfolded, and several places of what
-# plays; without it, a slider that is moved alone is looked at on one width of page.
+# Everything that is misplaced in some setting: each slider at its two ends, then all at their largest. `all` adds
+# each value of a select, radio button or checkbox, everything unfolded, and several positions of players; without
+# it, a slider that is moved alone is checked at one width of page.
 SETTINGS = """async (root, { misplaced, widths, all }) => {
     const widget = root.flashWidget;
     const { model, transport } = widget;
@@ -121,7 +121,7 @@ SETTINGS = """async (root, { misplaced, widths, all }) => {
     return [count, [...found].map(([problem, where]) => `${where}: ${problem}`)];
 }"""
 
-# What is far below the window is laid out and not painted, which would take most of the time.
+# Parts far below the window are laid out but not painted, which would take most of the time.
 FAR = '() => (document.querySelector("main").style.paddingTop = "20000px")'
 ALONE = """(root) => {
     for (const place of document.querySelectorAll("[data-place]")) place.hidden = !place.contains(root);
@@ -136,7 +136,7 @@ def made(name):
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    """The widgets of a page, by name, and how wide they are on pages of the site as wide as PAGES."""
+    """The widgets of a page, by name, and their widths on pages of the site with the widths of PAGES."""
     path = answered.write({name: made(name) for name in NAMES}, tmp_path_factory.mktemp("page"))
     with opened_file(browser, path) as page:
         page.evaluate("() => localStorage.setItem('flashlib.guided', 'yes')")  # no callouts
@@ -153,7 +153,7 @@ def page(browser, tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("amount", ["few", "all"])
-def test_no_setting_puts_a_text_on_another_or_cuts_it(page, name, amount):
+def test_no_setting_makes_texts_overlap_or_cuts_them(page, name, amount):
     places, widths = page
     places[name].evaluate(ALONE)
     asked = {"misplaced": MISPLACED, "widths": widths, "all": amount == "all"}
@@ -162,7 +162,7 @@ def test_no_setting_puts_a_text_on_another_or_cuts_it(page, name, amount):
     assert found == []
 
 
-CHANGES = {  # what plays, and a setting of it with other steps
+CHANGES = {  # a player, and a setting of it with different steps
     "BackwardPlayer": {"B_c": 8},
     "ComparePlayers": {"B_c": 8},
     "FlashPlayer": {"B_c": 8},
@@ -171,7 +171,8 @@ CHANGES = {  # what plays, and a setting of it with other steps
     "RingPlayer": {"ranks": 8},
     "ServeLab": {"batch": 2},
 }
-# Where a widget is once a setting was changed at its start, in the middle and at its end: shares of the way.
+# The position of a widget after a setting was changed at its start, in the middle and at its end: shares of the
+# whole.
 KEPT = """async (root, changes) => {
     const widget = root.flashWidget;
     const { model, transport } = widget;

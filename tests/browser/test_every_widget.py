@@ -1,4 +1,4 @@
-"""Every widget of the course, all in one page: by keyboard and screen reader, at any width, in both themes."""
+"""Every widget of the course, all on one page: by keyboard and screen reader, at any width, in both themes."""
 
 import re
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.browser
 
 FILE = "every_widget.ipynb"
 NAMES = widgets.__all__
-WRONG = {  # for each class, one argument that is wrong for it
+WRONG = {  # for each class, one wrong argument
     "BackwardPlayer": {"wrt": "v"},
     "ComparePlayers": {"N": 0},
     "EightBitsLab": {"qk": "e4m4"},
@@ -54,13 +54,13 @@ WRONG = {  # for each class, one argument that is wrong for it
     "TilingLab": {"N": 0},
 }
 
-# These begin with a line that says what they are.
+# Widgets that begin with a line saying what they are.
 HEADED = {"BackwardPlayer", "EightBitsLab", "PipelinePlayer", "RingPlayer", "SplitLab", "TilingLab"}
 CARD = """import os
 os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
 from flashlib import checks
 checks.predict("first_overflow")"""
-SHOWN = {  # for each class, what compares it with Python
+SHOWN = {  # for each class, the function that compares it with Python
     "BackwardPlayer": backward_player.check,
     "ComparePlayers": compare_players.check,
     "EightBitsLab": eight_bits_lab.check,
@@ -77,7 +77,7 @@ SHOWN = {  # for each class, what compares it with Python
     "TilingLab": tiling_lab.check,
 }
 
-# Play a widget step by step until something moves by itself; what moved.
+# Play a widget step by step until something moves by itself; returns what moved.
 STEPPED = """root => {
     const { transport } = root.flashWidget;
     let moved = [];
@@ -89,8 +89,8 @@ STEPPED = """root => {
     return moved;
 }"""
 
-# What looks different without the style sheets of the other widgets, of all that their rules match and set. With
-# them, all of them come after the widget's own, so that they win wherever a rule of each would do.
+# Differences of look without the style sheets of the other widgets, among everything that their rules match and
+# set. When present, they all come after the widget's own, so that they win whenever rules of both match.
 DISTURBED = """(root, name) => {
     const styles = [...document.querySelectorAll('style[id^="flashlib."]')];
     const own = styles.find((style) => style.id.endsWith(`.${name}`));
@@ -127,7 +127,7 @@ DISTURBED = """(root, name) => {
 }"""
 
 
-# Change the first setting of a widget as a hand would, or change it back; false if it has none.
+# Change the first setting of a widget as a user would, or change it back; false if it has none.
 CHANGED = """(root, back) => {
     const kinds = "input[type=range]:enabled, select:enabled, input[type=checkbox]:enabled";
     const ours = (e) => !e.matches(".flash-scrub, .flash-speed") && e.checkVisibility();
@@ -143,7 +143,7 @@ CHANGED = """(root, back) => {
     return true;
 }"""
 
-# Set the speed, by its index among those that a widget offers, as a hand would; -1: the highest. What it was.
+# Set the speed as a user would, by its index among a widget's speeds; -1: the highest. Returns the old one.
 SPEED = """(root, index) => {
     const { speed } = root.flashWidget.transport;
     const before = speed.selectedIndex;
@@ -152,7 +152,7 @@ SPEED = """(root, index) => {
     return before;
 }"""
 
-# Unfold and fold again all that can be: what each button says of it, and how many elements are to be seen.
+# Unfold and fold everything that can be: the state of each button, and the number of visible elements.
 UNFOLDED = """root => {
     const seen = () => [...root.querySelectorAll("*")].filter((e) => e.checkVisibility()).length;
     const folds = [...root.querySelectorAll("[aria-expanded]")].filter((e) => e.checkVisibility());
@@ -167,7 +167,7 @@ UNFOLDED = """root => {
     });
 }"""
 
-# Play from not far from the end.
+# Play from near the end.
 PLAYED = """root => {
     const { transport } = root.flashWidget;
     transport.seek(Math.max(0, transport.last - 12));
@@ -190,7 +190,7 @@ def call(name, arguments=None):
 
 @pytest.fixture(scope="module")
 def page(open_lab):
-    """The page: each widget as it is made without arguments, then each with the wrong one, and a prediction."""
+    """The page: each widget made without arguments, then each with the wrong one, and a prediction."""
     cells = [call(name) for name in NAMES] + [call(name, WRONG[name]) for name in sorted(WRONG)] + [CARD]
     with open_lab(FILE, cells=cells) as lab:
         lab.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
@@ -199,14 +199,14 @@ def page(open_lab):
 
 @pytest.fixture
 def lab(page):
-    """The page, with Python there: one test closes the notebook and opens it."""
+    """The page, with Python running: one test closes and reopens the notebook."""
     if not page.ran:
         assert page.run_all() == []
         page.page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     return page
 
 
-@pytest.fixture(params=NAMES, scope="module")  # all tests of a widget one after the other: it stays in view
+@pytest.fixture(params=NAMES, scope="module")  # all tests of a widget one after another: it stays in view
 def name(request):
     return request.param
 
@@ -216,7 +216,7 @@ def widget(lab, name):
     return shown(lab, NAMES.index(name))
 
 
-# JupyterLab leaves out what is in a cell that is not in view, until the frame after it came there.
+# JupyterLab omits the content of a cell outside the view until the frame after it has come into view.
 LAID_OUT = "root => root.checkVisibility({ contentVisibilityAuto: true })"
 IN_VIEW = f"""root => {{
     const {{ top, bottom }} = root.getBoundingClientRect();
@@ -246,7 +246,7 @@ def test_every_widget_is_on_the_page(lab):
     assert set(WRONG) == set(NAMES), "give each class of __all__ an argument that is wrong for it"
 
 
-def test_what_is_shown_is_what_python_computed(widget, name):
+def test_it_shows_what_python_computed(widget, name):
     assert name in SHOWN, "say in tests/browser/shown what it shows"
     SHOWN[name](widget)
 
@@ -258,7 +258,7 @@ def test_a_prediction_is_graded_as_it_is_typed(lab):
 
 
 def test_axe_finds_no_violation(lab):
-    """In one theme: in both, the next test looks at all that axe says of colours."""
+    """In one theme: the next test covers in both themes all that axe says about colours."""
     style = lab.page.add_style_tag(content=ALL_LAID_OUT)
     found = lab.page.locator(".flash-widget").evaluate_all(VIOLATIONS)
     style.evaluate("style => style.remove()")
@@ -301,7 +301,7 @@ def test_no_group_of_controls_is_empty(widget):
     assert groups.evaluate_all(empty) == []
 
 
-def test_what_is_folded_says_so_and_unfolds(widget):
+def test_folded_parts_say_so_and_unfold(widget):
     for before, between, after in widget.evaluate(UNFOLDED):
         seen = dict([before, between])
         assert before == after and seen["true"] > seen["false"]
@@ -312,14 +312,14 @@ def test_arrow_keys_stay_in_the_widget(lab, widget):
     before = active_cell(lab)
     for element in (widget, *widget.locator("input[type=range]:enabled").all()[:1]):
         element.focus()
-        for key in ("ArrowUp", "ArrowDown"):  # JupyterLab goes to another cell by them
+        for key in ("ArrowUp", "ArrowDown"):  # JupyterLab moves to another cell with them
             lab.page.keyboard.press(key)
             assert active_cell(lab) == before, key
             assert widget.evaluate("root => root.contains(document.activeElement)"), key
 
 
-def test_its_first_line_says_what_it_is_and_what_is_shown(widget, name):
-    """The others begin with what they show: a title would say it twice."""
+def test_its_first_line_says_what_it_is_and_what_it_shows(widget, name):
+    """The others begin with their content: a title would repeat it."""
     if name not in HEADED:
         assert widget.locator(".flash-headline").count() == 0, "name it in HEADED"
         return
@@ -335,7 +335,7 @@ def test_nothing_is_cut_off(lab, amount, width):  # noqa: ARG001
         assert misplaced(lab, width) == []
 
 
-def test_what_a_control_changes_is_on_the_screen_with_it(lab):
+def test_a_control_and_what_it_changes_are_on_one_screen(lab):
     with resized(shown(lab, 0), sizes.LAPTOP):
         heights = {name: shown(lab, n).bounding_box()["height"] for n, name in enumerate(NAMES)}
     higher = {name for name, height in heights.items() if height > sizes.HIGH}
@@ -352,7 +352,7 @@ def test_nothing_is_cut_off_at_200_percent(lab):
 
 
 def misplaced(lab, width):
-    """What is not in its place in each widget, when all are this wide."""
+    """What is misplaced in each widget, when all are this wide."""
     found = []
     for n, name in enumerate(NAMES):
         widget = shown(lab, n)
@@ -361,7 +361,7 @@ def misplaced(lab, width):
     return [problems for problems in found if len(problems) > 1]
 
 
-def test_nothing_moves_by_itself_for_those_who_do_not_want_it(lab, widget):
+def test_nothing_moves_by_itself_with_reduced_motion(lab, widget):
     plays = widget.locator(".flash-play").count() > 0
     assert (widget.evaluate(STEPPED) != []) == plays
     lab.page.emulate_media(reduced_motion="reduce")
@@ -384,7 +384,7 @@ def test_it_plays_to_its_end_at_the_highest_speed(lab, widget):
 
 
 def test_a_setting_changes_what_is_shown(lab, widget):
-    """And changes it back, for the tests that follow."""
+    """It is changed back for the tests that follow."""
     changed = "([root, before]) => root.innerHTML !== before && !root.querySelector('.flash-problem')?.innerText"
     for back in (False, True):
         before = widget.evaluate("root => root.innerHTML")
@@ -392,7 +392,7 @@ def test_a_setting_changes_what_is_shown(lab, widget):
         lab.page.wait_for_function(changed, arg=[widget.element_handle(), before], timeout=20_000)
 
 
-def test_what_is_wrong_is_said_in_its_place(lab):
+def test_a_sentence_in_its_place_says_what_is_wrong(lab):
     for n, (name, arguments) in enumerate(sorted(WRONG.items()), start=len(NAMES)):
         problem = getattr(widgets, name)(**arguments).problem
         assert problem, name
@@ -405,7 +405,7 @@ def test_what_is_wrong_is_said_in_its_place(lab):
 
 def test_style_sheets_reach_widgets_only(lab):
     count, found = lab.page.evaluate(FAR_REACHING)
-    assert count >= len(NAMES)  # those of other notebooks may have stayed on the page
+    assert count >= len(NAMES)  # rules of other notebooks may have stayed on the page
     assert found == []
 
 
@@ -415,7 +415,7 @@ def test_no_widget_changes_the_look_of_another(widget, name):
     assert found == []
 
 
-def test_what_is_opened_again_is_drawn_again(lab):
+def test_a_reopened_notebook_draws_its_widgets(lab):
     """Python is not asked again."""
     lab.save()
     reopened(lab, FILE, len(NAMES) + len(WRONG) + 1)

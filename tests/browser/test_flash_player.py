@@ -1,6 +1,6 @@
-"""FlashPlayer in JupyterLab, in a real browser: what it shows is what Python computed, frame by frame.
+"""FlashPlayer in JupyterLab, in a real browser: it shows what Python computed, frame by frame.
 
-What a test changes it changes back: those below it go on from there.
+A test undoes its changes: those below it continue from there.
 """
 
 import numpy as np
@@ -100,7 +100,7 @@ def test_every_frame_shows_what_python_computed(player):
     look.check(player)
 
 
-def test_the_meters_tell_what_standard_attention_moves(player):
+def test_the_meters_show_what_standard_attention_moves(player):
     frames, _ = received(player)
     standard = f"{sum(frames['standard']):,} B".replace(",", "\u202f")
     assert standard in player.locator(".flash-meters").inner_text()
@@ -203,13 +203,13 @@ def test_a_bug_plays_as_a_bug(lab):
     seek(player, rescale)
     l_old = shown(player, "l")
     seek(player, rescale - 1)
-    assert shown(player, "l") == l_old  # nobody knows yet whether this code rescales
+    assert shown(player, "l") == l_old  # it is not known yet whether this code rescales
     seek(player, frame - 1)
     assert player.locator(".flash-verdict").inner_text() == ""
     seek(player, frame)
     player.locator(".flash-rows tbody tr").nth(row).click()
     verdict = player.locator(".flash-verdict").inner_text()
-    assert verdict.startswith(f"Here it parts from the truth: l of row {row} is ")
+    assert verdict.startswith(f"Here it goes wrong: l of row {row} is ")
     given, true = (value(text.rstrip(".")) for text in verdict.partition(" is ")[2].split(", it should be "))
     assert shown(player, "l")[row] == given != true
     ghost = player.locator('.flash-rows tbody tr [data-name="l"] .flash-true').nth(row).inner_text()
@@ -217,12 +217,12 @@ def test_a_bug_plays_as_a_bug(lab):
     assert player.locator(".flash-errors path").get_attribute("d").count("V") == 2 * len(learner["errors"])
     seek(player, len(timeline(player)))
     verdict = player.locator(".flash-verdict").inner_text()
-    assert f"It parted from the truth at step {k + 1}" in verdict and "O is wrong from row 0 on" in verdict
+    assert f"It went wrong at step {k + 1}" in verdict and "O is wrong from row 0 on" in verdict
     code = player.locator('.flash-lines tr[data-part="add"] code').all_inner_texts()
     assert code[0] == "l = l + P_ij.sum(axis=1)"
 
 
-def test_what_cannot_be_played_is_said_in_its_place(lab):
+def test_a_sentence_in_its_place_says_what_cannot_be_played(lab):
     player = lab.page.locator(".flash-player").nth(3)
     assert "the last axis, d, must be equal" in player.locator(".flash-problem").inner_text()
     assert player.locator("button").count() == 0
@@ -244,8 +244,8 @@ def test_it_fits_into_its_width(lab, first, width):
         sums = first.locator('.flash-rows .flash-matrix[data-name="O_acc"]')
         ends = [box["x"] + box["width"] for box in (sums.nth(k).bounding_box() for k in range(sums.count()))]
     assert chip["y"] > memory["y"] and chip["x"] == memory["x"]  # SRAM is below HBM
-    assert max(ends) <= chip["x"] + chip["width"]  # O_acc is in view, on a phone too
-    assert (grid["x"] > chip["x"] + 200) == (width >= 930)  # S beside SRAM where it fits
+    assert max(ends) <= chip["x"] + chip["width"]  # O_acc is in view, even on a phone
+    assert (grid["x"] > chip["x"] + 200) == (width >= 930)  # S is next to SRAM if it fits
     assert (row["x"] > grid["x"]) == (width >= 700)
 
 

@@ -1,4 +1,4 @@
-"""What FlashPlayer shows a learner first, in a real browser: where it opens, which row it tells of, callouts."""
+"""What FlashPlayer shows a learner first, in a real browser: where it opens, which row it describes, callouts."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_it_opens_at_the_first_rescale_and_marks_all(lab):
     assert [int(mark.removesuffix(" 0V1")) for mark in path.split("M")[1:]] == expected
 
 
-def test_the_first_row_whose_maximum_grew_is_told_until_one_is_picked(lab):
+def test_the_first_row_whose_maximum_grew_is_described_until_one_is_picked(lab):
     player = at_start(lab, RAGGED)
     frames, sent = received(player)
     steps = steps_of(frames, sent)
@@ -70,7 +70,7 @@ def test_a_row_is_picked_by_pointer_and_by_its_radio_button(first):
     assert data(first, "row") == "1"
 
 
-# What a callout is about, and whether it lies on any panel but the one that it stands in.
+# The target of a callout, and whether it covers any panel but its own.
 COVERED = """callout => {
     const root = callout.closest(".flash-widget");
     const own = callout.getBoundingClientRect();

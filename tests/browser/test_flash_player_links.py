@@ -1,4 +1,4 @@
-"""Linked words of FlashPlayer, in a browser: a name lights its cell, its term, its line; a score its product."""
+"""Linked words of FlashPlayer, in a browser: a name highlights its cell, term and line, a score its product."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def word(player, name, place=".flash-sentence"):
 
 
 @pytest.mark.parametrize("name", ["m", "alpha", "l", "O_acc"])
-def test_a_word_lights_its_cell_its_term_and_its_line(player, name):
+def test_a_word_highlights_its_cell_its_term_and_its_line(player, name):
     word(player, name).hover()
     lit = player.evaluate(LIT)
     assert {symbol for symbol, _ in lit} == {name}
@@ -54,7 +54,7 @@ def test_a_word_lights_its_cell_its_term_and_its_line(player, name):
     assert player.evaluate(LIT) == []
 
 
-def test_a_cell_lights_the_word_and_a_line_that_is_not_at_work_is_shown_for_it(player):
+def test_a_cell_highlights_the_word_and_its_line_even_if_it_is_not_current(player):
     assert player.locator(".flash-lines tr").filter(visible=True).get_attribute("data-part") == "rescale"
     player.locator('.flash-tiles .flash-matrix[data-name="S_ij"]').hover()
     shown = player.locator(".flash-lines tr").filter(visible=True)
@@ -65,7 +65,7 @@ def test_a_cell_lights_the_word_and_a_line_that_is_not_at_work_is_shown_for_it(p
     assert "flash-linked" in word(player, "alpha").get_attribute("class")
 
 
-def test_a_word_in_focus_is_lit_too_and_keys_go_on_from_there(player):
+def test_a_focused_word_is_highlighted_and_keys_continue_from_there(player):
     word(player, "alpha").focus()
     assert ["alpha", "flash-sentence"] in player.evaluate(LIT)
     before = int(data(player, "frame"))
@@ -74,7 +74,7 @@ def test_a_word_in_focus_is_lit_too_and_keys_go_on_from_there(player):
     assert player.evaluate("player => player.contains(document.activeElement)")
 
 
-# Where each outline of a row begins and how high it is, in px of its tile, and the rows that it covers.
+# The top and height of each outline of a row, in px of its tile, and the rows that it covers.
 OUTLINED = """player => [...player.querySelectorAll(".flash-row-mark")].map((mark) => {
     const { dataset } = mark.parentElement;
     const { matrix } = player.flashWidget.views.made.chip.views.made.tiles.tiles[dataset.name];
@@ -83,7 +83,7 @@ OUTLINED = """player => [...player.querySelectorAll(".flash-row-mark")].map((mar
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_a_score_lights_its_rows_and_its_product_is_written_out(lab, n):
+def test_a_score_highlights_its_rows_and_its_product_is_written_out(lab, n):
     player = at_start(lab, n)
     frames, sent = received(player)
     d = frames["d"]

@@ -1,4 +1,4 @@
-"""FlashPlayer under a mask, in a real browser: what is masked is drawn as the mask has it."""
+"""FlashPlayer with a mask, in a real browser: the hatched scores are those of the mask."""
 
 import numpy as np
 import pytest
@@ -33,20 +33,20 @@ def shown(request, open_lab):
         yield eval(MASKS[request.param], {"masks": masks}), lab.page.locator(".flash-player")
 
 
-def test_what_is_hatched_is_what_is_not_seen(shown):
+def test_the_hatched_scores_are_the_hidden_ones(shown):
     mask, player = shown
     tiles = mask.on(N, N)
     drawn = player.locator(".flash-grid .flash-hidden").evaluate(DRAWN, N)
     assert np.array_equal(np.reshape(drawn, (N, N)), ~tiles.seen(*tiles.all))
     picture, field = (player.locator(f".flash-grid {x}").bounding_box() for x in ("svg", ".flash-grid-field"))
-    assert all(abs(picture[side] - field[side]) < 1 for side in ("x", "y"))  # the tile of now lies on its place
+    assert all(abs(picture[side] - field[side]) < 1 for side in ("x", "y"))  # the current tile is in its place
     marks = player.locator(".flash-tile-marks").inner_text()
     assert "masked" in marks
     T = sum(not tiles.hidden(slice(i, i + 4), slice(j, j + 3)) for i in range(0, N, 4) for j in range(0, N, 3))
     assert int(player.get_attribute("data-tiles")) == T and ("skipped" in marks) == (T < 12)
 
 
-def test_the_mask_cannot_be_switched_and_a_change_of_scores_is_said(shown):
+def test_the_mask_cannot_be_switched_and_changed_scores_are_announced(shown):
     mask, player = shown
     assert player.get_by_text("B", exact=False).count() > 0
     assert player.get_by_label("causal").count() == 0

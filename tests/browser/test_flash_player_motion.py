@@ -1,4 +1,4 @@
-"""What moves in FlashPlayer, in a real browser: slices between HBM and SRAM, and what alpha shrinks."""
+"""What moves in FlashPlayer, in a real browser: slices between HBM and SRAM, and the sums that alpha shrinks."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def first(lab):
     return at_start(lab, SMALL)
 
 
-# Play the step that ends at a frame, hold what moves at a part of its time, and see where it is then.
+# Play the step that ends at a frame, pause its motions at a share of their time, and return where they are then.
 HELD = """(player, [frame, part, selector]) => {
     const { transport } = player.flashWidget;
     transport.seek(frame - 1);
@@ -56,7 +56,7 @@ def test_slices_travel_from_hbm_to_sram_at_a_load(first):
         in_hbm = first.evaluate(HELD, [frame, 0, SLICE.format(place)])
         start, middle, end = (first.evaluate(HELD, [frame, part, tile]) for part in (0, 0.5, 1))
         assert end == pytest.approx(own, abs=1)
-        assert start == pytest.approx(in_hbm if moves else own, abs=1)  # Q_i is there since the step before
+        assert start == pytest.approx(in_hbm if moves else own, abs=1)  # Q_i came in the last step
         assert (own[1] > middle[1] > start[1]) == moves
 
 
@@ -67,7 +67,7 @@ def test_o_travels_back_at_a_store(first):
     assert start[1] > end[1] + 100
 
 
-def test_what_was_summed_shrinks_by_alpha(lab):
+def test_the_sums_shrink_by_alpha(lab):
     player = at_start(lab, RAGGED)
     frames, sent = received(player)
     steps = steps_of(frames, sent)
@@ -107,7 +107,7 @@ def test_nothing_moves_when_it_scrubs_or_plays_fast_and_the_frame_is_the_same(fi
     first.locator(".flash-speed").select_option("story pace")
 
 
-# Where the middle of each element of a selector is, while the motion to a frame is held at a part of its time.
+# The middle of each element of a selector while the motion to a frame is paused at a share of its time.
 MIDDLES = """(player, [frame, part, selector]) => {
     const { transport } = player.flashWidget;
     transport.seek(frame - 1);
@@ -121,11 +121,11 @@ MIDDLES = """(player, [frame, part, selector]) => {
         return [left + width / 2, top + height / 2, width, Number(getComputedStyle(element).opacity)];
     });
 }"""
-HOLD = 5 / 12  # of the time: the factor is there, and the shrink begins
+HOLD = 5 / 12  # of the time: the factor has arrived, and the shrink begins
 
 
 def rescale(player):
-    """The step of the first rescale, its frame, and the row that is told."""
+    """The step of the first rescale, its frame, and the described row."""
     frames, sent = received(player)
     k, step = next((k, step) for k, step in enumerate(steps_of(frames, sent)) if grown(step).any())
     player.evaluate("player => { player.flashWidget.picked = null; }")
@@ -143,7 +143,7 @@ def test_the_factor_goes_from_alpha_to_l_and_o_acc_which_shrink_in_their_row(lab
     start = player.evaluate(MIDDLES, [frame, 0, ".flash-flying"])
     [alpha] = player.evaluate(MIDDLES, [frame, 0, places[0]])
     assert len(start) == 2 and all(abs(y - alpha[1]) < 8 for _, y, *_ in start)
-    landed = player.evaluate(MIDDLES, [frame, HOLD + 0.03, ".flash-flying"])  # as it eases, a little later
+    landed = player.evaluate(MIDDLES, [frame, HOLD + 0.03, ".flash-flying"])  # a little later, because of easing
     goals = [player.evaluate(MIDDLES, [frame, 1, target])[0] for target in targets]
     for (x, y, *_), goal in zip(landed, goals, strict=True):
         assert (x, y) == pytest.approx(goal[:2], abs=4)

@@ -11,7 +11,7 @@ from tests.language import marked
 pytestmark = pytest.mark.browser
 
 STEPS = 40  # of a run, evenly
-# All that is read outside of marks, as text and as attributes; where a text was cut nobody knows how a mark ended.
+# Everything read outside of marks, as text and as attributes; where a text was cut, the end of a mark is unknown.
 READ = """root => {
     const found = new Set();
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -42,7 +42,7 @@ STEPPED = """(root, steps) => {
     transport.step(Math.max(1, Math.floor(transport.last / steps)));
     return true;
 }"""
-# Set by a reader's own code, and shown as it was given.
+# Set by a reader's own code, and shown unchanged.
 GIVEN = {"MaskLab": {"band", "strided", "triangles"}}
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.browser
 LIVE = [one for one in CHAPTERS if parts.is_live(one)]
 FEW = "03"
 AMOUNTS = [("few", FEW), *(("all", one.number) for one in LIVE if one.number not in ("00", FEW))]
-PATIENCE = 120_000  # milliseconds, on a machine that is busy with other things too
+PATIENCE = 120_000  # milliseconds, on a machine that is also busy with other things
 RAN = ".cell[data-cell='{}'][data-ran='{}']"
 
 
@@ -61,7 +61,7 @@ def notebook(number):
 
 
 class Reader:
-    """Who uses the page of a chapter."""
+    """A user of the page of a chapter."""
 
     def __init__(self, page):
         self.page = page
@@ -76,7 +76,7 @@ class Reader:
         return self.cell(id).locator(":scope > .outputs")
 
     def write(self, id, text):
-        """Put a text into a cell."""
+        """Write a text into a cell."""
         if not self.cell(id).locator("textarea").count():
             self.unfold(id)
             self.button(id, "Edit").click()
@@ -86,7 +86,7 @@ class Reader:
         self.cell(id).evaluate("e => e.querySelector('details.folded')?.setAttribute('open', '')")
 
     def run(self, id, button="Run", patience=PATIENCE):
-        """Run a cell, and return the text of what comes out; wait for it at most `patience` milliseconds."""
+        """Run a cell, and return the text of its outputs; wait for it at most `patience` milliseconds."""
         before = int(self.cell(id).get_attribute("data-ran") or 0)
         self.unfold(id)
         self.button(id, button).click()
@@ -109,7 +109,7 @@ def reading(browser, site, number, **options):
 
 @pytest.fixture(scope="module")
 def readers(browser, course):
-    """A function that returns a Reader of a chapter, whose page several tests use one after the other."""
+    """A function that returns a Reader of a chapter, whose page several tests use one after another."""
     opened = {}
     with ExitStack() as stack:
 
@@ -174,7 +174,7 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     reader.write(stub, f"{head}\n    while True: pass")
     reader.page.evaluate("flashSite.live.slower = 0.1")
     assert "did not end within 0.4 seconds" in reader.run(check, "Check")
-    assert "started anew" in reader.said(check) and "again by themselves" in reader.said(check)
+    assert "Python was restarted" in reader.said(check) and "again automatically" in reader.said(check)
     reader.page.evaluate("flashSite.live.slower = 30")
     reader.write(stub, f"{head}\n    return None")
     assert "Wrong" in reader.run(check, "Check")
@@ -205,7 +205,7 @@ def test_a_cell_that_waits_for_input_is_told_what_to_do_instead(readers):
     reader.write(cell.id, cell.source)
 
 
-def test_what_was_written_is_kept_and_taken_away_as_a_notebook(readers, tmp_path):
+def test_changes_are_kept_and_saved_as_a_notebook(readers, tmp_path):
     reader, (_, stub, _) = readers("few", FEW), exercise_of(FEW)
     reader.write(stub, "def mine():\n    return 5")
     other = reader.page.context.new_page()
@@ -221,11 +221,11 @@ def test_what_was_written_is_kept_and_taken_away_as_a_notebook(readers, tmp_path
     assert texts.pop(stub) == "def mine():\n    return 5"
     stored = {cell.id: cell.source for cell in notebook(FEW).cells}
     assert texts == {id: text for id, text in stored.items() if id != stub}
-    reader.page.get_by_role("button", name="Take back all changes").click()
+    reader.page.get_by_role("button", name="Undo all changes").click()
     assert "NotImplementedError" in reader.cell(stub).locator("textarea").input_value()
 
 
-def test_what_is_fetched_can_be_stopped_and_what_is_lost_is_said(browser, course):
+def test_the_download_can_be_stopped_and_its_loss_is_reported(browser, course):
     with reading(browser, course("few"), FEW, errors=None) as reader:
         cell = some_cell(FEW)
         reader.page.route("**/static/live/course.zip*", lambda route: None)  # it never comes
@@ -240,7 +240,7 @@ def test_what_is_fetched_can_be_stopped_and_what_is_lost_is_said(browser, course
 
 
 @pytest.mark.parametrize("amount, number", [("all", "02")])
-def test_a_cell_is_stopped_and_python_starts_anew(readers, amount, number):
+def test_a_cell_is_stopped_and_python_restarts(readers, amount, number):
     reader, cell = readers(amount, number), some_cell(number)
     reader.write(cell.id, "while True: pass")
     before = int(reader.cell(cell.id).get_attribute("data-ran") or 0)
@@ -253,8 +253,8 @@ def test_a_cell_is_stopped_and_python_starts_anew(readers, amount, number):
     assert reader.run(cell.id).strip() == printed(cell).strip()
 
 
-# Moves a slider of a widget, or presses what asks Python for another setting; returns what is refused, and how
-# long the answer took.
+# Moves a slider of a widget, or presses a control that asks Python for a different setting; returns the refusal,
+# and how long the answer took.
 ASKED = """async (root) => {
     const { model } = root.flashWidget;
     const before = model.get("asked");
@@ -288,7 +288,7 @@ SEEN = [("few", FEW, "phone"), ("all", "05", "desk"), ("all", "06", "phone")]
 
 
 @pytest.mark.parametrize("amount, number, size", SEEN)
-def test_a_live_page_fits_and_can_be_read_by_all(readers, amount, number, size):
+def test_a_live_page_fits_and_is_accessible(readers, amount, number, size):
     reader, cell = readers(amount, number), some_cell(number)
     width, height = test_site.WIDTHS[size]
     reader.page.set_viewport_size({"width": width, "height": height})
@@ -334,7 +334,7 @@ def test_it_works_without_a_network_after_the_first_visit(readers, course, amoun
 
 
 @pytest.mark.parametrize("amount, number", [("all", one.number) for one in LIVE])
-def test_all_that_can_run_prints_what_is_stored(readers, amount, number):
+def test_every_cell_that_can_run_prints_its_stored_output(readers, amount, number):
     reader = readers(amount, number)
     told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(notebook(number).cells)}
     for cell in notebook(number).cells:

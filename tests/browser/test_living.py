@@ -1,4 +1,4 @@
-"""Widgets in a notebook that is worked with: run again, saved, closed and opened; and whose keys are whose."""
+"""Widgets in a notebook in use: run again, saved, closed and reopened; and which keys belong to whom."""
 
 import json
 
@@ -33,7 +33,7 @@ NOTEBOOK = """() => {
     ])];
 }"""
 
-# Until the new kernel answers: what is shut down before that may stay.
+# Until the new kernel answers: parts shut down before that may stay.
 RESTART = """async () => {
     const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
     await kernel.restart();
@@ -49,7 +49,7 @@ def path(folder):
 
 @pytest.fixture(scope="module")
 def go(path):
-    """A file; while it is not there, the last cell keeps Python busy."""
+    """A file; while it does not exist, the last cell keeps Python busy."""
     go = path.with_name("go")
     go.touch()
     yield go
@@ -64,7 +64,7 @@ def page(open_lab, go):
 
 @pytest.fixture
 def lab(page):
-    """The page, with Python there: some tests leave it without."""
+    """The page, with Python running: some tests leave it without."""
     if not page.ran:
         assert page.run_all() == []
     return page
@@ -83,7 +83,7 @@ def count(lab, index):
 
 
 def states(path):
-    """The states of widgets that a notebook was saved with, by the name of their model."""
+    """The states of widgets with which a notebook was saved, by the name of their model."""
     found = json.loads(path.read_text(encoding="utf-8"))["metadata"]["widgets"][STATE]["state"]
     return sorted(state["model_name"] for state in found.values())
 
@@ -111,7 +111,7 @@ def test_plain_keys_stay_in_the_widget(lab, control):
 
 
 def test_a_cell_run_twenty_times_holds_and_saves_one_widget(lab, path):
-    """What is left of the growth is the browser's: code that it compiled for what runs often."""
+    """The remaining growth is the browser's: compiled code for functions that run often."""
     lab.save()
     models, size = states(path), path.stat().st_size
     for _ in range(5):
@@ -139,11 +139,11 @@ def test_a_busy_python_is_waited_for(lab, go):
         go.touch()
     answered = "([root, loads]) => root.dataset.loads > loads"
     lab.page.wait_for_function(answered, arg=[player.element_handle(), loads])
-    player.get_by_text("Waiting for Python").wait_for(state="hidden")  # the answer is drawn, then this goes
+    player.get_by_text("Waiting for Python").wait_for(state="hidden")  # the answer is drawn, then this disappears
 
 
-def test_what_python_does_not_answer_is_taken_back_and_switched_off(lab):
-    """In a page whose clock is fast, and from which nothing is sent."""
+def test_unanswered_requests_are_reverted_and_controls_disabled(lab):
+    """On a page whose clock is fast, and which sends nothing."""
     player = shown(lab, "FlashPlayer")
     lab.page.evaluate("() => { window.slow = setInterval; window.setInterval = (f, ms) => slow(f, ms / 50); }")
     player.evaluate("root => { root.flashWidget.model.save_changes = () => {}; }")
@@ -158,7 +158,7 @@ def test_what_python_does_not_answer_is_taken_back_and_switched_off(lab):
 
 
 def assert_off(lab):
-    """All widgets are drawn; what needs Python is off and says what to do."""
+    """All widgets are drawn; controls that need Python are disabled and say what to do."""
     for name in NAMES:
         widget = shown(lab, name)
         if name in ASKS_NOTHING:
@@ -177,8 +177,8 @@ def test_after_a_restart_every_widget_says_what_to_do(lab):
     assert shown(lab, "FlashPlayer").evaluate("root => root === document.activeElement")
 
 
-def test_what_is_opened_again_plays_and_is_saved_again(lab, path):
-    """JupyterLab by itself would save no widget whose Python does not run."""
+def test_a_reopened_notebook_plays_and_is_saved_again(lab, path):
+    """JupyterLab itself would not save a widget whose Python is not running."""
     lab.save()
     before = states(path)
     reopened(lab, FILE, len(NAMES))

@@ -1,4 +1,4 @@
-"""MaskLab in JupyterLab, in a real browser: by keyboard, by pointer, and the numbers and tiles that it shows."""
+"""MaskLab in JupyterLab, in a real browser: by keyboard and pointer; its numbers and tiles."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def page_of_labs(open_lab):
 
 @pytest.fixture
 def lab(page_of_labs):
-    """The first lab, in the setting it was made with, at row 32."""
+    """The first lab, in its original setting, at row 32."""
     lab = page_of_labs.locator(LAB).first
     lab.scroll_into_view_if_needed()
     setting = MaskLab().result["setting"]
@@ -117,7 +117,7 @@ def test_a_typed_mask_an_error_and_a_line_to_fill_in(lab):
     assert field.get_attribute("aria-invalid") == "true"
     check_shown(lab, kind="line", line="abs(r - c) < 5")
     slider = lab.locator("input[data-name=B_r]")
-    slider.press("ArrowRight")  # other changes are still taken, and the text stays
+    slider.press("ArrowRight")  # other changes are still accepted, and the text stays
     check_shown(lab, kind="line", line="abs(r - c) < 5", B_r=9)
     assert field.input_value() == "c <= r and c < 8"
     lab.get_by_role("button", name="window and sink").click()
@@ -128,7 +128,7 @@ def test_a_typed_mask_an_error_and_a_line_to_fill_in(lab):
 
 
 def wait_until_said(lab):
-    """Wait until Python has answered, and what it refused is marked."""
+    """Wait until Python has answered, and the refused field is marked."""
     lab.page.wait_for_function(
         """lab => {
             const { model } = lab.flashWidget;
@@ -166,20 +166,20 @@ def test_rows_by_pointer(lab):
     svg.hover(position=at(5))
     check_row(lab, 5)
     lab.locator(".flash-mask-loop h3").hover()
-    check_row(lab, 32)  # the row that was chosen
+    check_row(lab, 32)  # the chosen row
     svg.click(position=at(40))
     lab.locator(".flash-mask-loop h3").hover()
     check_row(lab, 40)
 
 
-def test_a_size_that_python_refuses_goes_back(lab):
+def test_a_refused_size_is_reverted(lab):
     lab.evaluate("lab => lab.flashWidget.ask({ B_r: 97 })")
     lab.get_by_text("B_r is 97; pass a whole number from 1 to 96. It stays 8.").wait_for()
     check_shown(lab)
     assert lab.locator("input[data-name=B_r]").get_attribute("aria-valuetext") == "8"
 
 
-def test_a_hint_gives_way_to_what_there_is_to_say(lab):
+def test_a_message_takes_the_place_of_the_hint(lab):
     hint = lab.locator(".flash-mask-hint")
     lab.evaluate("lab => lab.flashWidget.ask({ N_q: 61 })")
     check_shown(lab, N_q=61)

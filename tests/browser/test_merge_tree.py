@@ -1,4 +1,4 @@
-"""MergeTree in JupyterLab, in a real browser: by keyboard and by pointer, and the numbers on the page."""
+"""MergeTree in JupyterLab, in a real browser: by keyboard and pointer; the numbers on the page."""
 
 from itertools import pairwise
 
@@ -46,7 +46,7 @@ def tree(opened):
 
 
 def answered(tree, act):
-    """Do something and wait until the page shows what Python answered."""
+    """Do something and wait until the page shows Python's answer."""
     loads = tree.get_attribute("data-loads")
     act()
     tree.page.wait_for_function(
@@ -67,12 +67,12 @@ def leaves(cuts):
 
 
 def compared(tree, name):
-    """Return what the table says of a number: at the root, in the whole row, and their difference."""
+    """Return the table's values of a number: at the root, for the whole row, and their difference."""
     return tree.locator(f'tr[data-compared="{name}"] td').all_text_contents()
 
 
 def account(tree):
-    """Return the sentence on the last move, or on the node that is looked at, as it stands there."""
+    """Return the sentence on the last move, or on the node that is looked at, as it is shown."""
     return tree.locator(".flash-merge-account").inner_text().replace("\n", " ")
 
 
@@ -102,7 +102,7 @@ def test_two_nodes_are_merged_by_pointer(tree):
     assert factors == [f"× {number(np.exp(part.m - 2.2))}" for part in (a, b)]
     assert account(tree).startswith("The last move")
     assert "m = max(1.700, 2.200) = 2.200" in account(tree)
-    card(tree, 0).click()  # it has a parent now, and can only be looked at
+    card(tree, 0).click()  # it now has a parent, and can only be looked at
     assert card(tree, 0).get_attribute("aria-pressed") is None
     assert account(tree).startswith("A node: x[0:2]")
     assert f"l = {number(a.l)}" in account(tree)
@@ -121,7 +121,7 @@ def test_everything_by_keyboard(tree):
     assert card(tree, 2).get_attribute("aria-pressed") == "false"
     press(card(tree, 2), " ")
     answered(tree, lambda: press(card(tree, 0), " "))
-    assert card(tree, 0).evaluate("card => card === document.activeElement")  # one can go on from here
+    assert card(tree, 0).evaluate("card => card === document.activeElement")  # it can be continued from here
     answered(tree, lambda: press(button(tree, "add the identity"), "Enter"))
     assert numbers(card(tree, 4)) == expected(IDENTITY)
     press(card(tree, 4), "Enter")
@@ -156,12 +156,12 @@ def test_every_order_gives_the_whole_row(tree):
         newest = tree.locator(".flash-merge-log tbody tr").first.locator("td").all_text_contents()
         assert newest[0].startswith(order)
         assert newest[1] == "equal to the last bit" or newest[1].endswith("rounding")
-    answered(tree, tree.locator('[data-cut="5"]').click)  # the order stays, and is done on the new parts
+    answered(tree, tree.locator('[data-cut="5"]').click)  # the order stays, and is applied to the new parts
     assert compared(tree, "l")[0] == number(whole.l)
     assert "x[5:6]" in tree.locator(".flash-merge-log tbody tr").first.text_content()
 
 
-def test_plain_mean_is_shown_when_asked_for(tree):
+def test_plain_mean_is_shown_on_request(tree):
     answered(tree, button(tree, "left to right").click)
     assert "plain" not in numbers(card(tree, 4))
     height = card(tree, 4).bounding_box()["height"]
@@ -176,7 +176,7 @@ def test_plain_mean_is_shown_when_asked_for(tree):
     assert card(tree, 4).bounding_box()["height"] > height
 
 
-def test_cards_lie_where_python_put_them_and_hold_their_text(tree):
+def test_cards_are_in_python_s_places_and_hold_their_text(tree):
     answered(tree, button(tree, "balanced").click)
     boxes = tree.locator(".flash-merge-card:visible").evaluate_all(
         "cards => cards.map((card) => [card.offsetLeft + card.offsetWidth / 2, card.offsetTop])"
@@ -191,7 +191,7 @@ def test_cards_lie_where_python_put_them_and_hold_their_text(tree):
 
 
 def clipped(tree):
-    """The cards and the cells of the row whose text does not fit into them."""
+    """The cards and the cells of the row that are too small for their text."""
     return tree.evaluate(
         """tree => [...tree.querySelectorAll(".flash-merge-card, .flash-merge-numbers > [title]")].filter((box) =>
             box.checkVisibility() && (box.scrollHeight > box.clientHeight || box.scrollWidth > box.clientWidth)
@@ -208,7 +208,7 @@ def test_text_fits_with_any_number_of_leaves(tree):
 
 
 def test_the_panel_of_the_tree_is_as_high_as_the_tree(tree):
-    """It grows with each level, and nothing is kept free for those to come."""
+    """It grows with each level, without free space for later ones."""
     merge_one = "(tree, move) => tree.flashWidget.ask({ moves: [...tree.flashWidget.moves, move] })"
     answered(tree, tree.locator('[data-cut="1"]').click)
     heights = [tree.locator(".flash-merge-scroller").bounding_box()["height"]]
@@ -222,7 +222,7 @@ def test_the_panel_of_the_tree_is_as_high_as_the_tree(tree):
     assert all(20 < b - a < 120 for a, b in pairwise(heights))
 
 
-def test_edges_are_as_wide_as_alpha(tree):
+def test_the_widths_of_edges_are_alpha(tree):
     a, _, b = leaves([2, 3])
     card(tree, 0).click()
     answered(tree, card(tree, 2).click)
@@ -232,7 +232,7 @@ def test_edges_are_as_wide_as_alpha(tree):
     assert np.allclose(widths, [1 + 3 * np.exp(part.m - 2.2) for part in (a, b)])
 
 
-def test_a_new_node_comes_down_unless_motion_is_not_wanted(tree):
+def test_a_new_node_moves_down_except_with_reduced_motion(tree):
     tree.evaluate("""() => {
         const animate = (window.animated = Element.prototype.animate);
         window.moved = [];
@@ -254,7 +254,7 @@ def test_a_new_node_comes_down_unless_motion_is_not_wanted(tree):
         tree.evaluate("() => { Element.prototype.animate = window.animated; }")  # the page is used again
 
 
-def test_what_cannot_be_had_is_told(tree):
+def test_a_refusal_is_reported(tree):
     for _ in range(7):
         answered(tree, button(tree, "add the identity").click)
     button(tree, "add the identity").click()
@@ -268,7 +268,7 @@ def test_what_cannot_be_had_is_told(tree):
     assert status.text_content() == ""
 
 
-def test_a_problem_stands_in_the_place_of_the_widget(opened):
+def test_a_problem_is_reported_in_place_of_the_widget(opened):
     problem = opened.page.locator(".flash-merge .flash-problem")
     problem.scroll_into_view_if_needed()
     assert (

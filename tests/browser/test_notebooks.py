@@ -1,4 +1,4 @@
-"""The widgets of each chapter in JupyterLab, in a real browser. The chapters as a whole are run by nbval."""
+"""The widgets of each chapter in JupyterLab, in a real browser. nbval runs the whole chapters."""
 
 import ast
 
@@ -14,7 +14,7 @@ from tests.browser.lab import KERNEL_TIMEOUT, NOTEBOOKS
 pytestmark = pytest.mark.browser
 
 WITH_WIDGETS = [chapter.slug for chapter in CHAPTERS if set(chapter.widgets) & set(widgets.__all__)]
-WIDGET = tuple(f"{name}(" for name in widgets.__all__)  # what the text of an output begins with
+WIDGET = tuple(f"{name}(" for name in widgets.__all__)  # the beginnings of texts of outputs
 
 
 def names(source, context):
@@ -31,7 +31,7 @@ def names(source, context):
 
 
 def what_widgets_need(nb):
-    """Return the sources of the cells that show widgets, and of those before them that define what they read."""
+    """Return the sources of the cells that show widgets, and of earlier ones that define the names they read."""
     cells = [cell for cell in nb.cells if cell.cell_type == "code"]
     needed, taken = set(), []
     for cell in reversed(cells):
@@ -44,7 +44,7 @@ def what_widgets_need(nb):
 
 
 def test_the_widgets_of_all_chapters_are_drawn(open_lab):
-    """In one page, chapter after chapter: to open JupyterLab takes longer than to run these cells."""
+    """On one page, chapter after chapter: opening JupyterLab takes longer than running these cells."""
     cells, counts = [], {}
     for name in WITH_WIDGETS:
         sources, counts[name] = what_widgets_need(nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4))

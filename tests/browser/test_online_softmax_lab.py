@@ -1,4 +1,4 @@
-"""OnlineSoftmaxLab in JupyterLab, in a real browser: by keyboard and by pointer, and the numbers on the page."""
+"""OnlineSoftmaxLab in JupyterLab, in a real browser: by keyboard and pointer; the numbers on the page."""
 
 import math
 import re
@@ -10,7 +10,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import softmax
-from flashlib.widgets.online_softmax_lab.numbers import read, scan, write
+from flashlib.widgets.online_softmax_lab.scan import read, scan, write
 from tests.browser.lab import wait_until_heard
 from tests.browser.playing import active_cell, open_anew
 from tests.browser.shown.online_softmax_lab import (
@@ -83,7 +83,7 @@ def test_it_opens_at_the_first_rescale(widget):
     m = scan(np.array(ROW))["m"]
     j = next(j for j in range(1, len(m)) if m[j] > m[j - 1] > -np.inf)
     assert (data(widget, "phase"), data(widget, "position")) == ("rescale", str(2 * j))
-    assert heights(widget, 3).any()  # there is something that shrank
+    assert heights(widget, 3).any()  # something has shrunk
 
 
 def test_bars_shrink_by_alpha_when_the_maximum_grows(widget):
@@ -105,7 +105,7 @@ def test_bars_shrink_by_alpha_when_the_maximum_grows(widget):
     assert "should be multiplied" in sentence(widget)
 
 
-def test_scores_stand_on_the_zero_line_or_hang_from_it(widget):
+def test_scores_are_above_or_below_the_zero_line(widget):
     row = [-2.33, 1.0, -1.165, 2.0]
     type_row(widget, write(row))
     wait_for(widget, "data.n === '4'")
@@ -115,14 +115,14 @@ def test_scores_stand_on_the_zero_line_or_hang_from_it(widget):
         assert np.allclose((low, high), (min(0, x) * unit, max(0, x) * unit), atol=1.5)
         assert negative == (x < 0)
     assert widget.locator("[data-name=scores] .flash-online-axis").inner_text().split() == ["0", "2.00", "−2.33"]
-    type_row(widget, "1000, 1001, 1002")  # zero is far: it is left out, and said to be
+    type_row(widget, "1000, 1001, 1002")  # zero is far: it is left out, and the page says so
     wait_for(widget, "data.n === '3'")
     assert "the bars do not begin at 0" in widget.locator(".flash-online-charts").inner_text()
     assert np.diff([high for _, high, _ in bars(widget)]).min() > 20
 
 
 def stepped(widget, position, speed="2", frame=0.5):
-    """Step on from a position; return how far what is on the page has come in that part of the motion."""
+    """Step on from a position; return the progress of the page's elements in this part of the motion."""
     widget.get_by_label("steps per second").select_option(speed)
     seek(widget, position)
     return widget.evaluate(
@@ -148,7 +148,7 @@ def stepped(widget, position, speed="2", frame=0.5):
     )
 
 
-def test_terms_and_l_shrink_by_alpha_before_ones_eyes(widget):
+def test_terms_and_l_shrink_by_alpha_visibly(widget):
     known, j = scan(np.array(ROW)), 3  # from 1 to 2.07
     start, middle, end = (stepped(widget, 2 * j - 1, frame=frame) for frame in (0, 0.5, 1))
     alpha = known["alpha"][j]
@@ -164,7 +164,7 @@ def test_terms_and_l_shrink_by_alpha_before_ones_eyes(widget):
     assert shown(widget, "shown") == known["kept"][j]
 
 
-def test_motion_is_short_or_not_there(widget):
+def test_motion_is_short_or_absent(widget):
     assert set(stepped(widget, 5, "0.5")["times"]) == {350}
     assert set(stepped(widget, 5, "5")["times"]) == {120}
     assert stepped(widget, 5, "10")["times"] == []
@@ -198,7 +198,7 @@ def test_the_error_grows_with_the_switch_on_only(widget):
         assert errors == list(known["error_wrong" if on else "error"])
         assert np.allclose(up, 92 * np.array(errors) / known["error_wrong"].max(), atol=1e-9)
         assert (np.diff(up) > 1).all() == on
-        assert widget.locator(".flash-online-curve").is_visible() == on  # else it is flat
+        assert widget.locator(".flash-online-curve").is_visible() == on  # otherwise it is flat
 
 
 def test_keys(opened, widget):
@@ -245,7 +245,7 @@ def test_everything_is_reached_with_tab(widget):
     assert any(name.startswith("x, the scores") for name in names)
 
 
-def test_a_bad_row_is_told_and_what_is_shown_stays(widget):
+def test_a_bad_row_is_reported_and_the_old_one_stays(widget):
     seek(widget, 5)
     type_row(widget, "1, zwei, 3")
     status = widget.get_by_role("status")
@@ -290,7 +290,7 @@ def test_masked_rows(widget):
     assert values(widget, "terms") == [0, 0]
 
 
-def test_python_hears_of_the_switch_and_changes_the_row(opened, widget):
+def test_python_receives_the_switch_and_can_change_the_row(opened, widget):
     without(widget).check()
     run = """code => {
         const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
@@ -299,12 +299,12 @@ def test_python_hears_of_the_switch_and_changes_the_row(opened, widget):
             future.onIOPub = ({ content }) => content.text && done(content.text.trim() === "False");
         });
     }"""
-    opened.page.wait_for_function(run, arg="print(lab.rescale)")  # what the switch tells may come after the code
+    opened.page.wait_for_function(run, arg="print(lab.rescale)")  # its message may come after the code
     opened.page.wait_for_function(run, arg="lab.x = (3, 1, 2)\nprint(lab.rescale)")
     wait_for(widget, "data.n === '3'")
     assert field(widget).input_value() == "3, 1, 2"
 
 
-def test_what_cannot_be_shown_is_told(opened):
+def test_a_sentence_says_what_cannot_be_shown(opened):
     problem = opened.page.locator(".flash-online .flash-problem")
     assert problem.inner_text().startswith("number 2 of x is nan; accepted are 1 to 64 numbers")

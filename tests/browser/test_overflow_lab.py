@@ -48,7 +48,7 @@ def choose(lab, dtype):
 
 
 def move(lab, selector, value):
-    """Move a slider as a pointer does."""
+    """Move a slider like a pointer."""
     lab.locator(selector).evaluate(
         "(input, value) => { input.value = value; input.dispatchEvent(new Event('input', { bubbles: true })); }",
         value,
@@ -116,7 +116,7 @@ def test_buttons_go_to_the_threshold_and_one_number_on(lab, dtype, name, thresho
     shows(lab, dtype=name)
     jump(lab, "terms")
     shows(lab, x=threshold)
-    assert cells(lab, "naive")[0] == ["0"] * 3  # the sum is inf already
+    assert cells(lab, "naive")[0] == ["0"] * 3  # the sum is already inf
     lab.locator(".flash-overflow-next").click()
     page_x = float(np.nextafter(np.dtype(name).type(threshold), np.dtype(name).type(math.inf)))
     shows(lab, x=page_x)
@@ -139,7 +139,7 @@ def test_a_long_row_overflows_in_its_sum(lab):
     assert lab.locator(".flash-overflow-flag-high").all_inner_texts() == ["", "", "", "▲ inf"]
 
 
-def test_slider_works_by_keyboard_and_stays_where_it_is_put(notebook, lab):
+def test_slider_works_by_keyboard_and_stays_in_place(notebook, lab):
     slider = lab.locator(".flash-overflow-range")
     slider.focus()
     slider.press("ArrowRight")
@@ -160,8 +160,8 @@ def test_slider_works_by_keyboard_and_stays_where_it_is_put(notebook, lab):
     assert active_cell(notebook) == before  # JupyterLab did not take it
 
 
-def test_bars_end_where_the_numbers_lie(lab):
-    """On the axis of the picture, in the units of log, as far as a pixel allows."""
+def test_bars_end_at_their_numbers(lab):
+    """On the axis of the picture, in units of log, to within a pixel."""
     move(lab, ".flash-overflow-range", 5)
     shows(lab, x=5)
     box = lab.locator(".flash-overflow-zones").bounding_box()
@@ -195,7 +195,7 @@ def test_nothing_moves_while_x_does(lab):
         assert lab.evaluate(places) == before, x
 
 
-def test_what_changes_is_announced(lab):
+def test_changes_are_announced(lab):
     move(lab, ".flash-overflow-range", 12)
     lab.page.wait_for_function(
         "lab => /^x = 12\\. exp\\(12\\) = 162755/.test(lab.querySelector('[aria-live]').textContent)",
@@ -203,12 +203,12 @@ def test_what_changes_is_announced(lab):
     )
 
 
-def test_bad_input_is_told(notebook):
+def test_bad_input_is_reported(notebook):
     problem = notebook.page.locator(".flash-overflow .flash-problem")
     assert problem.inner_text().startswith("x is 15; pass a number from -20 to 14 for float16")
 
 
-def test_what_is_refused_is_said_and_what_is_shown_stays(notebook):
+def test_a_refusal_is_reported_and_the_result_stays(notebook):
     lab = notebook.page.locator(".flash-overflow").nth(2)
     lab.scroll_into_view_if_needed()
     lab.evaluate("lab => lab.flashWidget.ask({ dtype: 'int8' })")

@@ -1,4 +1,4 @@
-"""PagesLab in JupyterLab, in a real browser: by keyboard and by pointer, and all that its frames show."""
+"""PagesLab in JupyterLab, in a real browser: by keyboard and pointer; everything that its frames show."""
 
 import pytest
 
@@ -27,7 +27,7 @@ PagesLab("fork and copy on write", allocator=MyPages)"""
 CELLS = ["from flashlib.widgets import PagesLab\nPagesLab()", WRONG]
 
 
-# Where the panels, the pages and the buttons are, in whole pixels.
+# The places of the panels, the pages and the buttons, in whole pixels.
 PLACES = """(lab) => Array.from({ length: lab.flashWidget.transport.last + 1 }, (_, k) => {
     lab.flashWidget.transport.seek(k);
     const own = lab.getBoundingClientRect();
@@ -48,7 +48,7 @@ def page_of_labs(open_lab):
 
 @pytest.fixture
 def lab(page_of_labs):
-    """The first lab, as it was made, at its beginning."""
+    """The first lab, in its original setting, at its beginning."""
     lab = page_of_labs.locator(LAB).first
     lab.scroll_into_view_if_needed()
     ask(lab, **PagesLab().result["setting"])
@@ -88,7 +88,7 @@ def test_every_frame_is_what_python_computed(lab, scenario, sizes):
         check_frame(shown, frame, result)
 
 
-def test_what_happens_to_a_page_is_told_in_words(lab):
+def test_what_happens_to_a_page_is_described_in_words(lab):
     ask(lab, scenario="fork and copy on write")
     calls = {shown["call"]: [page["mark"] for page in shown["pages"]] for shown in lab.evaluate(EVERY)}
     assert calls["append(A, 11)"][:4] == ["taken"] * 3 + [""]
@@ -109,7 +109,7 @@ def test_by_keyboard(lab):
     assert lab.locator(".flash-play").get_attribute("data-playing") == "false"
 
 
-def test_what_is_shown_is_spoken(lab):
+def test_frames_are_spoken(lab):
     frame = PagesLab().result["frames"][4]
     seek(lab, 4)
     last = len(PagesLab().result["frames"]) - 1
@@ -137,7 +137,7 @@ def test_scenarios_and_sizes_by_keyboard(lab):
         assert slider.evaluate("slider => slider === document.activeElement")
 
 
-def test_a_size_that_python_refuses_goes_back(lab):
+def test_a_refused_size_is_reverted(lab):
     lab.evaluate("lab => lab.flashWidget.ask({ page: 5 })")
     lab.get_by_text("page is 5; pass 1, 2, 4, 8 or 16. It stays 4.").wait_for()
     assert lab.locator("input[data-name=page]").get_attribute("aria-valuetext") == "4 rows"
@@ -158,7 +158,7 @@ def test_nothing_jumps_while_it_plays(lab, scenario, width):
 
 
 def test_drawing_fits_into_a_frame(lab):
-    """Each frame counts as the fastest of three times: at others the machine may be busy."""
+    """Each frame counts with the fastest of three times, since the machine may be busy."""
     ask(lab, scenario="out of pages", page=16, n_pages=32)
     times = lab.evaluate(
         """lab => Array.from({ length: lab.flashWidget.transport.last + 1 }, (_, k) => {

@@ -1,4 +1,4 @@
-"""A picture of numbers is shown as its pixels are, and where there is none one sees through it."""
+"""A picture of numbers shows its pixels, and is transparent where there are none."""
 
 import numpy as np
 import pytest
@@ -20,9 +20,9 @@ SHOWN = """async ([script, pixels, width, height]) => {
 
 
 @pytest.mark.parametrize("width, height", [(1, 1), (3, 7), (127, 61)])
-def test_a_picture_is_shown_as_its_pixels_are(browser, width, height):
+def test_a_picture_shows_its_pixels(browser, width, height):
     pixels = np.random.default_rng(0).integers(2**24, size=width * height) | 0xFF000000
-    pixels[1::3] = 0  # nothing there
+    pixels[1::3] = 0  # transparent
     script = (FOLDER / "shared" / "picture.js").read_text(encoding="utf-8")
     page = browser.new_page()
     try:

@@ -1,4 +1,4 @@
-"""Cards of predictions in JupyterLab, in a real browser: what is typed is graded at once, and kept."""
+"""Prediction cards in JupyterLab, in a real browser: answers are graded at once, and kept."""
 
 import json
 import time
@@ -50,7 +50,7 @@ def test_it_is_answered_by_keyboard(lab):
     prediction_card.check(card(lab, PARTS))
 
 
-def test_a_card_below_its_question_shows_its_fields_alone(lab):
+def test_a_card_below_its_question_shows_only_its_fields(lab):
     alone, below = (card(lab, n).locator(".flash-card-asks") for n in (ONE, TUPLES))
     assert alone.is_visible() and not below.is_visible()
     assert "Which shapes do S, P and O get?" in card(lab, TUPLES).get_attribute("aria-label")
@@ -71,7 +71,7 @@ def test_buttons_are_pressed_by_keyboard_and_any_number_of_a_set(lab):
     assert outcome(card(lab, SET)) == "right"
 
 
-def test_a_phone_gets_the_keys_that_an_answer_needs(lab):
+def test_a_phone_shows_the_keys_that_an_answer_needs(lab):
     modes = [card(lab, n).get_by_role("textbox").first.get_attribute("inputmode") for n in (PARTS, ONE, TUPLES)]
     assert modes == ["decimal", "text", "decimal"], "its decimal keys have no minus sign"
     sizes = lab.page.locator(".flash-card input").evaluate_all(
@@ -80,7 +80,7 @@ def test_a_phone_gets_the_keys_that_an_answer_needs(lab):
     assert set(sizes) == {"16px"}, "it enlarges the page for less"
 
 
-def test_what_is_missing_or_no_number_is_said_and_costs_no_reason(lab):
+def test_missing_or_unreadable_parts_are_reported_without_a_verdict(lab):
     one = card(lab, ONE)
     for text, said in (("-18 keys", "“-18 keys” is not a number: write one such as 12"), ("", "")):
         one.get_by_label("your answer").fill(text)
@@ -90,7 +90,7 @@ def test_what_is_missing_or_no_number_is_said_and_costs_no_reason(lab):
     one.get_by_label("your answer").fill("e^2")
     lab.page.keyboard.press("Enter")
     assert "“e^2” is not a number" in one.inner_text()
-    assert one.locator(".flash-card-verdict sup").count() == 0, "it is seen as it is typed"
+    assert one.locator(".flash-card-verdict sup").count() == 0, "it is shown as typed"
     parts = card(lab, CHOICE)
     parts.get_by_label("limit").fill("4.3")
     lab.page.keyboard.press("Enter")
@@ -104,7 +104,7 @@ def test_what_is_missing_or_no_number_is_said_and_costs_no_reason(lab):
 
 
 def wait_until_kept(lab, folder, text):
-    """Wait until Python has kept an answer: a message waits while another of the same widget is on its way."""
+    """Wait until Python has stored an answer: a message waits while another of the same widget is on its way."""
     deadline = time.monotonic() + 30
     while text not in (folder / "notebooks" / KEPT).read_text(encoding="utf-8"):
         assert time.monotonic() < deadline, f"{text} was not kept"
@@ -152,7 +152,7 @@ def test_it_answers_while_python_is_busy(lab, folder):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_it_can_be_read_and_operated_by_all(lab, theme):
+def test_it_is_accessible(lab, theme):
     lab.theme(theme)
     for k, number in enumerate((7, 5), 1):
         card(lab, TUPLES).get_by_label(f"S, number {k} of 2").fill(str(number))  # its verdict has buttons

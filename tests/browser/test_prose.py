@@ -1,4 +1,4 @@
-"""Prose as JupyterLab sets it: lines that an eye can follow, and nothing cut off."""
+"""Prose in JupyterLab: lines of a readable length, and nothing cut off."""
 
 import pytest
 
@@ -6,10 +6,10 @@ from flashlib.chapters import CHAPTERS
 
 pytestmark = pytest.mark.browser
 
-WIDE = {"width": 1920, "height": 6000}  # high too: JupyterLab sets what is in sight
-MOST = 100  # characters of a line; a formula counts as none
+WIDE = {"width": 1920, "height": 6000}  # also high, since JupyterLab lays out only what is in view
+MOST = 100  # characters of a line, not counting formulas
 
-# The lines of the paragraphs and lists on the page, and what reaches out of its paragraph.
+# The lines of the paragraphs and lists on the page, and elements that extend beyond their paragraph.
 LINES = """() => {
     const lines = [], range = document.createRange();
     for (const block of document.querySelectorAll(".jp-MarkdownOutput :is(p, li)")) {
@@ -37,7 +37,7 @@ LINES = """() => {
 
 
 @pytest.mark.parametrize("slug", [CHAPTERS[4].slug, CHAPTERS[8].slug])
-def test_a_line_of_prose_is_no_longer_than_an_eye_can_follow(open_lab, slug):
+def test_lines_of_prose_have_a_readable_length(open_lab, slug):
     with open_lab(f"{slug}.ipynb") as lab:
         lab.page.set_viewport_size(WIDE)
         lab.page.wait_for_function(

@@ -55,7 +55,7 @@ def nth(page, k):
 
 @pytest.fixture
 def player(page_of_players):
-    """The first player, in the setting and at the time that it opens with."""
+    """The first player, in its original setting and at its first time."""
     player = nth(page_of_players, 0)
     r = RingPlayer().result
     player.evaluate("(player, setting) => player.flashWidget.ask(setting)", r["setting"])
@@ -70,13 +70,13 @@ def position(player):
     return int(player.get_attribute("data-position"))
 
 
-def test_it_opens_in_the_midst_and_shows_what_python_computed(player):
+def test_it_opens_in_the_middle_and_shows_what_python_computed(player):
     assert position(player) == RingPlayer().result["opens"]
     assert player.locator(".flash-ring-flying").count() == 4
     check_shown(player)
 
 
-# How far below its top the lanes end, and how much each fill differs from what is behind it, of 765.
+# How far below its top the lanes end, and how much each fill differs from its background, of 765.
 FILLS = """root => {
     const { top } = root.getBoundingClientRect();
     const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -102,7 +102,7 @@ def test_on_a_laptop_the_lanes_are_on_one_screen_with_the_sliders(player):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_every_hop_can_be_seen(page_of_players, player, theme):
+def test_every_hop_is_visible(page_of_players, player, theme):
     player.evaluate("(root, dark) => root.classList.toggle('flash-dark', dark)", theme == THEMES[1])
     _, far = player.evaluate(FILLS)
     player.evaluate("root => root.classList.remove('flash-dark')")
@@ -204,14 +204,14 @@ def test_a_row_and_a_time_by_pointer(player):
     assert position(player) == 0
 
 
-def test_what_is_going_on_is_said(player):
+def test_what_goes_on_is_described(player):
     player.focus()
     player.page.keyboard.press("End")
     said = "player => player.querySelector('[aria-live=polite]').textContent.startsWith('Now: all ranks merged')"
     player.page.wait_for_function(said, arg=player.element_handle())
 
 
-def test_what_python_refuses_goes_back(player):
+def test_a_refused_value_is_reverted(player):
     player.evaluate("player => player.flashWidget.ask({ ranks: 9 })")
     player.get_by_text("ranks is 9; pass a whole number from 2 to 8. It stays 4.").wait_for()
     check_shown(player)
@@ -220,7 +220,7 @@ def test_what_python_refuses_goes_back(player):
     wait_until_heard(player)
 
 
-# Words of a picture that lie beyond its edge, which hides them.
+# Words of a picture beyond its edge, which hides them.
 HIDDEN = """player => [...player.querySelectorAll("svg")].flatMap((svg) => {
     const { left, right, top, bottom } = svg.getBoundingClientRect();
     return [...svg.querySelectorAll("text")].filter((text) => text.textContent).flatMap((text) => {

@@ -1,4 +1,4 @@
-"""A page of the site with a widget of each class, opened as a file in a browser that reaches no network."""
+"""A page of the site with a widget of each class, opened as a file in a browser without a network."""
 
 import pytest
 
@@ -19,10 +19,10 @@ CODE = [
     *(f"widgets.{name}()" for name in widgets.__all__),
     "widgets.FlashPlayer(B_r=0)",
 ]
-BROKEN = len(widgets.__all__)  # the widget that cannot be shown: its sentence stands in its place
+BROKEN = len(widgets.__all__)  # the widget that cannot be shown, with its sentence instead
 
 
-# Once what watches its size has drawn.
+# Once the parts that watch their size have drawn.
 ALL_OUT_OF_PLACE = f"""async () => {{
     for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
     return [...document.querySelectorAll(".flash-widget:not(:has(> .flash-problem))")].map({sizes.OUT_OF_PLACE});
@@ -69,14 +69,14 @@ def test_each_widget_plays_in_the_place_of_its_picture(playing, number):
     assert place.locator(".still img").is_hidden()
 
 
-def test_the_style_sheet_of_a_class_is_there_once(playing):
+def test_the_style_sheet_of_a_class_occurs_once(playing):
     sheets = playing.locator("link[rel=stylesheet]").evaluate_all("all => all.map((one) => one.href)")
     assert len(sheets) == len(set(sheets)) == 2 + len(widgets.__all__)  # the site's, and what widgets share
 
 
 @pytest.mark.parametrize("name", ["PagesLab", "PipelinePlayer", "RingPlayer", "ServeLab"])
-def test_it_opens_in_the_midst_of_its_work(playing, name):
-    """Where Python says that most is to be seen: neither at the beginning nor at the end."""
+def test_it_opens_in_the_middle_of_its_work(playing, name):
+    """Where Python says that it is most instructive: neither at the beginning nor at the end."""
     widget = places(playing)[widgets.__all__.index(name)].locator(".flash-widget")
     shown = "root => { const { transport, time } = root.flashWidget; return time ?? transport.position; }"
     opens = widget.evaluate("root => root.flashWidget.result.opens")
@@ -105,7 +105,7 @@ def test_settings_are_off_and_say_so(playing):
         assert "to change a setting, run the notebook" in text
 
 
-def test_a_button_that_is_off_looks_so(playing):
+def test_a_disabled_button_looks_disabled(playing):
     tree = places(playing)[widgets.__all__.index("MergeTree")].locator(".flash-widget")
     back = "all => all.map((button) => getComputedStyle(button).backgroundColor)"
     backs = tree.locator("button:disabled").evaluate_all(back)
@@ -113,7 +113,7 @@ def test_a_button_that_is_off_looks_so(playing):
     assert "Pick a node" not in tree.inner_text()
 
 
-def test_what_cannot_be_shown_says_so(playing):
+def test_a_widget_that_cannot_be_shown_says_so(playing):
     assert "B_r" in places(playing)[BROKEN].locator(".flash-problem").inner_text()
 
 
@@ -126,7 +126,7 @@ def assert_pictures_stand(page):
         assert image.get_attribute("alt").split("(")[0] in widgets.__all__
 
 
-def test_without_javascript_the_pictures_stand(browser, saved):
+def test_without_javascript_the_pictures_are_shown(browser, saved):
     with opened_file(browser, saved, java_script_enabled=False) as page:
         assert_pictures_stand(page)
 

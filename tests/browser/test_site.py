@@ -1,4 +1,4 @@
-"""The site as a visitor has it: served under a path, every page, both themes, desk and phone."""
+"""The site as seen by a visitor: served under a path, every page, both themes, desktop and phone."""
 
 import functools
 import gzip
@@ -24,15 +24,15 @@ from web import build, scripts
 
 pytestmark = pytest.mark.browser
 
-SOME = ["00", "03"]  # with the player of the first page, and with what a chapter can have
+SOME = ["00", "03"]  # one with the player of the first page, and one with everything that a chapter can have
 FEW = ["index.html", "03_online_softmax.html"]
 ALL = [*(f"{one.slug}.html" for one in CHAPTERS), "index.html", "about.html", "offline.html", "404.html"]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
-LARGEST = 300_000  # bytes, gzipped: all that a first visit to a page loads but the font
+LARGEST = 300_000  # bytes, gzipped: everything but the font that a first visit to a page loads
 READY = "html[data-ready]"
 
-# What is wider than the page, but for what can be moved sideways by itself.
+# Elements wider than the page, except those that scroll sideways themselves.
 TOO_WIDE = """() => {
     const width = document.documentElement.clientWidth;
     const moves = (e) => /auto|scroll|hidden/.test(getComputedStyle(e).overflowX);
@@ -42,20 +42,20 @@ TOO_WIDE = """() => {
     const across = document.documentElement.scrollWidth;
     return across > innerWidth ? [`${across} px`, ...wide.map((e) => e.outerHTML.slice(0, 150))] : [];
 }"""
-# Of a part of a long page in the short tests: axe looks at each word of the code.
+# For a part of a long page in the short tests: axe looks at each word of the code.
 VIOLATIONS = """async (amount) => {
     const exclude = amount === "few" ? ["main > :nth-child(n + 12)"] : [];
     const { violations, passes } = await axe.run({ exclude });
     if (!passes.length) return ["axe has looked at nothing"];
     return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }"""
-# How much wider than what is under it a root is, in em: the sign in front of it.
+# How much wider a root is than its content, in em: the sign in front of it.
 ROOTS = """() => [...document.querySelectorAll("msqrt, mroot")].filter((e) => e.checkVisibility()).map((e) => {
     const inside = [...e.children].slice(0, e.localName === "mroot" ? 1 : undefined);
     const width = inside.reduce((sum, child) => sum + child.getBoundingClientRect().width, 0);
     return [e.outerHTML, (e.getBoundingClientRect().width - width) / parseFloat(getComputedStyle(e).fontSize)];
 })"""
-# Of all letters and signs of the formulas that look the same, one is marked.
+# Among letters and signs of the formulas that look the same, one is marked.
 ONE_OF_EACH = """() => {
     const each = new Map();
     const seen = (e) => e.textContent.trim() && e.checkVisibility();
@@ -71,7 +71,7 @@ SCROLLED = """async () => {
     }
     scrollTo(0, 0);
 }"""
-# Of each place what is wrong: it must play, and a step must change it.
+# What is wrong at each place: it must play, and a step must change it.
 DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
     const root = place.querySelector(".flash-widget");
     const { place: cell } = place.dataset;
@@ -136,9 +136,9 @@ def course(tmp_path_factory):
 
 @contextmanager
 def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
-    """Yield the page at an address, once it is ready; it asks for nothing elsewhere, and logs so many errors.
+    """Yield the page at an address, once it is ready; it requests nothing elsewhere, and logs this many errors.
 
-    keeps: whether the browser may keep pages for times without a network, which takes as long as to show one.
+    keeps: whether the browser may store pages for use without a network, which takes as long as showing one.
     """
     context = browser.new_context() if keeps else forgetful(browser)
     page = context.new_page()
@@ -166,12 +166,12 @@ def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
 
 @functools.cache
 def forgetful(browser):
-    """Return a context whose pages share what was loaded, which saves two thirds of the time, and nothing else."""
+    """Return a context whose pages share only loaded files, which saves two thirds of the time."""
     return browser.new_context(service_workers="block")
 
 
 def weight(page):
-    """Return how many bytes were loaded, gzipped but for what is packed already, without fonts."""
+    """Return how many bytes were loaded, without fonts, gzipped unless already compressed."""
     names = {one.url: one.body() for one in page.loaded if one.url.startswith(("http", "file"))}
     return sum(
         len(body) if url.endswith((".webp", ".jpg")) else len(gzip.compress(body))
@@ -183,7 +183,7 @@ def weight(page):
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("amount, name", CASES)
-def test_a_page_plays_fits_and_can_be_read_by_all(browser, course, amount, name, theme, size):
+def test_a_page_plays_fits_and_is_accessible(browser, course, amount, name, theme, size):
     with visit(browser, course(amount).address + name, size, theme) as page:
         assert page.evaluate(TOO_WIDE) == []
         assert page.evaluate(DEAD) == []
@@ -191,14 +191,14 @@ def test_a_page_plays_fits_and_can_be_read_by_all(browser, course, amount, name,
         page.wait_for_load_state("networkidle")
         assert weight(page) <= LARGEST and len(page.loaded) <= 30
         if (size == "phone") != (theme == "dark"):
-            return  # axe takes its time, and sees both themes and both sizes in the two other cases
+            return  # axe is slow, and sees both themes and both sizes in the two other cases
         page.evaluate(AXE.read_text(encoding="utf-8"))
         assert page.evaluate(VIOLATIONS, amount) == []
 
 
 @pytest.mark.parametrize("amount, name", [("few", "00_start_here.html"), *(("all", name) for name in ALL)])
 def test_roots_are_drawn_and_formulas_are_in_their_font(browser, course, amount, name):
-    """A root is wider than what is under it; a sign that the font lacks comes from another one."""
+    """A root is wider than its content; a sign that the font lacks comes from another font."""
     with visit(browser, course(amount).address + name, errors=None) as page:
         page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
         page.evaluate("document.fonts.ready")
@@ -211,7 +211,7 @@ def test_roots_are_drawn_and_formulas_are_in_their_font(browser, course, amount,
 
 
 def fonts(page):
-    """Return the fonts in which Chromium sets the formulas of a page: {name: what it sets in them}."""
+    """Return the fonts in which Chromium sets the formulas of a page: {name: the signs set in it}."""
     client = page.context.new_cdp_session(page)
     client.send("DOM.enable")
     client.send("CSS.enable")
@@ -227,7 +227,7 @@ def fonts(page):
 
 @pytest.mark.parametrize("amount", ["few", "all"])
 def test_links_lead_somewhere(course, amount):
-    """To a page and to a place on it; between chapters only where all are there."""
+    """To a page and to a place on it; between chapters only if all are present."""
     folder = course(amount).folder
     texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
     ids = {name: set(re.findall(r'\bid="([^"]+)"', text)) for name, text in texts.items()}
@@ -258,7 +258,7 @@ def test_each_script_of_a_widget_hands_it_over(browser, course):
 
 @pytest.fixture(scope="module")
 def chapter(browser, course):
-    """A chapter that several tests use one after the other."""
+    """A chapter that several tests use one after another."""
     with visit(browser, f"{course('few').address}{FEW[-1]}") as page:
         yield page
 
@@ -284,7 +284,7 @@ def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
     assert card.get_attribute("data-outcome") in ("right", "wrong")
 
 
-def test_progress_goes_out_and_comes_back(browser, course, tmp_path):
+def test_progress_is_saved_and_loaded(browser, course, tmp_path):
     name = course("few").made[-1].page.exercises[0]
     with visit(browser, f"{course('few').address}{FEW[-1]}") as page:
         page.locator(f"[data-solved={name}]").check()
@@ -298,10 +298,10 @@ def test_progress_goes_out_and_comes_back(browser, course, tmp_path):
         assert re.fullmatch(r"\d{4}-\d\d-\d\d", found["solved"][name])
         page.get_by_role("button", name="Delete").click()
         page.locator("#progress-import").set_input_files(path)
-        page.get_by_text("Taken from progress.json: 1 exercises").wait_for()
+        page.get_by_text("Loaded from progress.json: 1 exercises").wait_for()
         (tmp_path / "other.json").write_text("[1]")
         page.locator("#progress-import").set_input_files(tmp_path / "other.json")
-        page.get_by_text("other.json is no progress file").wait_for()
+        page.get_by_text("other.json is not a progress file").wait_for()
         page.goto(f"{course('few').address}{FEW[-1]}")
         page.wait_for_selector(READY, state="attached")
         assert page.locator(f"[data-solved={name}]").is_checked()
@@ -323,12 +323,12 @@ def test_the_player_of_the_first_page_plays_at_once(browser, course):
         assert page.evaluate("document.querySelector('.widget .flash-widget').flashWidget.transport.playing")
 
 
-def test_a_recorded_setting_is_answered_as_python_does(browser, course):
+def test_a_recorded_setting_is_answered_as_by_python(browser, course):
     with visit(browser, course("few").address) as page:
         root = page.locator(".widget .flash-widget")
         assert root.locator(".flash-settings").first.is_enabled()
         root.locator("input[data-name=B_c]").fill("3")
-        root.locator("input[data-name=B_r]").fill("5")  # before the record is there
+        root.locator("input[data-name=B_r]").fill("5")  # before the record has arrived
         page.wait_for_selector(".flash-widget[data-tiles='6']")
         sent = root.evaluate(
             "root => Array.from(new Uint8Array(root.flashWidget.model.get('frames').buffer.buffer))"
@@ -337,13 +337,13 @@ def test_a_recorded_setting_is_answered_as_python_does(browser, course):
         assert not root.evaluate("root => root.flashWidget.busy.textContent")
 
 
-def test_a_record_that_is_lost_says_so(browser, course):
+def test_a_lost_record_is_reported(browser, course):
     folder = course("few").folder
     text = re.sub(r'("record":\{"name":")\w+', r"\1gone", (folder / "index.html").read_text(encoding="utf-8"))
     (folder / "broken.html").write_text(text, encoding="utf-8")
     with visit(browser, f"{course('few').address}broken.html", errors=1) as page:
         page.locator("input[data-name=B_c]").fill("3")
-        page.get_by_text("This setting is not here").wait_for()
+        page.get_by_text("This setting is not available").wait_for()
     (folder / "broken.html").unlink()
 
 
@@ -374,7 +374,7 @@ def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, amou
         assert box["y"] >= page.locator(".top").bounding_box()["height"] - 1, "the button is not covered"
         assert box["y"] + box["height"] <= height + 1
         page.mouse.move(180, height / 2)
-        for _ in range(20):  # beyond the end of the list too
+        for _ in range(20):  # also beyond the end of the list
             page.mouse.wheel(0, 400)
         last = contents.locator("> ul > li:last-child > a").last
         page.wait_for_function("e => e.getBoundingClientRect().bottom <= innerHeight", arg=last.element_handle())
@@ -404,7 +404,7 @@ def test_it_can_be_opened_as_a_file(browser, course):
         page.locator("#search li").first.wait_for()
 
 
-def test_without_javascript_text_and_pictures_stand(browser, course):
+def test_without_javascript_text_and_pictures_are_shown(browser, course):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{course('few').address}{FEW[-1]}")

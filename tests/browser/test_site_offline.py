@@ -1,4 +1,4 @@
-"""The site without a network, and what the browser keeps of it: old pages, full storage, new versions."""
+"""The site without a network, and what the browser stores of it: old pages, full storage, new versions."""
 
 import hashlib
 import os
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.browser
 
 NUMBERS = ["02", "03"]
 PAGE, OTHER = "03_online_softmax.html", "02_safe_softmax.html"
-PIECES, PIECE = 8, 100_000  # of a file that comes slowly
+PIECES, PIECE = 8, 100_000  # of a file that arrives slowly
 
-# The addresses of what is kept, below the site's home.
+# The addresses of stored files, below the site's home.
 KEPT = """async () => (await (await caches.open("flashattention")).keys())
     .map(({ url }) => url.slice(new URL("./", location.href).href.length))"""
-# Fetches a file; returns after how many milliseconds each piece of it came.
+# Fetches a file; returns after how many milliseconds each piece of it arrived.
 COMES = """async (address) => {
     const start = performance.now();
     const reader = (await fetch(address)).body.getReader();
@@ -41,7 +41,7 @@ def few_and_all(first, *others):
 
 
 class Host(Quiet):
-    """Serves a site. "slow" comes in pieces, "half" is given as a part, "moved" moves, "NAME" is NAME.html."""
+    """Serves a site. "slow" arrives in pieces, "half" is sent as a part, "moved" moves, "NAME" is NAME.html."""
 
     def do_GET(self):
         path, _, _ = self.path.partition("?")
@@ -61,8 +61,8 @@ class Host(Quiet):
             super().do_GET()
 
     def end_headers(self):
-        # As GitHub Pages says; but files that Chromium took from memory it would not ask a worker for. If nothing
-        # is said of them it does so too, for a tenth of their age.
+        # As on GitHub Pages; but Chromium would not ask a worker for files that it has in memory. Without this
+        # header it also keeps files in memory, for a tenth of their age.
         self.send_header("Cache-Control", "no-cache" if "/static/" in self.path else "max-age=600")
         super().end_headers()
 
@@ -82,7 +82,7 @@ class Site(Course):
 
     @contextmanager
     def away(self):
-        """Within it nobody answers."""
+        """A context in which nothing answers."""
         self.stop()
         try:
             yield
@@ -91,7 +91,7 @@ class Site(Course):
 
     @contextmanager
     def newer(self, name, old, new):
-        """Within it a file of the site has another text."""
+        """A context in which a file of the site has a different text."""
         path = self.folder / name
         text = path.read_text(encoding="utf-8")
         assert old in text
@@ -111,7 +111,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(browser):
-    """The page of all tests: to make one takes longer than to forget what the one before has kept."""
+    """The page of all tests: creating one takes longer than clearing the storage of the one before."""
     context = browser.new_context()
     yield context.new_page()
     context.close()
@@ -119,7 +119,7 @@ def opened(browser):
 
 @pytest.fixture
 def page(opened, site):
-    """A page in a browser that has kept nothing yet; errors of scripts fail the test."""
+    """A page in a browser that has stored nothing yet; errors of scripts fail the test."""
     forget(opened, site)
     errors = []
 
@@ -133,7 +133,7 @@ def page(opened, site):
 
 
 def forget(page, site):
-    """Take from the browser all that it has kept of the site, and the worker that kept it."""
+    """Remove from the browser everything that it has stored of the site, and the worker that stored it."""
     page.goto("about:blank")
     session = page.context.new_cdp_session(page)
     session.send("Network.clearBrowserCache")
@@ -147,13 +147,13 @@ def open_page(page, address):
 
 
 def keep_page(page, site, name=PAGE):
-    """Open a page, and wait until it is kept."""
+    """Open a page, and wait until it is stored."""
     open_page(page, site.address + name)
     wait_kept(page, re.sub(r"[?#].*", "", name) or "index.html", "offline.html", "static/site.js")
 
 
 def wait_kept(page, *names):
-    """Wait until files are kept, whatever their query if they are named without one; return all kept addresses."""
+    """Wait until files are stored, with any query if they are named without one; return all stored addresses."""
     end = time.monotonic() + 20
     while not set(names) <= {*(kept := page.evaluate(KEPT)), *(one.partition("?")[0] for one in kept)}:
         assert time.monotonic() < end, (names, kept)
@@ -165,7 +165,7 @@ QUERIES = few_and_all("?utm_source=mail", "", "?fbclid=a1b2c3d4", "?0a1b2c3d", "
 
 
 @pytest.mark.parametrize("amount, query", QUERIES)
-def test_a_page_that_has_changed_is_shown_as_it_is_now(page, site, amount, query):  # noqa: ARG001
+def test_a_changed_page_is_shown_in_its_new_version(page, site, amount, query):  # noqa: ARG001
     keep_page(page, site, PAGE)
     open_page(page, site.address + PAGE + query)
     with site.newer(PAGE, "<title>", "<title>NEW "):
@@ -186,7 +186,7 @@ VISITS = few_and_all(
 
 
 @pytest.mark.parametrize("amount, visits", VISITS)
-def test_without_a_network_a_page_is_there_whatever_its_query(page, site, amount, visits):  # noqa: ARG001
+def test_without_a_network_a_page_is_shown_whatever_its_query(page, site, amount, visits):  # noqa: ARG001
     visited, asked = visits
     keep_page(page, site, PAGE + visited)
     with site.away():
@@ -198,7 +198,7 @@ NAMES = few_and_all(("index.html?a=1", ""), ("", "index.html"), (PAGE, PAGE[:-5]
 
 
 @pytest.mark.parametrize("amount, names", NAMES)
-def test_without_a_network_a_page_is_there_under_each_of_its_names(page, site, amount, names):  # noqa: ARG001
+def test_without_a_network_a_page_is_shown_under_each_of_its_names(page, site, amount, names):  # noqa: ARG001
     visited, asked = names
     keep_page(page, site, visited)
     with site.away():
@@ -206,9 +206,9 @@ def test_without_a_network_a_page_is_there_under_each_of_its_names(page, site, a
         assert "on your device" not in page.locator("h1").inner_text()
 
 
-def test_only_whole_answers_are_kept(page, site):
+def test_only_complete_responses_are_stored(page, site):
     keep_page(page, site)
-    open_page(page, site.address + PAGE)  # from now on the worker is there from the beginning
+    open_page(page, site.address + PAGE)  # from now on the worker is present from the start
     for name, status in (("none.html", 404), ("half", 206), ("moved", 200)):
         assert page.evaluate(STATUS, [site.address + name, {}]) == status
     assert page.evaluate(STATUS, [f"{site.address}{OTHER}?a", {"method": "HEAD"}]) == 200
@@ -221,7 +221,7 @@ def test_only_whole_answers_are_kept(page, site):
     assert not set(strange) & {*kept} and len(kept) == len(set(kept))
 
 
-def test_where_nothing_can_be_kept_pages_come_all_the_same(page, site):
+def test_if_nothing_can_be_stored_pages_still_arrive(page, site):
     keep_page(page, site)
     session = page.context.new_cdp_session(page)
     session.send("Storage.overrideQuotaForOrigin", {"origin": site.origin, "quotaSize": 1000})
@@ -229,12 +229,12 @@ def test_where_nothing_can_be_kept_pages_come_all_the_same(page, site):
         open_page(page, site.address + name)
         assert page.evaluate(DEAD) == []
     with site.away():
-        open_page(page, site.address + PAGE)  # what was kept before stays
+        open_page(page, site.address + PAGE)  # earlier files stay
         assert page.evaluate(DEAD) == []
     session.detach()  # with the limit
 
 
-def test_an_answer_comes_piece_by_piece_while_it_is_kept(page, site):
+def test_a_response_arrives_piece_by_piece_while_it_is_stored(page, site):
     keep_page(page, site)
     open_page(page, site.address + PAGE)
     times = page.evaluate(COMES, f"{site.address}slow")
@@ -243,7 +243,7 @@ def test_an_answer_comes_piece_by_piece_while_it_is_kept(page, site):
     wait_kept(page, "slow.html")
 
 
-def test_a_page_that_was_not_visited_says_so_and_lists_those_that_were(page, site):
+def test_an_unvisited_page_says_so_and_lists_the_visited_ones(page, site):
     keep_page(page, site, "")
     keep_page(page, site, f"{PAGE}?a=1")
     with site.away():
@@ -273,7 +273,7 @@ def address_of_script(data):
 
 @contextmanager
 def deployed(site, *names):
-    """Within it the site has another script, which the pages of these names ask for."""
+    """A context in which the site has a different script, which the pages with these names request."""
     script = site.folder / "static" / "site.js"
     old = script.read_bytes()
     new = old + b"\nglobalThis.isNew = true;\n"
@@ -305,7 +305,7 @@ def test_after_a_deploy_older_pages_still_work_without_a_network(page, site):
             assert page.locator("#kept a:visible").count() == 2
 
 
-def test_a_file_that_a_deploy_has_not_replaced_yet_is_not_kept_for_the_new_one(page, site):
+def test_a_file_that_a_deploy_has_not_replaced_yet_is_not_stored_as_the_new_one(page, site):
     keep_page(page, site, PAGE)
     with deployed(site, PAGE) as (script, old):
         new = script.read_bytes()
@@ -319,15 +319,15 @@ def test_a_file_that_a_deploy_has_not_replaced_yet_is_not_kept_for_the_new_one(p
 
 
 @pytest.mark.parametrize("amount, place", few_and_all("100%", "%", "%E0%A4%A", "%zz", "sources%"))
-def test_an_address_that_ends_in_a_percent_sign_raises_nothing_and_is_kept(page, site, amount, place):  # noqa: ARG001
+def test_an_address_ending_in_a_percent_sign_is_stored_without_an_error(page, site, amount, place):  # noqa: ARG001
     keep_page(page, site, f"{PAGE}#{place}")
     page.evaluate("place => { location.hash = place + '%'; }", place)
-    page.wait_for_timeout(50)  # until the page has heard of it
+    page.wait_for_timeout(50)  # until the page has noticed it
 
 
-def test_a_page_whose_widgets_cannot_play_is_kept_all_the_same(opened, site):
+def test_a_page_whose_widgets_cannot_play_is_still_stored(opened, site):
     shutil.copy(site.folder / PAGE, site.folder / "broken.html")
-    with site.newer("broken.html", 'widget-state+json">{', 'widget-state+json">'):  # no JSON any more
+    with site.newer("broken.html", 'widget-state+json">{', 'widget-state+json">'):  # no longer JSON
         forget(opened, site)
         opened.goto(f"{site.address}broken.html")
         wait_kept(opened, "broken.html")

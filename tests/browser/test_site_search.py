@@ -19,7 +19,7 @@ VIOLATIONS = """async () => {
     if (!passes.length) return ["axe has looked at nothing"];
     return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }"""
-# What a screen reader is told: the option that the field points to, and which options say that they are selected.
+# What a screen reader gets: the option that the field points to, and the options marked as selected.
 SELECTED = """() => {
     const active = document.activeElement.getAttribute("aria-activedescendant");
     const options = [...document.querySelectorAll("#search-results [role=option]")];
@@ -43,7 +43,7 @@ def page(browser, course):
 
 @pytest.fixture
 def start(page, course):
-    """A page without widgets, which is there at once."""
+    """A page without widgets, which appears at once."""
     page.goto(course.address + ABOUT)
     page.wait_for_selector(test_site.READY, state="attached")
     return page
@@ -74,7 +74,7 @@ def test_enter_need_not_wait_for_the_results(start):
     start.wait_for_url(f"**/{SOFTMAX}")
 
 
-def test_arrows_select_and_enter_opens_what_is_selected(start):
+def test_arrows_select_and_enter_opens_the_selection(start):
     search(start, "rescale maximum")
     count = options(start).count()
     assert count > 2 and start.evaluate(SELECTED) == [0, 1, 0]
@@ -105,7 +105,7 @@ def test_enter_without_a_result_opens_nothing(start, words):
     start.keyboard.type(words)
     start.keyboard.press("Enter")
     if words:
-        start.get_by_text("Nothing has all of these words.").wait_for()
+        start.get_by_text("Nothing contains all of these words.").wait_for()
     assert start.url.endswith(ABOUT) and start.locator("#search").is_visible()
     assert options(start).count() == 0
     assert start.locator("#search input").get_attribute("aria-expanded") == "false"
@@ -113,16 +113,16 @@ def test_enter_without_a_result_opens_nothing(start, words):
     assert start.locator("#search").is_hidden()
 
 
-def test_a_slip_finds_what_was_meant(start):
+def test_a_typing_error_finds_what_was_meant(start):
     search(start, "online softmx")
-    start.get_by_text("Nothing has “online softmx”. These are the results for “online softmax”.").wait_for()
+    start.get_by_text("Nothing contains “online softmx”. These are the results for “online softmax”.").wait_for()
     start.keyboard.press("Enter")
     start.wait_for_url(f"**/{SOFTMAX}")
 
 
 @pytest.mark.parametrize("by, name", [("keyboard", ABOUT), ("touch", START)])
 def test_a_term_of_the_glossary_is_opened_on_its_row(start, course, by, name):
-    """From elsewhere, and from the page that it is on."""
+    """From elsewhere, and from its own page."""
     if name != ABOUT:
         start.goto(course.address + name)
         start.wait_for_selector(test_site.READY, state="attached")
@@ -144,7 +144,7 @@ def test_a_result_keeps_its_formulas(start):
 
 @pytest.mark.parametrize("size", test_site.WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_all_can_read_the_results(browser, course, theme, size):
+def test_the_results_are_accessible(browser, course, theme, size):
     with visit(browser, course.address + ABOUT, size, theme) as page:
         page.locator("#search-open").click()
         page.keyboard.type("softmax")

@@ -1,4 +1,4 @@
-"""SplitLab in JupyterLab, in a real browser: by keyboard and pointer; the numbers and pictures that it shows."""
+"""SplitLab in JupyterLab, in a real browser: by keyboard and pointer; its numbers and pictures."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def page_of_labs(open_lab):
 
 @pytest.fixture
 def lab(page_of_labs):
-    """The first lab, in the setting it was made with, at part 0."""
+    """The first lab, in its original setting, at part 0."""
     lab = page_of_labs.locator(LAB).first
     lab.scroll_into_view_if_needed()
     setting = SplitLab().result["setting"]
@@ -56,7 +56,7 @@ def test_many_parts_as_a_tree_with_a_record(large):
     assert "measured" in text(large, ".flash-split-time .flash-legend")
     large.evaluate("lab => lab.flashWidget.ask({ d: 64 })")
     check_shown(large, **LARGE | {"d": 64, "record": None})
-    assert text(large, ".flash-split-time header .flash-note") == "what was measured is of another call"
+    assert text(large, ".flash-split-time header .flash-note") == "measured for a different call"
     large.evaluate("lab => lab.flashWidget.ask({ d: 128 })")
     check_shown(large, **LARGE)
 
@@ -121,7 +121,7 @@ def test_parts_and_merges_by_pointer(lab):
     lab.locator(".flash-split-box").nth(5).hover()
     check_node(lab, 5)
     away.hover()
-    check_node(lab, 0)  # the one that was chosen
+    check_node(lab, 0)  # the chosen one
     lab.locator(".flash-split-box").nth(3).click()
     away.hover()
     check_node(lab, 3)
@@ -130,7 +130,7 @@ def test_parts_and_merges_by_pointer(lab):
     check_node(lab, 10)
 
 
-def test_what_covers_a_node_is_marked(lab):
+def test_the_keys_of_a_node_are_marked(lab):
     spans = SplitLab().result["nodes"]["spans"]
     for node in (2, 11):
         lab.evaluate("(lab, node) => lab.flashWidget.choose(node)", node)
@@ -153,13 +153,13 @@ def test_waves_by_buttons(lab):
         assert f"wave {wave} of {chip['waves']}" in steps.inner_text()
         running = chip["places"] if wave < chip["waves"] else chip["last"]
         assert panel.get_attribute("data-running") == str(running)
-        lab.get_by_role("button", name="next wave").dispatch_event("click")  # at the last it does nothing
+        lab.get_by_role("button", name="next wave").dispatch_event("click")  # at the last wave it does nothing
     assert f"wave {chip['waves']} of {chip['waves']}" in steps.inner_text()
     lab.get_by_role("button", name="previous wave").click()
     assert f"wave {chip['waves'] - 1} of" in steps.inner_text()
 
 
-def test_what_python_refuses_goes_back(lab):
+def test_a_refused_value_is_reverted(lab):
     lab.evaluate("lab => lab.flashWidget.ask({ parts: 300 })")
     lab.get_by_text("parts is 300; pass a whole number from 1 to 256. It stays 8.").wait_for()
     check_shown(lab)

@@ -1,4 +1,4 @@
-"""TilingLab in JupyterLab, in a real browser: by keyboard, by pointer, and the numbers that it shows."""
+"""TilingLab in JupyterLab, in a real browser: by keyboard and pointer; its numbers."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def page_of_labs(open_lab):
 
 @pytest.fixture
 def lab(page_of_labs):
-    """The first lab, in the setting it was made with."""
+    """The first lab, in its original setting."""
     lab = page_of_labs.locator(LAB).first
     lab.scroll_into_view_if_needed()
     setting = {name: TilingLab().result[name] for name in NAMES}
@@ -53,7 +53,7 @@ def test_ragged_sizes(ragged):
         ragged.locator(name).bounding_box() for name in (".flash-tiling-now >> nth=0", '[data-cell="32,16"]')
     )
     assert cell["x"] == pytest.approx(now["x"], abs=3)
-    assert cell["y"] + 5 < now["y"] < cell["y"] + cell["height"] - 5  # 48 lies between 32 and 64
+    assert cell["y"] + 5 < now["y"] < cell["y"] + cell["height"] - 5  # 48 is between 32 and 64
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_sliders_by_keyboard(lab, name, key, setting):
     assert slider.evaluate("slider => slider === document.activeElement")
 
 
-def test_keys_pressed_fast_are_all_taken(lab):
+def test_keys_pressed_fast_all_count(lab):
     slider = lab.locator("input[data-name=B_r]")
     slider.focus()
     for _ in range(4):
@@ -117,7 +117,7 @@ def test_the_map_by_keyboard(lab):
     assert table.evaluate("table => table === document.activeElement")
 
 
-def test_what_does_not_fit_is_struck_out_and_the_break_even_line(lab):
+def test_tiles_that_do_not_fit_are_struck_out_and_the_break_even_line(lab):
     """At 99 KB the tiles of 256 rows do not fit; FA2 draws level between B_r = 16 and 32."""
     check_shown(lab)
     unfit = [
@@ -139,7 +139,7 @@ def test_what_does_not_fit_is_struck_out_and_the_break_even_line(lab):
     assert line["width"] == pytest.approx(below["x"] + below["width"] - above["x"], abs=12)  # with its ends
 
 
-def test_tiles_too_many_to_draw_are_grouped_and_it_is_said(lab):
+def test_too_many_tiles_to_draw_are_grouped_with_a_note(lab):
     lab.evaluate("lab => lab.flashWidget.ask({ N: 65536, B_r: 4, B_c: 256, causal: true })")
     check_shown(lab, N=65_536, B_r=4, B_c=256, causal=True)
     assert "a square stands for 256 × 4" in lab.locator(".flash-tiling-cut").inner_text()
@@ -147,7 +147,7 @@ def test_tiles_too_many_to_draw_are_grouped_and_it_is_said(lab):
     assert label == "S as 16384 by 256 tiles, 2105344 of 4194304 computed, one tile and SRAM to scale"
 
 
-def test_it_is_said_to_those_who_do_not_see(lab):
+def test_screen_readers_get_the_result(lab):
     lab.locator('[data-cell="8,8"]').click()
     spoken = " ".join(TilingLab(B_r=8, B_c=8).result["words"])
     lab.page.wait_for_function(
@@ -156,7 +156,7 @@ def test_it_is_said_to_those_who_do_not_see(lab):
     )
 
 
-def test_what_python_refuses_is_told_and_what_is_shown_stays(lab):
+def test_a_refusal_is_reported_and_the_result_stays(lab):
     lab.evaluate("lab => lab.flashWidget.ask({ B_r: 3 })")
     message = lab.get_by_text("B_r is 3; pass a whole number from 4 to 1024, e.g. B_r=16. It stays 64.")
     message.wait_for()
@@ -168,6 +168,6 @@ def test_what_python_refuses_is_told_and_what_is_shown_stays(lab):
     assert message.count() == 0
 
 
-def test_a_bad_argument_is_told(page_of_labs):
+def test_a_bad_argument_is_reported(page_of_labs):
     problem = page_of_labs.locator(f"{LAB} .flash-problem")
     assert problem.all_inner_texts() == ["N is 0; pass a whole number from 1 to 65536, e.g. N=512."]

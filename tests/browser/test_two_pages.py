@@ -1,4 +1,4 @@
-"""A notebook that is open in two pages, with one Python: what is set in one of them is seen in the other."""
+"""A notebook open in two pages, with one Python: a setting made in one page shows in the other."""
 
 import time
 
@@ -24,7 +24,7 @@ CHANGE = """(root, [selector, value, event]) => {
     control.dispatchEvent(new Event(event, { bubbles: true }));
 }"""
 
-# What is set, what is shown of it, and what is said; null while an answer is awaited.
+# The setting, the shown result and the message; null while an answer is awaited.
 SHOWN = """(root) => {
     const { model, shown, busy } = root.flashWidget;
     if (model.get("heard") !== model.get("asked")) return null;
@@ -42,7 +42,7 @@ ANSWERED = """([root, path, wanted]) => {
 
 @pytest.fixture(scope="module")
 def pages(browser, address, open_lab):
-    """The widgets of a notebook in one page, and the same in another."""
+    """The widgets of a notebook in one page, and the same widgets in another."""
     with open_lab(FILE, CELLS) as first:
         assert first.run_all() == []
         first.save()
@@ -63,7 +63,7 @@ def ask(widget, step, path):
 
 
 def same(one, other):
-    """Wait until the other page shows what this one does."""
+    """Wait until the other page shows the same as this one."""
     wanted, end = one.evaluate(SHOWN), time.monotonic() + PATIENCE
     assert wanted is not None
     while other.evaluate(SHOWN) != wanted and time.monotonic() < end:
@@ -72,20 +72,20 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("case, control", ASKED, ids=lambda x: getattr(x, "label", x))
-def test_a_page_follows_what_another_asks(pages, case, control):
+def test_a_page_follows_the_requests_of_another(pages, case, control):
     one, other = (page.nth(CELLS.index(case) - 1) for page in pages)
     first, second = control.steps
     ask(one, first, control.path)
     same(one, other)
     ask(other, second, control.path)
     same(other, one)
-    ask(other, first, control.path)  # Python takes it: it is not what this page believes to be set
+    ask(other, first, control.path)  # Python accepts it: it differs from the setting that this page knows
     same(other, one)
     ask(one, second, control.path)
     same(one, other)
 
 
-def test_a_text_that_is_refused_stands_in_both_pages(pages):
+def test_a_refused_text_stays_in_both_pages(pages):
     one, other = (page.nth(TYPED) for page in pages)
     one.evaluate(CHANGE, ['input[data-name="line"]', "r +", "change"])
     one.page.wait_for_function("(root) => root.flashWidget.busy.textContent", arg=one.element_handle())

@@ -1,11 +1,11 @@
-"""The verdicts on the solutions of a chapter and on one way of each known mistake, for Python here and in a page.
+"""The verdicts on a chapter's solutions and on one form of each known mistake, from Python here or on a page.
 
-The text of `of_chapter` runs in a page too, so it imports what it needs.
+The text of `of_chapter` also runs on a page, so it imports what it needs.
 """
 
 
 def of_chapter(slug):
-    """Return [[exercise, id of a mistake or "", outcome, what is recognised]] for the exercises of a chapter."""
+    """Return [[exercise, id of a mistake or "", outcome, mistake recognised]] for the exercises of a chapter."""
     from flashlib.checks.engine import solutions
     from flashlib.checks.engine.exercises import EXERCISES
 

@@ -1,4 +1,4 @@
-"""What BackwardPlayer sends to the page is tiled.backward_steps, bit for bit, and its errors are the true ones."""
+"""BackwardPlayer sends tiled.backward_steps to the page, bit for bit, with their true errors."""
 
 import base64
 import re
@@ -37,7 +37,7 @@ def setting(request):
 
 
 def inputs(rng, setting, dtype=np.float64):
-    """Take the sizes out of a setting; return Q, K, V and dO of these sizes."""
+    """Remove the sizes from a setting; return Q, K, V and dO of these sizes."""
     N_q, N_k, d = (setting.pop(name) for name in ("N_q", "N_k", "d"))
     return tuple(rng.normal(size=(N, d)).astype(dtype) for N in (N_q, N_k, N_k, N_q))
 
@@ -55,7 +55,7 @@ def same_bits(a, b):
 
 
 def named(frames):
-    """Return of each step {name: offset}."""
+    """Return {name: offset} for each step."""
     return [dict(zip(frames["packed"], step[8:], strict=True)) for step in frames["steps"]]
 
 
@@ -85,7 +85,7 @@ def test_buffer_is_backward_steps(rng, setting, wrt, dtype):
     np.testing.assert_allclose(delta, (dO.astype(float) * O.astype(float)).sum(axis=1), rtol=1e-5, atol=1e-5)
 
 
-def test_a_sum_is_the_one_before_and_what_the_step_adds(rng, setting, wrt):
+def test_a_sum_is_the_previous_sum_plus_what_the_step_adds(rng, setting, wrt):
     frames = BackwardPlayer(*inputs(rng, setting), **setting, wrt=wrt).frames
     sent, last = numbers(frames), {}
     for step, offsets in zip(frames["steps"], named(frames), strict=True):
@@ -154,7 +154,7 @@ def test_meters_of_both_passes_are_the_closed_form(rng, setting, dtype):
     tiling = {name: passes["kv"][name] for name in ("B_r", "B_c", "causal")}
     both = cost.fa2_backward_traffic(N_q, N_k, d, **tiling, dtype=dtype)
     acc = np.promote_types(dtype, np.float32).itemsize
-    delta = 2 * N_q * d * size, N_q * acc  # each pass makes it, tiled.backward once
+    delta = 2 * N_q * d * size, N_q * acc  # each pass computes delta, tiled.backward only once
     moved = [passes["kv"]["all"][n] + passes["q"]["all"][n] - delta[n] for n in range(2)]
     assert moved == [both.read, both.written]
     standard = cost.standard_backward_traffic(N_q, N_k, d, dtype=dtype)
@@ -193,7 +193,7 @@ def test_a_change_is_computed_and_sent_once():
     assert widget.frames == expected.frames and repr(widget) == repr(expected)
 
 
-def test_sizes_are_moved_into_range():
+def test_sizes_are_clamped_to_their_range():
     widget = BackwardPlayer(B_r=100, B_c=100)
     assert (widget.B_r, widget.B_c) == (8, 8)
     widget.B_r, widget.B_c = 0, -3
@@ -218,7 +218,7 @@ def test_inputs_are_not_modified_nor_kept(rng):
     widget._repr_mimebundle_()
     for x, x_before in zip(X, before, strict=True):
         assert same_bits(x, x_before)
-        x[:] = 0  # what the learner does afterwards
+        x[:] = 0  # as the learner might later
     widget.wrt = "kv"
     assert widget.frames == frames
     assert widget.frames["controls"] == ["B_r", "B_c", "causal", "wrt"]
@@ -259,7 +259,7 @@ ONES = np.ones((4, 2))
     ],
     ids=lambda x: str(list(x)) if isinstance(x, dict) else None,
 )
-def test_what_cannot_be_played_is_said_in_the_player_s_place(change, words):
+def test_a_sentence_in_place_of_the_player_says_what_cannot_be_played(change, words):
     arguments = dict(Q=ONES, K=ONES, V=ONES, dO=ONES, B_r=2, B_c=2) | change
     widget = BackwardPlayer(**arguments)
     assert re.search(words, widget.problem)
@@ -309,7 +309,7 @@ def test_every_setting_has_a_picture(rng, setting, wrt):
         widget.figure(at=T + 1)
 
 
-def test_not_a_number_is_shown_as_it_is():
+def test_nan_is_shown_as_nan():
     Q, K, V, dO = np.random.default_rng(0).normal(size=(4, 8, 4))
     Q[1, 2] = np.nan
     widget = BackwardPlayer(Q, K, V, dO)

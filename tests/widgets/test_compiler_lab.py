@@ -1,4 +1,4 @@
-"""What CompilerLab shows is what `compiler.compiled` says of the same settings; what nobody wants is ended."""
+"""CompilerLab shows what `compiler.compiled` reports for the same settings, and ends unneeded processes."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("anywidget")
 
-from flashlib.widgets.compiler_lab import CompilerLab, numbers, words
+from flashlib.widgets.compiler_lab import CompilerLab, kernel_facts, words
 from flashlib.widgets.compiler_lab import compiler_lab as module
 from flashlib.widgets.compiler_lab.choices import SETTINGS, SIZES
 
@@ -24,8 +24,8 @@ from flashlib.kernels.compiler import client, occupancy, registry  # noqa: E402
 from flashlib.widgets.compiler_lab import background  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-LONG = {"B_r": 256, "B_c": 256, "dtype": "float32", "num_warps": 4}  # takes a minute, and is never finished here
-FAILS = {"d": 16, "B_r": 256, "B_c": 256, "num_warps": 16, "num_stages": 1}  # in little time
+LONG = {"B_r": 256, "B_c": 256, "dtype": "float32", "num_warps": 4}  # takes a minute, and never finishes here
+FAILS = {"d": 16, "B_r": 256, "B_c": 256, "num_warps": 16, "num_stages": 1}  # quick
 
 
 @pytest.fixture
@@ -42,12 +42,12 @@ def ask(lab, **settings):
 
 
 def begin(lab, **settings):
-    """Ask for what takes long, and return the process that is at work on it."""
+    """Request something slow, and return the process that works on it."""
     for name, value in settings.items():
         setattr(lab, name, value)
     assert lab.work["state"] == "compiling"
     deadline = time.monotonic() + 30
-    while not ((job := lab._job) and job._wanted._end):  # until the last of the settings is being compiled
+    while not ((job := lab._job) and job._wanted._end):  # until the last settings are being compiled
         assert time.monotonic() < deadline, "it was not begun, or has ended"
         time.sleep(0.01)
     return client._compiler.process
@@ -77,7 +77,7 @@ def test_it_shows_the_report_of_its_settings():
 
 
 @pytest.mark.process
-def test_of_many_changes_the_last_one_is_shown(lab):
+def test_the_last_of_many_changes_is_shown(lab):
     wanted = {"d": 64, "B_r": 32, "num_warps": 2, "capability": 80, "dtype": "float16"}
     ask(lab, **wanted)
     assert lab.report == compiled.report(**wanted)
@@ -85,7 +85,7 @@ def test_of_many_changes_the_last_one_is_shown(lab):
     assert "mma.sync" in counts(lab) and "wgmma" not in counts(lab)
 
 
-def test_what_a_kernel_does_not_take_is_not_asked_for():
+def test_settings_that_a_kernel_does_not_take_are_not_passed():
     lab = CompilerLab(d=64, descriptors=True, num_warps=8)
     ask(lab, kernel="r5_causal")
     assert "descriptors" not in lab.settings and lab.settings["num_warps"] == 8
@@ -97,7 +97,7 @@ def test_what_a_kernel_does_not_take_is_not_asked_for():
     assert all(None not in row for row in counts(lab).values())
 
 
-def test_of_a_kernel_without_a_loop_it_counts_the_whole_alone():
+def test_only_the_whole_kernel_is_counted_if_it_has_no_loop():
     lab, report = CompilerLab(kernel="merge", d=64), compiled.report(kernel="merge", d=64)
     assert lab.report == report and set(lab.settings) == {"kernel", "d", "dtype", "capability"}
     whole = [report.counts(kind) for kind in ("ptx", "sass")]
@@ -131,7 +131,7 @@ def test_the_passes_of_the_backward_are_shown():
     assert set(lab.settings) == set(SETTINGS)
 
 
-def test_of_a_hopper_kernel_it_shows_the_tile_the_slots_and_the_registers_of_each_role():
+def test_a_hopper_kernel_has_its_tile_slots_and_registers_per_role():
     lab = CompilerLab(kernel="hopper_forward", d=64)
     assert "hopper_forward, d = 64, bfloat16, for H100 and H200; tile 192 x 128, 16 warps, 4 stages" in repr(lab)
     names = list(texts(lab))
@@ -142,21 +142,21 @@ def test_of_a_hopper_kernel_it_shows_the_tile_the_slots_and_the_registers_of_eac
         row["bad"] for row in lab.result["takes"]
     )
     assert counts(lab)["mbarrier wait"][:2] == [3, 3] and counts(lab)["setmaxnreg"][2] > 0
-    ask(lab, kernel="hopper_r4_overlap")  # all roles have equally many
+    ask(lab, kernel="hopper_r4_overlap")  # all roles have the same number
     assert not lab.report.roles and list(texts(lab))[1].startswith("bytes") and not lab.result["takes"][0]["note"]
     assert "setmaxnreg" not in counts(lab) and "mbarrier wait" in counts(lab)
     ask(lab, capability=80)
     assert lab.work["state"] == "failed" and "not Hopper's (9, 0)" in lab.failed
 
 
-def test_of_a_gpu_of_amd_it_speaks_in_amds_words():
+def test_an_amd_gpu_is_described_in_amds_terms():
     asked = {"d": 64, "causal": True, "capability": "gfx942"}
     lab, report = CompilerLab(**asked), compiled.report(**asked)
     assert lab.report == report and lab.failed == ""
     said = ", for MI300X; tile 128 x 64, 4 wavefronts, 2 stages, pointers: ", f" {report.shared:,} bytes of LDS, "
     assert all(words in repr(lab) for words in (*said, "VGPRs", "on a compute unit"))
     assert texts(lab)["VGPRs of a thread"] == f"{report.registers} of 512"
-    with_agprs = numbers.takes(replace(report, registers=292, agprs=36))
+    with_agprs = kernel_facts.takes(replace(report, registers=292, agprs=36))
     assert with_agprs[0]["note"] == "36 of them are AGPRs, for products" and not lab.result["takes"][0]["note"]
     assert {"LDS of a program", "wavefronts on a compute unit"} < texts(lab).keys()
     everything = json.dumps([lab.result[part] for part in ("takes", "verdicts", "instructions")])
@@ -171,7 +171,7 @@ def test_of_a_gpu_of_amd_it_speaks_in_amds_words():
 
 
 @pytest.mark.parametrize("kind", ["ttgir", "ptx", "sass"])
-def test_a_listing_is_its_loop_and_all_of_it_when_asked_for(lab, kind, monkeypatch):
+def test_a_listing_shows_its_loop_and_on_request_all_of_it(lab, kind, monkeypatch):
     listing, loop = lab.result["listings"][kind], lab.report.loop(kind)
     assert listing["loop"] == loop and listing["lines"][0] == len(loop.splitlines())
     if kind != "ttgir":
@@ -185,8 +185,8 @@ def test_a_listing_is_its_loop_and_all_of_it_when_asked_for(lab, kind, monkeypat
 
 
 def test_a_listing_too_long_for_a_page_is_cut(monkeypatch):
-    monkeypatch.setattr(numbers, "MAX_LOOP", 10)
-    monkeypatch.setattr(numbers, "MAX_LINES", 20)
+    monkeypatch.setattr(kernel_facts, "MAX_LOOP", 10)
+    monkeypatch.setattr(kernel_facts, "MAX_LINES", 20)
     lab = CompilerLab(d=64)
     listing, n = lab.result["listings"]["ptx"], len(lab.report.loop("ptx").splitlines())
     assert listing["loop"].splitlines()[9:] == [
@@ -194,7 +194,7 @@ def test_a_listing_too_long_for_a_page_is_cut(monkeypatch):
         f"... and {n - 10:,} lines more",
     ]
     assert max(sum(listing["counted"].values(), []), default=0) < 10 and listing["lines"][0] == n
-    assert len(numbers.whole(lab.report, "ptx").splitlines()) == 21
+    assert len(kernel_facts.whole(lab.report, "ptx").splitlines()) == 21
 
 
 def test_a_kernel_that_does_not_fit_and_spills_is_marked():
@@ -208,7 +208,7 @@ def test_a_kernel_that_does_not_fit_and_spills_is_marked():
     assert not any(verdict["bad"] for verdict in words.verdicts(compiled.report(d=64)))
 
 
-def test_what_the_compiler_refuses_at_first_is_said_and_can_be_changed():
+def test_a_first_refusal_of_the_compiler_is_reported_and_can_be_corrected():
     lab = CompilerLab(**FAILS)
     assert lab.report is None and lab.result == {} and lab.work["state"] == "failed"
     assert "Insufficient registers" in lab.failed and lab.work["why"] == lab.failed and lab.failed in repr(lab)
@@ -229,13 +229,13 @@ def test_the_last_result_stays_when_one_fails(lab):
 
 
 @pytest.mark.parametrize("wrong", [{"kernel": "r9"}, {"capability": 70}, {"dtype": "int8"}], ids=str)
-def test_what_is_not_offered_is_refused_later_too(lab, wrong):
+def test_a_later_setting_that_is_not_offered_is_refused(lab, wrong):
     ask(lab, **wrong)
     assert lab.work["state"] == "failed" and str(*wrong.values()) in lab.failed and lab.report.d == 64
 
 
 @pytest.mark.process
-def test_cancelling_ends_the_process_and_what_is_shown_stays(lab):
+def test_cancelling_ends_the_process_and_keeps_the_result(lab):
     result = lab.result
     process = begin(lab, **LONG)
     lab._hear(lab, {"ask": "cancel"}, [])
@@ -247,7 +247,7 @@ def test_cancelling_ends_the_process_and_what_is_shown_stays(lab):
 
 
 @pytest.mark.process
-def test_what_was_cancelled_can_be_asked_for_again(lab):
+def test_a_cancelled_request_can_be_repeated(lab):
     begin(lab, **LONG)
     lab.cancel()
     lab._hear(lab, {"ask": "again"}, [])
@@ -255,7 +255,7 @@ def test_what_was_cancelled_can_be_asked_for_again(lab):
 
 
 @pytest.mark.process
-def test_a_newer_request_ends_one_that_takes_long(lab, monkeypatch):
+def test_a_newer_request_ends_a_slow_one(lab, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE", 0.3)
     process = begin(lab, **LONG)
     lab.set_state({"dtype": "bfloat16", "B_r": 32, "B_c": None, "num_warps": None})  # as the page sends it
@@ -264,7 +264,7 @@ def test_a_newer_request_ends_one_that_takes_long(lab, monkeypatch):
     assert lab.work["state"] == "done" and lab.report == compiled.report(d=64, B_r=32)
 
 
-def test_what_is_there_at_once_is_shown_without_compiling(lab, monkeypatch):
+def test_a_cached_result_is_shown_without_compiling(lab, monkeypatch):
     ask(lab, B_c=64)
     monkeypatch.setattr(module, "AT_ONCE", 30)
     states = []
@@ -274,7 +274,7 @@ def test_what_is_there_at_once_is_shown_without_compiling(lab, monkeypatch):
 
 
 @pytest.mark.process
-def test_a_closed_lab_leaves_no_process_at_work(lab):
+def test_a_closed_lab_leaves_no_running_process(lab):
     process = begin(lab, **LONG)
     lab.close()
     assert process.wait(20) < 0
@@ -300,7 +300,7 @@ def test_python_ends_at_once_and_leaves_no_process():
 
 
 @pytest.mark.parametrize("wrong", [{"d": 8}, {"B_r": 48}, {"kernel": "r9"}, {"causal": 1}, {"d": "64"}], ids=str)
-def test_what_is_wrong_is_said_in_its_place(wrong):
+def test_a_sentence_in_place_of_the_lab_says_what_is_wrong(wrong):
     lab = CompilerLab(**wrong)
     with pytest.raises((TypeError, ValueError)) as told:
         compiled.report(**wrong)
@@ -313,7 +313,7 @@ def test_an_unknown_keyword_is_an_error():
 
 
 @pytest.mark.compiles
-def test_a_size_that_is_not_offered_is_taken():
+def test_a_size_that_is_not_offered_is_accepted():
     assert 80 not in SIZES["d"]
     lab = CompilerLab(d=np.int64(80))
     assert lab.report.d == 80 == lab.d

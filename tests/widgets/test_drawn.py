@@ -1,4 +1,4 @@
-"""Bars and boxes in the pictures of widgets are as large as the numbers, and where they belong."""
+"""Bars and boxes in the pictures of widgets have the right sizes and places."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def drawn(monkeypatch):
 
 
 def unit(sizes, numbers):
-    """Return the pixels of a 1, which must be the same for all."""
+    """Return the pixels per unit, which must be the same for all."""
     sizes, numbers = np.array(sizes), np.array(numbers, float)
     assert len(sizes) == len(numbers) and numbers.any()
     one = sizes.sum() / numbers.sum()
@@ -67,8 +67,8 @@ def test_bytes_of_a_tiling(drawn, setting):
     pieces = pieces[np.argsort(pieces[:, 0])]
     sram = lab.result["sram"]
     one = unit(pieces[:, 2], list(sram["pieces"].values()))
-    assert one * max(sram["held"], sram["room"]) == pytest.approx(440), "what is larger is as wide as the panel"
-    assert np.allclose(np.diff(pieces[:, 0]), pieces[:-1, 2]), "one beside the other"
+    assert one * max(sram["held"], sram["room"]) == pytest.approx(440), "the larger one is as wide as the panel"
+    assert np.allclose(np.diff(pieces[:, 0]), pieces[:-1, 2]), "side by side"
 
 
 @pytest.mark.parametrize("kind, setting", MASKS, ids=str)
@@ -79,7 +79,7 @@ def test_scores_of_a_mask(drawn, kind, setting):
     scores, lengths = result["scores"], result["lengths"] or []
 
     def cells(ink):
-        """How many scores the boxes of an ink cover in the picture of S, without the row of documents above it."""
+        """How many scores the boxes of an ink cover in the picture of S, not in the row of documents above it."""
         own = boxes[ink][(boxes[ink][:, 0] < 344) & (boxes[ink][:, 1] >= 48 - 1e-9)]
         assert (own[:, :2].min(axis=0) >= (22 - 1e-9, 48 - 1e-9)).all()
         return (own[:, 2] * own[:, 3]).sum() / (wide * high)

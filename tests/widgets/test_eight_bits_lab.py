@@ -1,4 +1,4 @@
-"""EightBitsLab: what it shows is what lowbit computes, by its causes, and each idea does what it is for."""
+"""EightBitsLab shows what lowbit computes, cause by cause, and each idea has its effect."""
 
 import base64
 import json
@@ -12,7 +12,16 @@ pytest.importorskip("matplotlib")
 from flashlib import lowbit
 from flashlib.lowbit import sums
 from flashlib.widgets import EightBitsLab
-from flashlib.widgets.eight_bits_lab import choices, numbers, problem, words
+from flashlib.widgets.eight_bits_lab import choices, problem, words
+from flashlib.widgets.eight_bits_lab.rounded_attention import (
+    NAMES,
+    PARTS,
+    POINTS,
+    attention,
+    exact_attention,
+    passes,
+    rounded_inputs,
+)
 from tests import oracle
 
 SETTINGS = [
@@ -39,7 +48,7 @@ def of(lab):
 
 
 def sent(lab):
-    """What the page unpacks from the buffer, by the same names."""
+    """What the page unpacks from the buffer, under the same names."""
     r = lab.result
     scores, output, points = (r["rows"], r["shown"]), (r["rows"], r["cols"]), r["points"]
     shapes = {name: scores for name in ("S", "S_now", "P", "P_q", "weights", "weights_now")}
@@ -61,7 +70,7 @@ def test_the_first_keys_are_the_same_for_every_length():
         assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(short, long, strict=True))
 
 
-def test_inputs_are_as_they_are_set():
+def test_inputs_follow_their_settings():
     Q, K, V = problem.problem(4096, 1, 1, "none")
     Q_2, K_10, V_10 = problem.problem(4096, 10, 2, "none")
     assert np.array_equal(Q_2[np.abs(Q_2) < 6], 2 * Q[np.abs(Q_2) < 6])
@@ -76,10 +85,10 @@ def test_causes_are_those_of_lowbit(lab):
     recipe, r = lab.recipe, lab.result
     expected = lowbit.by_cause(*problem.problem(*of(lab)), recipe)
     assert r["total"] == pytest.approx(expected.pop("all"), rel=1e-3, abs=FP32)
-    assert numbers.NAMES.keys() == expected.keys() == lowbit.CAUSES.keys()
+    assert NAMES.keys() == expected.keys() == lowbit.CAUSES.keys()
     found = [cause["error"] for cause in r["causes"]]
     assert found == pytest.approx([*expected.values()], rel=1e-3, abs=FP32)
-    assert [cause["name"] for cause in r["causes"]] == [*numbers.NAMES.values()]
+    assert [cause["name"] for cause in r["causes"]] == [*NAMES.values()]
     squares = np.square(found)
     assert [cause["part"] for cause in r["causes"]] == pytest.approx(squares / squares.sum())
 
@@ -109,9 +118,9 @@ def test_scores_and_outputs_are_those_of_attention(lab):
     assert oracle.worst(page["weights_now"], ratio) < FP32
 
 
-def test_passes_are_those_of_lowbit_to_the_bit(lab):
+def test_passes_are_those_of_lowbit_bit_for_bit(lab):
     steps = [*lowbit.steps(lowbit.prepared(*problem.problem(*of(lab)), lab.recipe), lab.recipe, B_c=128)]
-    now, of_sums = numbers.passes(of(lab), lab.recipe)
+    now, of_sums = passes(of(lab), lab.recipe)
     assert len(steps) == len(now.O_acc) == lab.N // 128
     pairs = [("S", "S_ij"), ("P_q", "P_ij"), ("m", "m"), ("alpha", "alpha")]
     for k, step in enumerate(steps):
@@ -123,7 +132,7 @@ def test_passes_are_those_of_lowbit_to_the_bit(lab):
 
 
 def attended(Q, K, V):
-    """O and lse for a V with another number of columns than K."""
+    """O and lse for a V with a different number of columns than K."""
     S = Q @ K.T / np.sqrt(Q.shape[1])
     top = S.max(axis=1, keepdims=True)
     P = np.exp(S - top)
@@ -136,7 +145,7 @@ def test_a_running_sum_ends_at_the_output(lab):
     O = lowbit.output((page["running"][-1] + ready.V_mean).astype(np.float32), recipe)
     spacing = 2.0**-7 if recipe.o == "bf16" else 2.0**-3
     assert oracle.worst(O, page["O_now"]) <= spacing * np.abs(page["O_now"]).max()
-    assert page["keys"][-1] == lab.N and (np.diff(page["keys"]) > 0).all() and len(page["keys"]) <= numbers.POINTS
+    assert page["keys"][-1] == lab.N and (np.diff(page["keys"]) > 0).all() and len(page["keys"]) <= POINTS
     exact = lab.recipe.o_sums == "exact"
     near = np.abs(page["running"] - page["unrounded"]).max() <= FP32 * np.abs(page["unrounded"]).max()
     assert near == exact
@@ -148,7 +157,7 @@ def long():
     return EightBitsLab(16_384, 1, mean="positive")
 
 
-def test_terms_that_are_lost_are_smaller_than_the_last_bit(long):
+def test_lost_terms_are_smaller_than_the_last_bit(long):
     page, lab = sent(long), long
     ready = lowbit.prepared(*problem.problem(*of(lab)), lab.recipe)
     *_, last = lowbit.steps(ready, lab.recipe, B_c=128)
@@ -169,7 +178,7 @@ def test_only_sums_of_13_bits_have_a_last_bit(setting):
 
 def test_histograms_and_grids(lab):
     recipe, page = lab.recipe, lab.result["rounding"]
-    now, before = numbers.prepared(of(lab), recipe)
+    now, before = rounded_inputs(of(lab), recipe)
     assert [one["name"] for one in page] == ["Q", "K", "V", "P"]
     assert [one["format"] for one in page] == [recipe.qk, recipe.qk, recipe.v, recipe.p]
     for one, X, X_q in zip(page, before[:3], now[:3], strict=False):
@@ -179,7 +188,7 @@ def test_histograms_and_grids(lab):
         assert one["zeros"] == np.mean((X_q.X == 0) & (X.X != 0))
         half = np.abs(X.X) >= X_q.scale * lowbit.FORMATS[one["format"]].largest / 2
         if lowbit.FORMATS[one["format"]].bits == 8:
-            assert sum(one["bars"][-numbers.PARTS :]) == pytest.approx(half.mean(), abs=1e-4), "the last octave"
+            assert sum(one["bars"][-PARTS:]) == pytest.approx(half.mean(), abs=1e-4), "the last octave"
     for name, format in (("qk", recipe.qk), ("pv", recipe.p)):
         grid = lab.result["grids"][name]
         if format == "fp16":
@@ -203,7 +212,7 @@ def error(name=None, **setting):
     return r["total"] if name is None else {one["name"]: one["error"] for one in r["causes"]}[name]
 
 
-def test_each_idea_does_what_it_is_for():
+def test_each_idea_has_its_effect():
     outliers = error("Q and K")
     assert error("Q and K", outliers=1) < 0.6 * outliers, "outliers take the numbers from the others"
     assert error("Q and K", rotate=True) < 0.6 * outliers, "and a rotation spreads them"
@@ -250,7 +259,7 @@ def test_a_preset_is_a_recipe_of_lowbit(name):
     assert shown.qk_share == shown.v_share == "tensor", "of one head, as a head"
 
 
-def test_a_record_is_passed_on_and_what_is_chosen_named():
+def test_a_record_is_passed_on_and_the_choice_is_named():
     lab = EightBitsLab(record=[("e4m3, two levels", 871.5), ["cuDNN", 994]])
     assert lab.result["record"] == [("e4m3, two levels", 871.5), ("cuDNN", 994.0)]
     assert lab.result["way"] == "e4m3, 13 bits"
@@ -290,7 +299,7 @@ def test_words():
     assert [words.percent(x) for x in shares] == ["0%", "50%", "12.3%", "1230%", "0.0015%", "0.0000314%"]
 
 
-def test_the_page_can_be_sent_it():
+def test_it_can_be_sent_to_the_page():
     lab = EightBitsLab(N=256)
     rest = {name: value for name, value in lab.result.items() if name != "buffer"}
     assert json.loads(json.dumps(rest)) == rest
@@ -320,7 +329,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), BAD, ids=str)
-def test_what_cannot_be_shown_is_said_in_a_sentence(change, sentence):
+def test_a_sentence_says_what_cannot_be_shown(change, sentence):
     lab = EightBitsLab(**change)
     assert lab.problem.startswith(sentence) and lab.problem.endswith(".")
     assert repr(lab) == f"EightBitsLab({lab.problem})"
@@ -337,13 +346,13 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_changes_from_the_page(change):
-    """Whatever control it is, the answer is what a widget shows that begins there, with nothing remembered."""
+    """For every control the answer equals that of a new widget with this setting, and nothing cached."""
     lab = EightBitsLab()
     results = []
     lab.observe(lambda change: results.append(change.new), names="result")
     lab.set_state(change)
     assert len(results) == 1 and lab.refused == ""
-    for remembers in (problem.problem, numbers.exactly, numbers.prepared, numbers.passes, numbers.played):
+    for remembers in (problem.problem, exact_attention, rounded_inputs, passes, attention):
         remembers.cache_clear()
     expected = EightBitsLab(**change)
     assert lab.result == expected.result and repr(lab) == repr(expected)

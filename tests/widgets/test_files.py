@@ -1,4 +1,4 @@
-"""What a page gets of each widget is the text of its files, and nothing of it asks the network."""
+"""A page gets the text of each widget's files, and none of it uses the network."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from flashlib.widgets.prediction_card.prediction_card import PredictionCard
 CLASSES = [CompilerLab, PredictionCard, *(getattr(widgets, name) for name in widgets.__all__)]
 SITE = Path(__file__).resolve().parents[2] / "web" / "static" / "site.css"
 SVG = "http://www.w3.org/2000/svg"
-APART = {"import.js", "types.js"}  # imports the scripts; no code
+APART = {"import.js", "types.js"}  # imports the scripts, has no code of a widget
 
 
 def test_every_style_sheet_is_in_a_page_and_the_shared_ones_in_all():
@@ -43,7 +43,7 @@ def test_every_exported_name_is_imported():
     assert exported - imported == set()
 
 
-def test_nothing_asks_the_network():
+def test_nothing_uses_the_network():
     assert all("http" not in (cls._script + str(cls._css)).replace(SVG, "") for cls in CLASSES)
 
 
@@ -59,8 +59,8 @@ def test_a_column_of_numbers_grows_with_the_number():
     assert fixed == [("stepped.css", "15ch 1fr")], "give it minmax(Nch, max-content)"
 
 
-def test_few_rules_have_the_body_of_another():
-    """What looks like something else joins its rule: in the same sheet, or in shared/common.css across widgets."""
+def test_few_rules_repeat_a_body():
+    """Equal looks share a rule, across widgets in shared/grouped_rules.css."""
     bodies = []
     for path in [*widget.FOLDER.rglob("*.css"), SITE]:
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -70,7 +70,7 @@ def test_few_rules_have_the_body_of_another():
     assert again.total() <= 0.1 * len(bodies), again.most_common(10)
 
 
-def test_a_style_sheet_has_letters_of_a_byte():
-    """One other letter, and the browser keeps two bytes for each, of every widget that was ever shown."""
+def test_style_sheets_have_one_byte_letters():
+    """One wider letter makes the browser keep two bytes for each, of every widget that was ever shown."""
     wide = {path.name for path in widget.FOLDER.rglob("*.css") if max(path.read_text(encoding="utf-8")) > "\xff"}
     assert not wide, "write the letter as in \\2715, or in ASCII"

@@ -1,4 +1,4 @@
-"""What the player sends to the page is tiled.steps, bit for bit."""
+"""The player sends tiled.steps to the page, bit for bit."""
 
 import base64
 import re
@@ -112,16 +112,14 @@ def test_meters_end_at_the_closed_forms(rng, setting, order, dtype):
 
 
 def test_meters_count_what_each_step_moves():
-    """Worked by hand: N = 8, d = 4 in fp64, tiles of 4 x 2. Q_i is 128 bytes; K_j and V_j together too."""
+    """Worked by hand: N = 8, d = 4 in fp64, tiles of 4 x 2. Q_i is 128 bytes, and so are K_j and V_j together."""
     moved = lambda order: [step[6:8] for step in FlashPlayer(order=order).frames["steps"]]  # noqa: E731
     read = [128 * n for n in (2, 3, 4, 5, 7, 8, 9, 10)]
     written = [0, 0, 0, 160, 160, 160, 160, 320]  # O_i and lse_i, after the last step of a row block
     assert moved("fa2") == [list(pair) for pair in zip(read, written, strict=True)]
     rows = 2 * 128 + 2 * 32  # Q_i, O_i, m_i, l_i
     read = [128 * (k // 2 + 1) + rows * (k + 1) for k in range(8)]
-    written = [
-        8 * 4 * 8 + 2 * 64 + (rows - 128) * (k + 1) for k in range(8)
-    ]  # what was initialised; O_i, m_i, l_i
+    written = [8 * 4 * 8 + 2 * 64 + (rows - 128) * (k + 1) for k in range(8)]  # the initial values; O_i, m_i, l_i
     assert moved("fa1") == [list(pair) for pair in zip(read, written, strict=True)]
 
 
@@ -142,7 +140,7 @@ def test_block_sizes_retile(rng):
     assert repr(widget) == repr(expected)
 
 
-def test_block_sizes_out_of_range_are_moved_into_it(rng):
+def test_block_sizes_are_clamped_to_their_range(rng):
     Q, K, V = inputs(rng, 8, 6, 4)
     widget = FlashPlayer(Q, K, V, B_r=100, B_c=100)
     assert (widget.B_r, widget.B_c) == (8, 6)
@@ -171,7 +169,7 @@ def test_inputs_are_not_modified_nor_kept(rng):
     widget._repr_mimebundle_()
     for X, X_before in zip((Q, K, V), before, strict=True):
         assert same_bits(X, X_before)
-        X[:] = 0  # what the learner does afterwards
+        X[:] = 0  # as the learner might later
     widget.order = "fa2"
     assert widget.frames == frames
 
@@ -224,7 +222,7 @@ def test_picture_for_viewers_without_a_kernel(rng):
     ],
     ids=lambda x: str(list(x)) if isinstance(x, dict) else None,
 )
-def test_what_cannot_be_played_is_said_in_the_player_s_place(change, words):
+def test_a_sentence_in_place_of_the_player_says_what_cannot_be_played(change, words):
     arguments = dict(Q=np.ones((4, 2)), K=np.ones((4, 2)), V=np.ones((4, 2)), B_r=2, B_c=2) | change
     widget = FlashPlayer(**arguments)
     assert re.search(words, widget.problem)
@@ -245,7 +243,7 @@ def test_random_inputs_follow_N_d_and_seed():
     assert widget.frames["buffer"] == FlashPlayer(N=5, d=3, seed=4).frames["buffer"]
 
 
-def test_sizes_are_moved_into_range_and_blocks_follow():
+def test_sizes_are_clamped_and_blocks_follow():
     widget = FlashPlayer(B_r=8, B_c=8)
     widget.N = 3
     assert (widget.N, widget.B_r, widget.B_c) == (3, 3, 3)
@@ -278,7 +276,7 @@ def test_own_inputs_have_no_N_and_d_to_set(rng):
     assert (widget.frames["N_q"], widget.frames["N_k"]) == (6, 4)
 
 
-def test_capacity_stays_and_is_what_was_given():
+def test_a_given_capacity_stays():
     widget = FlashPlayer()
     first = widget.frames["sram"]
     assert first[0] < first[1] == 1024
@@ -331,7 +329,7 @@ def test_causal_can_be_set_only_where_there_is_no_mask():
         assert "mask=window" in repr(player) and "mask" not in repr(cls())
 
 
-def test_a_mask_that_does_not_fit_is_said():
+def test_a_mask_that_does_not_fit_is_reported():
     assert "there are 8 keys" in FlashPlayer(mask=masks.documents([0, 1])).problem
     assert "mask is of type int" in ComparePlayers(mask=3).problem
     player = FlashPlayer(mask=masks.documents([0] * 8))
@@ -339,7 +337,7 @@ def test_a_mask_that_does_not_fit_is_said():
     assert player.N == 8 and "there are 9 keys" in player.refused
 
 
-def test_values_of_another_size_are_not_drawn(rng):
+def test_values_of_a_different_size_are_not_drawn(rng):
     Q, K, V = inputs(rng, 4, 5, 3)
     assert "V (5, 2); they must be equal" in FlashPlayer(Q, K, V[:, :2]).problem
 

@@ -1,4 +1,4 @@
-"""A learner's steps are played as they are, with the truth beside them."""
+"""A learner's steps are played unchanged, with the true values next to them."""
 
 import re
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ SETTINGS = [
 
 
 def bare(step):
-    """A step with no more than a learner must give."""
+    """A step with only the fields that a learner must give."""
     return Step(step.i, step.j, step.m, step.l, step.O_acc)
 
 
@@ -60,13 +60,13 @@ def play(my_steps, rng, **setting):
 
 @pytest.mark.parametrize("order", ["fa1", "fa2"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_a_right_one_never_parts_and_is_completed_to_the_library_s_steps(rng, setting, order):
+def test_right_steps_never_go_wrong_and_are_completed_to_the_library_s(rng, setting, order):
     recording, steps = play(right, rng, **setting, order=order)
     assert len(recording.steps) == len(steps)
     for given, step in zip(recording.steps, steps, strict=True):
         for name in Step._fields:
             if isinstance(getattr(step, name), np.ndarray):
-                # FA1 stores O divided by l: what it loads again is O_acc up to one more rounding
+                # FA1 stores O divided by l: reloaded, it is O_acc up to one more rounding
                 np.testing.assert_allclose(getattr(given, name), getattr(step, name), rtol=1e-14, err_msg=name)
             else:
                 assert getattr(given, name) == getattr(step, name), name
@@ -76,7 +76,7 @@ def test_a_right_one_never_parts_and_is_completed_to_the_library_s_steps(rng, se
 
 
 def test_the_truth_does_not_depend_on_the_order_of_tiles(rng):
-    """From right to left it is as good: O_acc and l of a row block that has seen the same tiles are the same."""
+    """Right to left is just as good: O_acc and l of a row block that has seen the same tiles are the same."""
 
     def backwards(Q, K, V, B_r, B_c):
         yield from (bare(step) for step in _columns_reversed(Q, K, V, B_r, B_c))
@@ -113,8 +113,8 @@ def test_a_missing_rescale_is_found_where_the_maximum_first_grows(rng):
         np.testing.assert_allclose(given.O_acc, right_one.O_acc, rtol=1e-12)  # the bug is in l only
 
 
-def test_what_it_yields_is_copied(rng):
-    """State updated in place is the usual way to write it; each step must show what it was then."""
+def test_yielded_arrays_are_copied(rng):
+    """State is usually updated in place; each step must show its values at the time."""
 
     def in_place(Q, K, V, B_r, B_c):
         state = {}
@@ -126,7 +126,7 @@ def test_what_it_yields_is_copied(rng):
     assert learner.verdict(play(in_place, rng, B_r=4, B_c=2, causal=False)[0])["first"] is None
 
 
-def test_inputs_are_not_changed_by_a_learner_who_does(rng):
+def test_a_learner_s_code_cannot_change_the_inputs(rng):
     def careless(Q, K, V, B_r, B_c):
         yield from right(Q, K, V, B_r=B_r, B_c=B_c, causal=False, order="fa2", scale=None)
         Q[:], K[:], V[:] = 0, 0, 0
@@ -140,7 +140,7 @@ def test_inputs_are_not_changed_by_a_learner_who_does(rng):
     assert all(np.array_equal(x, y) for x, y in zip(X, before, strict=True))
 
 
-def test_it_is_told_only_what_it_takes_and_controls_follow():
+def test_only_its_parameters_are_passed_and_controls_follow():
     seen = []
 
     def two(Q, K, V, B_r, B_c):
@@ -185,7 +185,7 @@ def test_a_forgotten_last_tile_leaves_O_wrong_though_each_step_is_right(rng):
     assert difference > 0.01 and found["O"] == [difference, 0]
 
 
-def test_a_tile_counted_twice_parts(rng):
+def test_a_tile_counted_twice_is_wrong(rng):
     def twice(Q, K, V, B_r, B_c):
         step = next(tiled.steps(Q, K, V, B_r=B_r, B_c=B_c))
         yield bare(step)
@@ -194,7 +194,7 @@ def test_a_tile_counted_twice_parts(rng):
     assert learner.verdict(play(twice, rng, B_r=4, B_c=2, causal=False)[0])["first"] == [1, "l", 0]
 
 
-def test_nan_parts():
+def test_nan_is_wrong():
     def nan(Q, K, V, B_r, B_c):
         for step in tiled.steps(Q, K, V, B_r=B_r, B_c=B_c):
             yield Step(step.i, step.j, step.m, step.l, step.O_acc * np.nan)
@@ -202,7 +202,7 @@ def test_nan_parts():
     assert verdict_of(nan)["first"] == [0, "O_acc", 0]
 
 
-def test_an_endless_one_is_stopped():
+def test_an_endless_generator_is_stopped():
     def endless(Q, K, V, B_r, B_c):
         step = bare(next(tiled.steps(Q, K, V, B_r=B_r, B_c=B_c)))
         while True:
@@ -213,7 +213,7 @@ def test_an_endless_one_is_stopped():
     assert found["remark"] == "endless goes on after 15 steps, one for each tile of S; it was stopped"
 
 
-def test_an_exception_ends_the_play_and_is_told():
+def test_an_exception_ends_the_play_and_is_reported():
     def breaks(Q, K, V, B_r, B_c):
         for k, step in enumerate(tiled.steps(Q, K, V, B_r=B_r, B_c=B_c)):
             if k == 3:
@@ -247,7 +247,7 @@ one = np.ones(4)
     ],
     ids=str,
 )
-def test_what_is_no_step_is_refused_in_a_sentence(given, words):
+def test_anything_that_is_not_a_step_is_refused_in_a_sentence(given, words):
     assert re.search(words, FlashPlayer.from_steps(lambda Q, K, V: iter([given]), N=10, d=3).problem)
 
 
@@ -261,11 +261,11 @@ def test_what_is_no_step_is_refused_in_a_sentence(given, words):
         (lambda Q, K: iter(()), "raised TypeError: .* takes 2 positional arguments but 3 were given"),
     ],
 )
-def test_what_cannot_be_run_is_refused_in_a_sentence(my_steps, words):
+def test_anything_that_cannot_run_is_refused_in_a_sentence(my_steps, words):
     assert re.search(words, FlashPlayer.from_steps(my_steps).problem)
 
 
-def test_a_setting_that_breaks_it_is_refused_and_what_is_shown_stays():
+def test_a_setting_that_breaks_it_is_refused_and_the_last_run_stays():
     def even_only(Q, K, V, B_r, B_c):
         if B_c % 2:
             raise ValueError("B_c must be even")
@@ -323,7 +323,7 @@ def test_a_loop_inside_the_step_does_not_hide_its_lines():
     assert lines["scores"] == ["S_ij = Q @ K[j]"] and lines["maximum"] == ["m = max(m, S_ij[r])"]
 
 
-def test_no_source_no_lines():
+def test_without_source_there_are_no_lines():
     assert not any(lines_of(len, causal=False).values())
     typed = {}
     exec("def f(Q, K, V):\n    for i in range(2):\n        S_ij = Q\n        yield S_ij", typed)
@@ -338,10 +338,10 @@ def test_it_opens_at_a_step_and_another_tiling_from_its_start():
     assert FlashPlayer.from_steps(tiled.steps, B_r=4, B_c=2, opens_at=99).frames["opens_at"] is None
 
 
-def test_a_mask_is_handed_on_and_is_in_the_truth():
+def test_a_mask_is_passed_on_and_used_for_the_truth():
     mask = masks.window(2, 0) & masks.softcap(0.5)
     assert repr(FlashPlayer.from_steps(tiled.steps, mask=mask)).endswith("right at each)")
-    deaf = FlashPlayer.from_steps(right, mask=mask)  # it takes none
+    deaf = FlashPlayer.from_steps(right, mask=mask)  # the function takes no mask
     assert re.search("wrong from step 1 on", repr(deaf))
 
     def loop(Q, K, V, O, B_r, B_c, mask, scale):

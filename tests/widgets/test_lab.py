@@ -1,4 +1,4 @@
-"""A setting that is refused goes back and says so, in the same words in every widget that has settings."""
+"""A refused setting is reverted with a sentence, the same in every widget with settings."""
 
 import re
 
@@ -24,7 +24,7 @@ from flashlib.widgets import (
 )
 from flashlib.widgets.lab import Lab
 
-# A widget, what it refuses, what it says of it without the end, which settings are named, and what it takes then.
+# A widget, a change that it refuses, the beginning of its sentence, and a change that it accepts afterwards.
 WHOLE = "{} is {}; pass a whole number from {} to {}"
 CASES = {
     "eight bits": (EightBitsLab, {"N": 300}, "N is 300; pass 256, 512, 1024, 2048, 4096, 819", {"N": 256}),
@@ -89,7 +89,7 @@ def change(request):
 @pytest.mark.parametrize(
     ("make", "bad", "sentence", "good"), [*CASES.values(), *TYPED.values()], ids=[*CASES, *TYPED]
 )
-def test_what_is_refused_is_said_and_what_is_shown_stays(make, bad, sentence, good, change):
+def test_a_refusal_is_reported_and_the_result_stays(make, bad, sentence, good, change):
     lab = make()
     before, text = shown(lab), repr(lab)
     ((name, value),) = bad.items()
@@ -116,14 +116,14 @@ def test_the_same_again_is_answered_again_and_once(make, bad, sentence, good):
     assert len(sent) == 1 and values(lab) == sent[0]["setting"]
 
 
-def test_of_one_message_what_is_accepted_is_taken_and_each_refusal_is_said():
+def test_one_message_can_be_accepted_in_part_with_a_sentence_per_refusal():
     lab = TilingLab()
     lab.set_state({"N": 0, "B_r": 32, "B_c": 3})
     assert (lab.N, lab.B_r, lab.B_c) == (4096, 32, 64) and lab.result == TilingLab(B_r=32).result
     assert re.fullmatch(r"N is 0; pass .* It stays 4096\. B_c is 3; pass .* It stays 64\.", lab.refused)
 
 
-def test_settings_that_do_not_go_together_all_stay():
+def test_settings_that_do_not_fit_together_all_stay():
     lab = FlashPlayer(N=64)
     before = lab.frames
     lab.set_state({"N": 8, "seed": -1})
@@ -136,15 +136,15 @@ def test_settings_that_do_not_go_together_all_stay():
 @pytest.mark.parametrize(
     "lab", [OverflowLab(15), TilingLab(0), OnlineSoftmaxLab("1"), FlashPlayer(N=0), MergeTree(3), PagesLab(page=3)]
 )
-def test_what_cannot_be_shown_from_the_start_is_a_sentence_in_its_place(lab):
+def test_a_sentence_in_place_of_the_widget_says_what_cannot_be_shown_at_first(lab):
     assert lab.problem.endswith(".") and shown(lab) == {} and lab.problem in repr(lab)
-    lab.set_state({name: 1 for name in ("N", "copies", "page") if lab.has_trait(name)})  # nobody answers
+    lab.set_state({name: 1 for name in ("N", "copies", "page") if lab.has_trait(name)})  # nothing answers
     assert shown(lab) == {} and lab.refused == ""
 
 
 @pytest.fixture
 def told(monkeypatch):
-    """What the page is told of a lab: pairs of a method and the state that comes with it."""
+    """The messages to a lab's page: pairs of a method and the state in it."""
 
     def of(lab):
         found = []
@@ -157,8 +157,8 @@ def told(monkeypatch):
 
 @pytest.mark.parametrize(("make", "bad", "sentence", "good"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("first", ["asked", "setting"])
-def test_one_message_answers_and_none_repeats_a_setting(make, bad, sentence, good, first, told):
-    """Whichever of them the page names first: another page takes the setting from what is shown."""
+def test_one_message_answers_and_none_echoes_a_setting(make, bad, sentence, good, first, told):
+    """Whichever setting the page names first: another page takes the setting from the result."""
     lab = make()
     sent = told(lab)
     lab.set_state({"asked": 1} | good if first == "asked" else good | {"asked": 1})
@@ -173,7 +173,7 @@ def test_one_message_answers_and_none_repeats_a_setting(make, bad, sentence, goo
 
 
 @pytest.mark.parametrize(("make", "bad", "sentence", "good"), TYPED.values(), ids=TYPED)
-def test_what_is_typed_is_repeated_as_it_may_be_refused(make, bad, sentence, good, told):
+def test_typed_settings_are_echoed_since_they_may_be_refused(make, bad, sentence, good, told):
     lab = make()
     sent = told(lab)
     lab.set_state(bad | {"asked": 1})

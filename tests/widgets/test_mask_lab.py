@@ -1,4 +1,4 @@
-"""What MaskLab shows is what the mask says score by score; a typed line is read, or refused in a sentence."""
+"""MaskLab shows what the mask says score by score; a typed line is read, or refused with a sentence."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ SETTINGS = [
 
 
 def told(setting):
-    """A setting as the name of a test, the same each time."""
+    """A setting as the name of a test, the same every time."""
     shown = {name: value if np.isscalar(value) else type(value).__name__ for name, value in setting.items()}
     return ", ".join(f"{name}={value}" for name, value in shown.items()) or "default"
 
@@ -59,7 +59,7 @@ def sizes(lab):
 
 @lru_cache(1)
 def seen_by(lab):
-    """Which scores are seen, by asking the mask score by score, (N_q, N_k)."""
+    """Which scores are seen, computed from the mask score by score, (N_q, N_k)."""
     N_q, N_k, *_ = sizes(lab)
     tiles = lab.mask.on(N_q, N_k)
     one = [[tiles.seen(slice(i, i + 1), slice(j, j + 1)).item() for j in range(N_k)] for i in range(N_q)]
@@ -67,7 +67,7 @@ def seen_by(lab):
 
 
 def drawn(lab):
-    """The same as the page gets it."""
+    """The same in the page's form."""
     N_q, N_k, *_ = sizes(lab)
     seen = np.zeros((N_q, N_k), bool)
     for row, runs in zip(seen, lab.result["runs"], strict=True):
@@ -141,7 +141,7 @@ def test_bounds_or_a_table(lab):
     assert r["interval"] == (interval and ends == sorted(ends) and ends == sorted(ends, key=lambda end: end[1]))
 
 
-def test_each_row_is_told(lab):
+def test_each_row_is_described(lab):
     N_q, N_k, B_r, *_ = sizes(lab)
     for row, (told, keys) in enumerate(zip(lab.result["rows"], seen_by(lab), strict=True)):
         assert told.startswith(f"Row {row}")
@@ -161,7 +161,7 @@ def test_the_code_makes_the_same_mask(lab):
     assert np.array_equal(tiles.seen(*tiles.all), seen_by(lab))
 
 
-def test_the_page_can_be_sent_it(lab):
+def test_it_can_be_sent_to_the_page(lab):
     assert json.loads(json.dumps(lab.result)) == lab.result
     data = lab._repr_mimebundle_()[0]
     assert data["text/plain"] == repr(lab)
@@ -250,7 +250,7 @@ def test_it_is_played():
         ("np.abs(r - c) < np.minimum(4, c)", lambda r, c: abs(r - c) < np.minimum(4, c)),
     ],
 )
-def test_a_line_is_read_as_numpy_does(line, seen):
+def test_a_line_is_read_as_by_numpy(line, seen):
     r, c = np.ogrid[0:9, 0:12]
     found = expression.read(line, 9, 12)(r, c)
     assert found.dtype == bool
@@ -319,7 +319,7 @@ REFUSED = [
 
 
 @each_case(REFUSED, lambda refused: refused[0])
-def test_a_line_that_is_not_accepted_is_answered_in_a_sentence(refused):
+def test_a_refused_line_is_answered_with_a_sentence(refused):
     line, sentence = refused
     lab = MaskLab("line", line="c <= r")
     before = lab.result
@@ -334,14 +334,14 @@ def test_a_line_that_is_not_accepted_is_answered_in_a_sentence(refused):
         assert MaskLab("line", line=line).problem + " It stays 'c <= r'." == refusal
 
 
-def test_no_line_runs_anything(tmp_path):
+def test_no_line_runs_other_code(tmp_path):
     target = tmp_path / "made"
     for line in (f"open({str(target)!r}, 'w') == r", f"[open({str(target)!r}, 'w')][0] == r"):
         assert MaskLab(line=line).problem
     assert not target.exists()
 
 
-def test_a_line_that_is_refused_does_not_hold_up_other_changes():
+def test_a_refused_line_does_not_block_other_changes():
     lab = MaskLab("line", line="c <= r")
     lab.line = "c <= x"
     lab.B_r = 4
@@ -351,12 +351,12 @@ def test_a_line_that_is_refused_does_not_hold_up_other_changes():
     assert lab.refused == "" and lab.result["code"] == "masks.causal()"
     lab.kind = "line"
     assert lab.refused.startswith("x is not a name")
-    lab.line = "c <= r"  # what is shown already
+    lab.line = "c <= r"  # already shown
     assert lab.refused == ""
 
 
 @pytest.mark.parametrize("lengths", ["", "a", "3, x", "0", "3, -1", "3.5", "3, 4; 5", "99999"])
-def test_lengths_that_are_none(lengths):
+def test_texts_that_are_not_lengths(lengths):
     lab = MaskLab("documents")
     before = lab.result
     lab.lengths = lengths
@@ -388,7 +388,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), BAD, ids=lambda one: told(one) if isinstance(one, dict) else "")
-def test_what_cannot_be_shown_is_said_in_a_sentence(change, sentence):
+def test_a_sentence_says_what_cannot_be_shown(change, sentence):
     lab = MaskLab(**change)
     assert lab.problem.startswith(sentence) and lab.problem.endswith(".")
     assert repr(lab) == f"MaskLab({lab.problem})"
@@ -416,7 +416,7 @@ def test_changes_from_the_page(change):
 @pytest.mark.parametrize(
     "change", [dict(N_q=0), dict(B_r=97), dict(kind="given"), dict(also="x"), dict(n=-1)], ids=str
 )
-def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change):
+def test_a_later_request_that_is_refused_changes_nothing(change):
     lab = MaskLab("prefix", B_r=4)
     before = lab.result
     ((name, value),) = change.items()

@@ -1,4 +1,4 @@
-"""What MergeTree sends to the page is what summarise and merge of flashlib give, bit for bit."""
+"""MergeTree sends the results of flashlib's summarise and merge to the page, bit for bit."""
 
 import base64
 from itertools import pairwise
@@ -13,7 +13,7 @@ from flashlib.pictures.number_text import number
 from flashlib.softmax import IDENTITY, merge, safe, summarise
 from flashlib.widgets import MergeTree
 from flashlib.widgets.merge_tree.checks import MAX_LEAVES
-from flashlib.widgets.merge_tree.numbers import moves_of
+from flashlib.widgets.merge_tree.tree import moves_of
 
 INF = np.inf
 
@@ -25,14 +25,14 @@ def inputs(rng, N, d):
 
 
 def rows(shown):
-    """Return what the page is sent: a row of numbers for each node, and for the whole row."""
+    """Return what is sent to the page: a row of numbers for each node, and one for the whole row."""
     result = shown.result
     N, d = result["N"], result["d"]
     return np.frombuffer(result["buffer"], "<f8")[N * (1 + d) :].reshape(-1, 3 * d + 4)
 
 
 def expected(x, V, cuts, moves):
-    """Return the States of the nodes, from flashlib's functions alone."""
+    """Return the States of the nodes, computed only with flashlib's functions."""
     states = [summarise(x[a:b], V[a:b]) for a, b in pairwise([0, *cuts, len(x)])]
     for move in moves:
         states.append(merge(*(states[k] for k in move)) if move else IDENTITY)
@@ -40,7 +40,7 @@ def expected(x, V, cuts, moves):
 
 
 def refusal(shown, **settings):
-    """Ask as a message from the page does; return the answer, nothing else having changed."""
+    """Send a request as the page does; return the answer, after checking that nothing else changed."""
     before = shown.result
     shown.set_state(settings)
     assert shown.result is before
@@ -125,7 +125,7 @@ def test_plain_mean_is_the_mean_of_two_outputs_and_wrong():
     assert np.isclose(shown.result["differences"]["plain"], 30 - (50 / 3 + 38) / 2)
 
 
-def test_words_tell_the_last_merge():
+def test_words_describe_the_last_merge():
     shown = MergeTree([1.32, 0.0, 2.07, -1.0], np.array([[1.0], [2.0], [3.0], [4.0]]), cuts=(2,), order="balanced")
     l_a, l_b = 1 + np.exp(-1.32), 1 + np.exp(-3.07)
     l, O_acc = np.exp(-0.75) * l_a + l_b, np.exp(-0.75) * (1 + 2 * np.exp(-1.32)) + 3 + 4 * np.exp(-3.07)
@@ -141,7 +141,7 @@ def test_words_tell_the_last_merge():
     assert "exp(−2 − (−1))" in MergeTree([-2, -1], cuts=(1,), order="balanced").result["words"]
 
 
-def test_every_node_is_told():
+def test_every_node_is_described():
     shown = MergeTree(cuts=(4,))
     shown.moves = [[], [0, 2]]
     leaf, other, identity, merged = shown.result["accounts"]
@@ -153,7 +153,7 @@ def test_every_node_is_told():
     assert "2 parts" in shown.result["words"]
 
 
-def test_it_opens_with_a_merge_to_be_seen_and_one_to_be_made():
+def test_it_opens_with_one_merge_done_and_one_left():
     assert MergeTree().moves == MergeTree(cuts=(2, 5)).moves == [[0, 1]]
     assert MergeTree(cuts=(4,)).moves == MergeTree(cuts=()).moves == MergeTree(moves=()).moves == []
     assert MergeTree(moves=[[1, 2], []]).moves == [[1, 2], []]
@@ -177,7 +177,7 @@ def test_cutting_starts_over_by_hand_and_keeps_an_order():
     assert shown.result["differences"]["l"] == 0
 
 
-def test_the_page_is_sent_one_result_for_each_thing_it_asks():
+def test_the_page_gets_one_result_for_each_request():
     shown, seen = MergeTree(), []
     shown.observe(lambda change: seen.append(change.new), names="result")
     for settings in ({"cuts": [1, 5]}, {"moves": [[0, 2]]}, {"order": "random order"}, {"order": "balanced"}):
@@ -189,14 +189,14 @@ def test_the_page_is_sent_one_result_for_each_thing_it_asks():
 
 def test_each_press_of_random_order_tries_a_tree_that_was_not_tried():
     shown = MergeTree(cuts=(2, 4, 6))
-    for count in range(1, 16):  # four leaves can be merged in 15 ways that differ
+    for count in range(1, 16):  # four leaves can be merged in 15 different ways
         shown.order = "random order"
         assert shown.result["count"] == count
     shown.order = "random order"
     assert shown.result["count"] == 15
     again = MergeTree(cuts=(2, 4, 6), order=shown.order)
     assert again.moves == shown.moves
-    shown.order = "left to right"  # one of them: it is the newest now
+    shown.order = "left to right"  # one of them, which is now the newest
     assert (shown.result["count"], shown.result["tried"][0][0]) == (15, "left to right")
     assert 0 < shown.result["spread"] < 1e-14
 
@@ -212,7 +212,7 @@ def test_left_and_right_may_be_swapped():
 
 
 def test_no_card_lies_on_another_or_on_an_edge():
-    """A card is less than a column wide; an edge runs down the column of the child to the level of its parent."""
+    """A card is narrower than a column; an edge runs down the column of the child to the level of its parent."""
     orders = ["left to right", "balanced", *(f"random order {seed}" for seed in range(100))]
     for order in orders:
         nodes = MergeTree(cuts=range_of(1, 8), order=order).result["nodes"]
@@ -278,16 +278,16 @@ def test_extremes_raise_no_warning():
     ],
     ids=str,
 )
-def test_what_cannot_be_shown_is_told_in_its_place(arguments, words):
+def test_a_sentence_in_its_place_says_what_cannot_be_shown(arguments, words):
     shown = MergeTree(**arguments)
-    with pytest.raises(AssertionError, match=words):  # shows the sentence where it does not match
+    with pytest.raises(AssertionError, match=words):  # shows the sentence if it does not match
         raise AssertionError(shown.problem)
     assert shown.problem.endswith(".")
     assert repr(shown) == f"MergeTree({shown.problem})"
     assert "image/png" not in shown._repr_mimebundle_()[0]
 
 
-def test_what_the_page_cannot_have_is_refused_and_all_stays():
+def test_a_refused_request_changes_nothing():
     shown = MergeTree(cuts=range_of(1, 8))
     assert "cuts has 0 in it" in refusal(shown, cuts=[0])
     assert "two nodes without a parent" in refusal(shown, moves=[[0, 0]])
@@ -300,7 +300,7 @@ def test_what_the_page_cannot_have_is_refused_and_all_stays():
     again, seen = shown.refused, []
     shown.observe(lambda change: seen.append(change.new), names="refused")
     assert refusal(shown, moves=[[]] * 3) == again
-    assert seen == ["", again]  # the same sentence is an answer once more
+    assert seen == ["", again]  # the same sentence counts as a new answer
     shown.set_state({"moves": [[]] * 2})
     assert shown.refused == ""
 

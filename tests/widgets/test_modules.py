@@ -1,4 +1,4 @@
-"""How the modules of a widget become one script."""
+"""How the modules of a widget are joined into one script."""
 
 import pytest
 
@@ -57,6 +57,6 @@ ONE, TWO = "export const one = 1;\n", 'import { one } from "./1.js";\n'
         (["const one = 1;\nexport { one };\n"], r"cannot join 'export \{ one \};'"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(written, texts, message):
+def test_modules_that_cannot_be_joined_are_refused(written, texts, message):
     with pytest.raises(ValueError, match=message):
         written({f"{k}.js": text for k, text in enumerate(texts)})

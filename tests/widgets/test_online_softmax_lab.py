@@ -1,4 +1,4 @@
-"""What OnlineSoftmaxLab sends to the page is the scan of tiled.steps, bit for bit."""
+"""OnlineSoftmaxLab sends the scan of tiled.steps to the page, bit for bit."""
 
 import math
 
@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 from flashlib import softmax, tiled
 from flashlib.widgets import OnlineSoftmaxLab
-from flashlib.widgets.online_softmax_lab.numbers import read, write
+from flashlib.widgets.online_softmax_lab.scan import read, write
 
 INF = math.inf
 ROWS = {
@@ -31,7 +31,7 @@ def x(request):
 
 
 def sent(lab):
-    """The arrays that the page makes of the buffer, by name."""
+    """The arrays that the page reads from the buffer, by name."""
     N, rows = lab.frames["N"], lab.frames["rows"]
     numbers = np.frombuffer(lab.frames["buffer"], "<f8")
     assert len(numbers) == (len(rows) + N) * N
@@ -127,7 +127,7 @@ def test_takes_lists_tuples_and_arrays(row):
     assert same_bits(OnlineSoftmaxLab(np.arange(3)).x, [0, 1, 2])
 
 
-def test_typing_computes_anew():
+def test_typing_computes_again():
     lab = OnlineSoftmaxLab([1, 2])
     seen = []
     lab.observe(lambda change: seen.append(change.new["text"]), names="frames")
@@ -142,7 +142,7 @@ def test_typing_computes_anew():
     assert repr(lab) == repr(OnlineSoftmaxLab((4, 5), rescale=False))
 
 
-def test_text_of_a_row_is_the_row_to_the_last_bit(x):
+def test_text_of_a_row_is_the_row_bit_for_bit(x):
     assert same_bits(read(write(x)), x)
 
 
@@ -167,7 +167,7 @@ def test_typed_and_refused(text, sentence):
     assert lab.refused.startswith(sentence)
     assert lab.refused.endswith("e.g. 1, 3, 2, -inf. It stays '1, 2'.")
     assert lab.frames is frames and same_bits(lab.x, [1, 2])
-    lab.set_state({"typed": text + " "})  # the same sentence is an answer again
+    lab.set_state({"typed": text + " "})  # the same sentence counts as a new answer
     assert answers == [lab.refused, "", lab.refused]
     lab.set_state({"typed": "7"})
     assert lab.refused == "" and same_bits(lab.x, [7])
@@ -193,7 +193,7 @@ def test_typed_and_refused(text, sentence):
         ([1, 2, INF], "number 3 of x is inf"),
     ],
 )
-def test_bad_rows_are_told_in_the_place_of_the_widget(row, sentence):
+def test_a_sentence_in_place_of_the_widget_reports_a_bad_row(row, sentence):
     lab = OnlineSoftmaxLab(row)
     assert lab.problem.startswith(sentence)
     assert "finite or -inf" in lab.problem
@@ -210,7 +210,7 @@ def test_rescale_is_a_bool():
     assert OnlineSoftmaxLab(rescale=np.False_).rescale is False
 
 
-def test_the_row_is_the_widgets_own():
+def test_the_widget_copies_its_row():
     row = np.array([1.0, 3.0, 2.0])
     lab = OnlineSoftmaxLab(row)
     row[:] = 0
@@ -244,7 +244,7 @@ def test_picture(x, rescale):
     assert len(pictures[0]) < 60_000
 
 
-def test_picture_tells_what_happened():
+def test_picture_says_what_happened():
     lab = OnlineSoftmaxLab([1, 0, 3, 2])
     alpha, l = math.exp(-2), math.exp(-2) * (1 + math.exp(-1)) + 1
     wrong = 1 + math.exp(-1) + 1

@@ -1,4 +1,4 @@
-"""What OverflowLab shows is what flashlib computes in the dtype, and its thresholds are the exact ones."""
+"""OverflowLab shows what flashlib computes in the dtype, and its thresholds are exact."""
 
 import base64
 import math
@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib")
 from flashlib import softmax
 from flashlib.widgets import OverflowLab, widget
 from flashlib.widgets.overflow_lab import overflow_lab
-from flashlib.widgets.overflow_lab.numbers import COLUMNS, format_of, thresholds, x_range
+from flashlib.widgets.overflow_lab.row_softmax import COLUMNS, format_of, thresholds, x_range
 from flashlib.widgets.overflow_lab.words import apart
 
 NUMPY = ["float16", "float32", "float64"]
@@ -105,7 +105,7 @@ def test_last_finite_argument_of_exp(dtype, text):
 @pytest.mark.parametrize("copies", [1, 1000])
 @pytest.mark.parametrize("offsets", [(0,), DEFAULT, (3.3, -7), (-1000, -998.5), (700, 701)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_at_a_threshold_all_is_well_and_a_step_further_it_is_not(dtype, offsets, copies):
+def test_all_is_well_at_a_threshold_and_not_one_step_further(dtype, offsets, copies):
     if dtype == "bfloat16":
         pytest.importorskip("torch")
     fine = {
@@ -135,7 +135,7 @@ def test_stepping_through_all_numbers_reaches_the_threshold():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_x_is_the_nearest_number_and_its_text_tells_it_from_its_neighbours(rng, dtype):
+def test_x_is_the_nearest_number_and_its_text_differs_from_its_neighbours(rng, dtype):
     if dtype == "bfloat16":
         pytest.importorskip("torch")
     f = format_of(dtype)
@@ -170,7 +170,7 @@ def test_x_is_the_nearest_number_and_its_text_tells_it_from_its_neighbours(rng, 
     ],
     ids=str,
 )
-def test_what_is_said(setting, naive, safe, words):
+def test_sentences(setting, naive, safe, words):
     lab = OverflowLab(**setting)
     assert lab.result["verdicts"] == {"naive": naive, "safe": safe}
     assert words in lab.result["words"][0]
@@ -178,7 +178,7 @@ def test_what_is_said(setting, naive, safe, words):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_there_is_something_to_say_everywhere(rng, dtype):
+def test_every_x_has_sentences(rng, dtype):
     if dtype == "bfloat16":
         pytest.importorskip("torch")
     for n, scale in ((1, 3), (2, 300), (16, 0.1)):
@@ -194,7 +194,7 @@ def test_there_is_something_to_say_everywhere(rng, dtype):
             lab.figure()
 
 
-def test_numbers_compared_in_a_sentence_are_told_apart():
+def test_numbers_compared_in_a_sentence_look_different():
     lab = OverflowLab(np.nextafter(709.782712893384, 800), "float64")
     assert (
         "exp(709.7827128933841) = 1.7976931348625e308 is more than 1.7976931348623e308" in lab.result["words"][0]
@@ -215,7 +215,7 @@ def test_marks():
     assert marks["naive"] == marks["safe"] == ["underflow", ""]  # 2e-9 is 0 in fp16: right
 
 
-def test_x_out_of_the_range_of_another_dtype_is_moved_into_it():
+def test_x_is_clamped_to_the_range_of_a_new_dtype():
     lab = OverflowLab(700, "float64")
     lab.dtype = "float16"
     assert lab.x == lab.result["range"][1] == lab.result["x"][0]
@@ -225,7 +225,7 @@ def test_x_out_of_the_range_of_another_dtype_is_moved_into_it():
 
 
 def test_every_answer_differs_from_the_last():
-    """Else it would not be sent, and the page would wait for it: 10 and its neighbours in reals are one fp16."""
+    """Otherwise it would not be sent, and the page would wait for it: 10 and numbers nearby are one fp16."""
     lab = OverflowLab(10)
     answers = []
     lab.observe(lambda change: answers.append(change.new["x"]), names="result")
@@ -256,7 +256,7 @@ def test_every_answer_differs_from_the_last():
     ],
     ids=lambda x: str(x) if isinstance(x, dict) else None,
 )
-def test_bad_input_is_said_in_the_widget(setting, words):
+def test_bad_input_is_reported_in_the_widget(setting, words):
     lab = OverflowLab(**setting)
     assert all(word in lab.problem for word in words), lab.problem
     assert lab.problem.endswith(".") and lab.result == {}
@@ -268,7 +268,7 @@ def test_bad_input_is_said_in_the_widget(setting, words):
     "name, value, words",
     [("x", 15.0, "x is 15.0"), ("copies", 0, "copies is 0"), ("dtype", "int8", "dtype is 'int8'")],
 )
-def test_what_is_asked_for_later_and_cannot_be_had_is_refused(name, value, words):
+def test_a_later_request_that_is_not_accepted_is_refused(name, value, words):
     lab = OverflowLab(9, copies=2)
     before, refusals = lab.result, []
     lab.observe(lambda change: refusals.append(change.new), names="refused")
@@ -276,13 +276,13 @@ def test_what_is_asked_for_later_and_cannot_be_had_is_refused(name, value, words
         lab.set_state({name: value})
         assert words in lab.refused and lab.result == before
         assert getattr(lab, name) == before["setting"][name]
-    assert [words in refusal for refusal in refusals].count(True) == 2  # said again when asked again
+    assert [words in refusal for refusal in refusals].count(True) == 2  # the refusal is repeated with the request
     lab.x = 8
     assert lab.refused == "" and lab.result["x"] == [8.0, "8"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.dtype("float32"), "float32"], ids=repr)
-def test_dtypes_are_known_by_more_than_their_name(dtype):
+def test_dtypes_are_accepted_in_several_forms(dtype):
     assert OverflowLab(1, dtype).result == OverflowLab(1, "float32").result
 
 
@@ -291,7 +291,7 @@ def test_torch_dtype():
     assert OverflowLab(1, torch.bfloat16).dtype == "bfloat16"
 
 
-def test_that_torch_is_not_there_is_said(monkeypatch):
+def test_missing_torch_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     format_of.cache_clear()
     lab = OverflowLab()
@@ -301,7 +301,7 @@ def test_that_torch_is_not_there_is_said(monkeypatch):
 
 
 @pytest.mark.process
-def test_torch_is_imported_for_bf16_only_and_its_absence_is_said():
+def test_torch_is_imported_for_bf16_only_and_its_absence_is_reported():
     code = """
 import sys
 class Block:
@@ -349,5 +349,5 @@ def test_thresholds_are_searched_once():
     assert thresholds.cache_info().misses == before + 1
 
 
-def test_the_row_has_an_end():
+def test_the_row_has_a_maximum_length():
     assert OverflowLab(0, copies=overflow_lab.MAX_SCORES // 3).problem == ""

@@ -1,4 +1,4 @@
-"""What a page computes itself, run by node without a browser: the tests in js/, and its grades beside Python's."""
+"""What a page computes itself, run by node without a browser: the tests in js/, and grades against Python's."""
 
 import base64
 import json
@@ -82,7 +82,7 @@ BACKWARD = {
     "q, causal, N_q > N_k": lambda: BackwardPlayer(*inputs(4, 10, 7, 4), B_r=4, B_c=3, causal=True, wrt="q"),
     "kv, causal, N_q < N_k": lambda: BackwardPlayer(*inputs(4, 5, 13, 3), B_r=3, B_c=5, causal=True),
 }
-LABS = {  # nothing in them is even
+LABS = {  # no size divides another
     "mask": lambda: MaskLab("documents", also="causal", lengths=(5, 9), N_q=10, N_k=17, B_r=4, B_c=3),
     "wide": lambda: TilingLab(N=40, d=24, B_r=16, B_c=48, causal=True),
     "tall": lambda: TilingLab(N=40, d=24, B_r=48, B_c=16, capacity=8),
@@ -105,7 +105,7 @@ def text(X):
 
 
 def player(widget, names):
-    """What the page gets of a player, and its steps as Python has them."""
+    """What is sent to a player's page, and Python's steps."""
     assert widget.problem == ""
     steps = widget._recording.steps
     arrays = [{name: text(X) for name in names if (X := getattr(step, name)) is not None} for step in steps]
@@ -118,14 +118,14 @@ def in_text(data):
 
 
 def shown(lab):
-    """What the page gets of what a lab shows."""
+    """What is sent to a lab's page."""
     assert lab.problem == ""
     return lab.get_state(lab._shows)[lab._shows]
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A file of what js/sent.js reads: what the page gets of players, and their arrays; and of labs."""
+    """The file that js/sent.js reads: what is sent to the pages of players, with their arrays, and of labs."""
     everything = {
         "flash": {name: player(make(), frames.PACKED) for name, make in FLASH.items()},
         "backward": {name: player(make(), backward_frames.PACKED) for name, make in BACKWARD.items()},
@@ -136,8 +136,8 @@ def recorded(tmp_path_factory):
     return path
 
 
-def test_the_page_computes_right(recorded):
-    """All files in one process: to start node takes as long as most of them."""
+def test_the_page_computes_correctly(recorded):
+    """All files in one process: starting node takes as long as most of them."""
     assert len(FILES) > 10
     imports = "".join(f'import "{path.as_uri()}";\n' for path in FILES)
     command = [node(), "--input-type=module", "--eval", imports]
@@ -147,15 +147,15 @@ def test_the_page_computes_right(recorded):
 
 
 def graded(answers):
-    """Return what the page says of answers, a list of (what a card gets, {part: text})."""
+    """Return the page's verdicts on answers, a list of (what is sent to a card, {part: text})."""
     command = [node(), "--input-type=module", "--eval", GRADE]
     given = json.dumps(answers)
     done = subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", check=True)
     return json.loads(done.stdout)
 
 
-def test_what_is_entered_is_graded_as_a_call_does():
-    """The right answer to every question, and each wrong one that is known: all can be entered."""
+def test_entered_answers_are_graded_like_calls():
+    """The right answer to every question, and each known wrong one: all can be entered."""
     answers, values = [], []
     for question in questions().values():
         asked = guesses.card(question)
@@ -165,11 +165,11 @@ def test_what_is_entered_is_graded_as_a_call_does():
         answers += [[asked, {part: written(x) for part, x in given.items()}] for given in (right, *wrong)]
     assert len(answers) > 600
     for (asked, _), given, page in zip(answers, values, graded(answers), strict=True):
-        page.pop("again")  # where the page goes to
+        page.pop("again")  # where the page leads to
         assert page == {"slips": [], **grade(asked, given)}, given
 
 
-def test_a_text_is_read_as_its_value_or_asked_back():
+def test_a_text_is_read_as_its_value_or_the_page_asks():
     cards = {name: guesses.card(question) for name, question in guesses.QUESTIONS.items()}
     pages = graded([[cards[name], {"": text}] for name, text, *_ in guesses.ROWS])
     for (name, text, value, outcome), page in zip(guesses.ROWS, pages, strict=True):
@@ -186,7 +186,7 @@ def test_a_text_is_read_as_its_value_or_asked_back():
 NUMBERS = [0, 2.4, 2.5, 2.51, 2.6, -2.5, 5, 2.5e9, 2.5 * 1024, 2.6 / 1024**2]
 
 
-def test_the_page_says_of_a_number_what_a_call_says():
+def test_the_page_remarks_on_numbers_like_a_call():
     asked = []
     for right in (2.5, -3.25e-4, 7, 0.0):
         question = prediction.Question("number", lambda right=right: right, "because.", tolerance=0.01, unit="GB")

@@ -1,4 +1,4 @@
-"""What PagesLab plays is what the allocator did, frame by frame, and its settings are answered."""
+"""PagesLab plays what the allocator did, frame by frame, and answers its settings."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ WORDS = {"f": "free", "o": "owned", "s": "shared", "k": "kept"}
 
 
 class Watched(Pages):
-    """Notes what is copied."""
+    """Records what is copied."""
 
     copied = None
 
@@ -27,7 +27,7 @@ class Watched(Pages):
 
 
 class Replay:
-    """The calls of the frames, one after the other, on an allocator of its own."""
+    """Repeats the calls of the frames, one after another, on its own allocator."""
 
     def __init__(self, scenario, n_pages, page):
         self.pages = Watched(n_pages, page)
@@ -37,7 +37,7 @@ class Replay:
         self.living = {}
 
     def call(self, text):
-        """Run a call as it is shown; return what it returned."""
+        """Run a call as it is shown; return its result."""
         self.pages.copied = None
         name = text.split(",")[0].split(" ")[0].rpartition("(")[2].rstrip(")")
         self.names["prompt"] = self.prompts.get(name)
@@ -62,7 +62,7 @@ def setting(lab):
     return lab.result["setting"].values()
 
 
-def test_frames_are_what_a_replay_says(lab):
+def test_frames_equal_a_replay(lab):
     scenario, page, n_pages = setting(lab)
     replay, (first, *frames, last) = Replay(scenario, n_pages, page), lab.result["frames"]
     assert (first["kind"], first["call"], last["kind"]) == ("begin", f"Pages({n_pages}, {page})", "end")
@@ -102,7 +102,7 @@ def check_frame(frame, replay, slots):
     assert not frame["wrong"]
 
 
-def test_what_would_be_reserved_is_the_longest_for_each(lab):
+def test_reserved_rows_are_the_longest_length_for_each(lab):
     frames, longest = lab.result["frames"], lab.result["longest"]
     for frame in frames:
         counts = frame["counts"]
@@ -114,13 +114,13 @@ def test_what_would_be_reserved_is_the_longest_for_each(lab):
 
 
 def test_pages_leave_fewer_rows_empty_than_a_page_for_each_sequence(lab):
-    """That is what pages are for; the picture of the waste rests on it."""
+    """This is the purpose of pages, and the picture of the waste relies on it."""
     _, page, _ = setting(lab)
     for frame in lab.result["frames"]:
         assert 0 <= frame["counts"]["waste"] <= (page - 1) * len(frame["tables"])
 
 
-def test_every_sequence_is_told_of(lab):
+def test_every_sequence_is_mentioned(lab):
     frames = lab.result["frames"]
     for frame in frames[1:]:
         assert frame["words"].endswith(".") and "\n" not in frame["words"]
@@ -151,7 +151,7 @@ def test_each_scenario_shows_what_it_is_named_after():
 
 
 @pytest.mark.parametrize("scenario", scenarios.SCENARIOS)
-def test_it_opens_at_a_copy_where_no_page_is_left_or_where_most_are_in_use(scenario):
+def test_it_opens_at_a_copy_or_without_pages_left_or_with_most_in_use(scenario):
     result = PagesLab(scenario).result
     frames, opened = result["frames"], result["frames"][result["opens"]]
     if any(frame["copied"] for frame in frames):
@@ -204,7 +204,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("given", "sentence"), BAD, ids=range(len(BAD)))
-def test_what_cannot_be_shown_is_said_in_a_sentence(given, sentence):
+def test_a_sentence_says_what_cannot_be_shown(given, sentence):
     lab = PagesLab(**given)
     assert lab.problem.startswith(sentence) and lab.problem.endswith(".")
     assert repr(lab) == f"PagesLab({lab.problem})"
@@ -223,7 +223,7 @@ def test_changes_from_the_page(change):
 
 
 @pytest.mark.parametrize("change", [dict(page=5), dict(n_pages=0), dict(scenario="x")], ids=str)
-def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change):
+def test_a_later_request_that_is_refused_changes_nothing(change):
     lab = PagesLab(page=8)
     before = lab.result
     ((name, value),) = change.items()
@@ -234,7 +234,7 @@ def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change):
     assert lab.refused == "" and lab.result["setting"]["n_pages"] == 8
 
 
-def test_the_page_can_be_sent_it():
+def test_it_can_be_sent_to_the_page():
     lab = PagesLab(PROMPT, page=2)
     assert json.loads(json.dumps(lab.result)) == lab.result
     data = lab._repr_mimebundle_()[0]

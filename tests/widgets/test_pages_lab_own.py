@@ -1,4 +1,4 @@
-"""A learner's own allocator in PagesLab: what it can do plays, and what it does wrong is said where it happens."""
+"""A learner's own allocator in PagesLab: it plays what it can do, and errors are reported where they happen."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.widgets.test_pages_lab import COME, FORK, GUESS, NAMES, OUT, PROMPT, 
 
 
 class Small:
-    """An allocator with no more than it needs: no fork, no drop, no ids, no sharing."""
+    """A minimal allocator: no fork, no drop, no ids, no sharing."""
 
     def __init__(self, n_pages, page):
         self.page, self.unused, self.own = page, list(range(n_pages)), {}
@@ -50,7 +50,7 @@ def passed_on(name):
 
 
 class Public:
-    """flashlib's allocator with nothing but public names."""
+    """flashlib's allocator with only its public names."""
 
     def __init__(self, n_pages, page):
         self.of = Pages(n_pages, page)
@@ -103,7 +103,7 @@ def says(self):
 
 
 def knows_too_much(self, tokens=()):
-    """Start with 20 tokens of another sequence, whatever they are."""
+    """Start as if 20 tokens of another sequence were known, whatever they are."""
     if not (tokens and self._sequences):
         return Pages.start(self, tokens)
     sequence = self.fork(min(self._sequences))
@@ -122,7 +122,7 @@ def leaks(self, sequence):
 
 
 def grabs(self, sequence, n):
-    """Append, into a page of another sequence."""
+    """Append into a page of another sequence."""
     others = [pages for other, (pages, _) in self.own.items() if other != sequence and pages]
     if others:
         self.unused.insert(0, others[0][0])
@@ -158,7 +158,7 @@ def far_away(self, sequences):
     return [[page + 99 for page in self.own[sequence][0]] for sequence in sequences]
 
 
-WRONG = [  # what is changed, of which class, the scenario and the call where it is seen, and what is said of it
+WRONG = [  # the change, the changed class, the scenario and the call where it shows, and the sentence on it
     (
         dict(_to_write=lambda self, page: page),
         Pages,
@@ -204,7 +204,7 @@ WRONG = [  # what is changed, of which class, the scenario and the call where it
     ),
     (dict(append=another_row), Pages, COME, "append(A, 5)", "Token 0 of A belongs to page 0, row 0, as its block"),
     (dict(free_pages=lies("free_pages", -1)), Pages, COME, "Wrong(16, 4)", "make 15 of 16: 1 are lost."),
-    (dict(used=lies("used", 1)), Pages, COME, "Wrong(16, 4)", "used says 1; 0 pages stand in block tables."),
+    (dict(used=lies("used", 1)), Pages, COME, "Wrong(16, 4)", "used says 1; 0 pages are in block tables."),
     (
         dict(waste=lies("waste", 1)),
         Pages,
@@ -218,7 +218,7 @@ WRONG = [  # what is changed, of which class, the scenario and the call where it
     (dict(free=leaks), Small, OUT, "append(A, 5)", "It needs 2 pages, and 4 have no owner: some are lost."),
     (dict(append=out), Small, COME, "append(A, 5)", "It needs 2 pages, and 16 have no owner: some are lost."),
     (dict(append=grabs), Small, COME, "append(B, 17)", "B took page 0, which A has. A page is written only while"),
-    (dict(append=takes_one_twice), Small, COME, "append(A, 5)", "Page 0 stands twice in the block table of A."),
+    (dict(append=takes_one_twice), Small, COME, "append(A, 5)", "Page 0 appears twice in the block table of A."),
     (
         dict(free=turns_others_around),
         Small,
@@ -257,7 +257,7 @@ WRONG = [  # what is changed, of which class, the scenario and the call where it
 
 
 @pytest.mark.parametrize("k", range(len(WRONG)))
-def test_what_is_wrong_is_said_where_it_happens(k):
+def test_an_error_is_reported_where_it_happens(k):
     changes, of, scenario, call, sentence = WRONG[k]
     wrong = type("Wrong", (of,), changes)
     lab = PagesLab(scenario, allocator=wrong)
@@ -273,7 +273,7 @@ def test_what_is_wrong_is_said_where_it_happens(k):
 
 
 @pytest.mark.parametrize(("n_pages", "page"), SIZES)
-def test_what_is_wrong_is_never_a_traceback(n_pages, page):
+def test_an_error_is_never_a_traceback(n_pages, page):
     caught = 0
     for changes, of, scenario, *_ in WRONG:
         lab = PagesLab(scenario, n_pages=n_pages, page=page, allocator=type("Wrong", (of,), changes))
@@ -302,7 +302,7 @@ METHODS = "start", "append", "fork", "drop", "free", "table", "lengths", "used",
 
 
 def at_times(name, rng):
-    """A method or a property that does what it should, most of the time."""
+    """A method or a property that works most of the time."""
     right = getattr(Pages, name, None)
     get = right.fget if isinstance(right, property) else right
 
@@ -318,7 +318,7 @@ def at_times(name, rng):
 
 
 @pytest.mark.parametrize("scenario", NAMES)
-def test_whatever_an_allocator_does_is_answered_in_a_sentence(scenario):
+def test_anything_an_allocator_does_is_answered_with_a_sentence(scenario):
     rng, ends = np.random.default_rng(0), []
     for _ in range(8):
         own = {name: at_times(name, rng) for name in METHODS}
@@ -331,13 +331,13 @@ def test_whatever_an_allocator_does_is_answered_in_a_sentence(scenario):
     assert set(ends) <= {"end", "fault"} and ends.count("fault") > 2
 
 
-def test_a_page_that_is_wrong_is_marked():
+def test_a_wrong_page_is_marked():
     wrong = type("Wrong", (Pages,), {"_to_write": lambda self, page: page})
     assert PagesLab(FORK, allocator=wrong).result["frames"][-1]["wrong"] == [2]
 
 
 def of_the_exercise(**changes):
-    """Return the class that solves the exercise of chapter 15, or one with changes."""
+    """Return the class that solves the exercise of chapter 15, with changes if any."""
     found = {}
     exec(solutions.text("pages"), found)
     return type("MyPages", (found["MyPages"],), changes)

@@ -1,4 +1,4 @@
-"""What stands for a widget where nothing can play: a small picture on no ground, and its words."""
+"""What represents a widget where nothing can play: a small picture on a transparent ground, and its words."""
 
 import io
 
@@ -68,8 +68,8 @@ def widget(request):
     return WIDGETS[request.param]()
 
 
-def test_a_picture_is_small_and_says_in_words_what_it_shows(widget, monkeypatch):
-    """What is written lies in it, and on no other words."""
+def test_a_picture_is_small_and_described_in_words(widget, monkeypatch):
+    """All texts are inside the picture, and none overlaps another."""
     places = Places(monkeypatch)
     figure = widget.figure()
     assert places.words and places.corners

@@ -1,4 +1,4 @@
-"""What PipelinePlayer shows is what a Timeline or a Report says: nothing is added, and nothing is left out."""
+"""PipelinePlayer shows exactly what a Timeline or a Report says, no more and no less."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ PROGRAMS = {
 
 
 def without(program, role, kind, barrier):
-    """Return a program in which a role leaves out its commands of a kind at a barrier."""
+    """Return a program in which a role omits its commands of one kind at a barrier."""
 
     def shorter():
         for command in program.roles[role]():
@@ -66,7 +66,7 @@ def only(player):
 
 
 def spans(shown):
-    """Return (lane, kind, name, start, end, role) of all that is shown; a unit's further rows have no name."""
+    """Return (lane, kind, name, start, end, role) of every shown span; a unit's further rows have no name."""
     found, name = [], ""
     for row in shown["rows"]:
         name = row["name"] or name
@@ -95,7 +95,7 @@ def test_rows_are_the_timeline(name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_beginning_and_phase_is_told_once(name):
+def test_every_beginning_and_phase_is_mentioned_once(name):
     program = PROGRAMS[name]
     told, timeline = only(PipelinePlayer(program))["moments"], run(program)
     times = [time for time, _ in told]
@@ -109,7 +109,7 @@ def test_every_beginning_and_phase_is_told_once(name):
 
 
 def working(result, at):
-    """How many units work at a time, of all programs."""
+    """How many units of all programs work at a time."""
     rows = [row for one in result["programs"] for row in one["rows"] if row["group"] == "units"]
     work = [any(start <= at < end for kind, _, start, end, _ in row["spans"] if kind != "wait") for row in rows]
     return sum(work)
@@ -117,14 +117,14 @@ def working(result, at):
 
 @pytest.mark.parametrize("programs", [None, *PROGRAMS.values(), PROGRAMS], ids=["", *PROGRAMS, "all"])
 def test_it_opens_at_work(programs):
-    """Of the events with the most units at work, on the nearest to the middle."""
+    """Among the events with the most working units, it is the nearest to the middle."""
     result = PipelinePlayer(programs).result
     most = max(working(result, at) for at in result["events"])
     busy = [at for at in result["events"] if working(result, at) == most]
     assert most > 1 and result["opens"] == min(busy, key=lambda at: abs(at - result["end"] / 2))
 
 
-def test_what_goes_wrong_opens_where_it_does():
+def test_a_faulty_program_opens_at_its_fault():
     result = PipelinePlayer(circle()).result
     assert result["axis"] == "actions" and result["opens"] == result["end"] == result["events"][-1]
 
@@ -137,7 +137,7 @@ BARRIERS = {
 }
 
 
-def test_what_barriers_tell_is_said_in_words():
+def test_barriers_have_meanings_in_words():
     assert {name: words.meaning(name) for name in BARRIERS} == BARRIERS
     assert {
         words.meaning(name) for name in ("full", "k_empty", "do_full[0]", "k_empty[0] ", "its products", "")
@@ -150,7 +150,7 @@ def test_what_barriers_tell_is_said_in_words():
         assert all(f" waits for {name} ({words.meaning(name)})" in told for name in waits)
 
 
-def test_a_slower_unit_is_seen():
+def test_a_slower_unit_shows():
     slow = MACHINE._replace(copy=MACHINE.copy / 4)
     fast, late = (only(PipelinePlayer(PROGRAMS["in turns"], machine)) for machine in (MACHINE, slow))
     assert late["end"] > 2 * fast["end"]
@@ -201,13 +201,13 @@ def test_a_deadlock_shows_who_waits_for_whom():
     )
 
 
-def test_of_several_one_that_goes_wrong_is_told_in_words():
+def test_a_faulty_program_among_several_is_described_in_words():
     right, wrong = PipelinePlayer({"right": PROGRAMS["alike"], "wrong": circle()}).result["programs"]
     assert right["rows"] == only(PipelinePlayer(PROGRAMS["alike"]))["rows"] and not right["fault"]
     assert wrong["rows"] == [] and "one waits for phase 0 of x" in wrong["moments"][0][1]
 
 
-def test_a_right_report_is_told_and_the_timeline_played():
+def test_with_a_report_without_fault_the_timeline_is_played():
     program = protocol.program([1])
     player = PipelinePlayer(program, report=check(program, schedules=20, states=100))
     assert player.result["axis"] == "clocks" and "right under 20 random schedules" in repr(player)
@@ -246,7 +246,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("args", "more", "sentence"), BAD, ids=range(len(BAD)))
-def test_what_cannot_be_shown_is_said_in_a_sentence(args, more, sentence):
+def test_a_sentence_says_what_cannot_be_shown(args, more, sentence):
     player = PipelinePlayer(*args, **more)
     assert player.problem.startswith(sentence) and repr(player) == f"PipelinePlayer({player.problem})"
 
@@ -274,14 +274,14 @@ def test_a_program_that_takes_no_time_plays():
 
 
 @pytest.mark.parametrize("player", [PipelinePlayer(), PipelinePlayer(circle())], ids=["clocks", "actions"])
-def test_the_page_can_be_sent_it(player):
+def test_it_can_be_sent_to_the_page(player):
     assert json.loads(json.dumps(player.result)) == player.result
     data = player._repr_mimebundle_()[0]
     assert data["text/plain"] == repr(player) == repr(type(player)(*([circle()] if "x" in repr(player) else [])))
     assert base64.b64decode(data["image/png"]) == player.figure().png()
 
 
-def test_a_recorded_timeline_is_shown_as_it_is_beside_the_model():
+def test_a_recorded_timeline_is_shown_unchanged_next_to_the_model():
     record = json.loads((DATA / "h200_timelines.json").read_text(encoding="utf-8"))
     row = next(row for row in record["rows"] if row["rung"] == "r4_overlap")
     program, timeline = measured.program(row, 0), measured.timeline(row, 0)

@@ -1,4 +1,4 @@
-"""RingPlayer: what it shows is what ranks did, and what a learner's own did up to where it goes wrong."""
+"""RingPlayer shows what ranks did, and what a learner's own ranks did up to the point where they go wrong."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def player(request):
 
 
 def sees(mask, N):
-    """What each row sees, by the words of the setting."""
+    """What each row sees, according to the names of the settings."""
     r, c = np.ogrid[:N, :N]
     document = np.repeat(range(3), (N // 2, N // 3, N - N // 2 - N // 3))
     masks = {"causal": c <= r, "none": c > -1 + 0 * r, "window": (c <= r) & (c >= r - N // 4)}
@@ -61,7 +61,7 @@ def shown(ranges, N):
 
 
 def states(player):
-    """What the page is sent: of each rank (times, rows, 2 + D), and O and lse of all rows."""
+    """What is sent to the page: of each rank (times, rows, 2 + D), and O and lse of all rows."""
     r, at, found = player.result, 0, []
     numbers = np.frombuffer(r["buffer"], "<f8")
     for own, computes in zip(r["tokens"], r["computes"], strict=True):
@@ -91,7 +91,7 @@ def test_each_token_has_a_rank_and_each_row_sees_what_the_mask_says(player):
 
 
 def test_rows_merge_hop_by_hop_to_attention(player):
-    """After each hop a row is what softmax says of the keys that have been there so far."""
+    """After each hop a row has the softmax of the keys that have arrived so far."""
     found, O, lse = states(player)
     seen, tokens = sees(player.mask, player.N), player.result["tokens"]
     for r, (own, computes) in enumerate(zip(tokens, player.result["computes"], strict=True)):
@@ -105,7 +105,7 @@ def test_rows_merge_hop_by_hop_to_attention(player):
                     continue
                 expected = by_softmax(player.N, row, keys & seen[row])
                 assert np.abs(np.array([m, l, *O_acc]) - [*expected[:2], *expected[2]]).max() < EXACT
-            assert not (seen[row] & ~keys).any(), "all that it sees has been there"
+            assert not (seen[row] & ~keys).any(), "all keys that it sees have arrived"
             m, l, O_acc = by_softmax(player.N, row, seen[row])
             assert np.abs(O[row] - O_acc / l).max() < EXACT and abs(lse[row] - m - np.log(l)) < EXACT
     assert player.result["difference"] < EXACT
@@ -138,7 +138,7 @@ def test_a_rank_computes_one_thing_at_a_time_and_is_idle_between(player):
             assert hop == (begins[0] if begins and stop < r["end"] else -1)
 
 
-def test_keys_are_there_when_they_are_computed_with(player):
+def test_keys_have_arrived_when_they_are_used(player):
     r = player.result
     for rank, (computes, held) in enumerate(zip(r["computes"], r["held"], strict=True)):
         assert held[0] == [rank, 0, r["end"]], "its own"
@@ -175,8 +175,8 @@ def test_ranks_that_only_count_take_as_long_and_send_as_much(player):
     assert outline[0] == outline[1] and str(full.plan) == str(counted.plan)
 
 
-def test_what_is_remembered_is_what_ranks_do(player):
-    """The same events and bits as of ranks that compute every hop, whatever was shown before."""
+def test_cached_hops_are_what_ranks_compute(player):
+    """The same events and bits as with ranks that compute every hop, whatever was shown before."""
     s = player.result["setting"]
     mask, times = choices.mask_of(s["mask"], s["N"]), ring.Times(tile=s["tile"], byte=s["token"] / runs.BYTES)
     options = dict(ranks=s["ranks"], layout=s["cut"], mask=mask, B_r=runs.B, B_c=runs.B, times=times)
@@ -190,7 +190,7 @@ def test_what_is_remembered_is_what_ranks_do(player):
             )
 
 
-def test_each_layout_is_beside_the_others_as_it_is_alone(player):
+def test_each_layout_looks_the_same_alone_and_next_to_the_others(player):
     r = player.result
     assert [one["layout"] for one in r["compare"]] == ["contiguous", "striped", "zigzag"]
     for one in r["compare"]:
@@ -200,7 +200,7 @@ def test_each_layout_is_beside_the_others_as_it_is_alone(player):
         assert one["computes"] == [[bar[1:4] for bar in own] for own in alone["computes"]]
 
 
-def test_every_moment_is_a_position_and_positions_are_about_as_far_apart(player):
+def test_every_moment_is_a_position_and_positions_are_about_evenly_spaced(player):
     r = player.result
     times, moments = r["times"], [time for time, _ in r["moments"]]
     assert times == sorted(set(times)) and (times[0], times[-1]) == (0, r["end"])
@@ -211,8 +211,8 @@ def test_every_moment_is_a_position_and_positions_are_about_as_far_apart(player)
     assert np.diff(times).max() < 2.01 * r["end"] / 96 and len(times) <= 97 + len(moments)
 
 
-def test_what_is_on_between_two_moments_is_said(player):
-    """Who computes which hop, to whom keys come, and who has nothing to compute; nobody is left out."""
+def test_what_goes_on_between_two_moments_is_described(player):
+    """Who computes which hop, who receives keys, and who has nothing to compute; no rank is left out."""
     r = player.result
     P, times = len(r["computes"]), [time for time, _ in r["moments"]]
     assert len(r["goes_on"]) == len(times)
@@ -231,7 +231,7 @@ def test_what_is_on_between_two_moments_is_said(player):
         assert not idle or f"{words.ranks(idle, P)} ha" in said
 
 
-def test_it_opens_on_copies_that_hide_under_tiles_in_the_midst_of_the_run():
+def test_it_opens_on_copies_hidden_under_tiles_in_the_middle_of_the_run():
     r = RingPlayer().result
     time = r["times"][r["opens"]]
     assert 0.3 < time / r["end"] < 0.7
@@ -242,7 +242,7 @@ def test_it_opens_on_copies_that_hide_under_tiles_in_the_midst_of_the_run():
 
 
 def test_it_opens_on_a_row_whose_sums_were_rescaled():
-    """So an alpha is seen that is neither 0 nor 1; the page takes the last such row."""
+    """So that an alpha is visible that is neither 0 nor 1; the page takes the last such row."""
     r, player = RingPlayer().result, RingPlayer()
     time, found = r["times"][r["opens"]], []
     for rank in range(r["setting"]["ranks"]):
@@ -282,7 +282,7 @@ def test_zigzag_shares_the_work_of_a_causal_mask():
 
 @pytest.mark.parametrize("program", test_play.WRONG, ids=lambda program: program.__name__)
 @pytest.mark.parametrize("ranks", [2, 5])
-def test_what_goes_wrong_is_played_up_to_there(program, ranks):
+def test_a_faulty_run_is_played_up_to_the_fault(program, ranks):
     player = RingPlayer(ranks, 23, program=program)
     r = player.result
     fault, run = r["fault"], player.run
@@ -323,7 +323,7 @@ def test_a_deadlock_says_who_waits_for_whom():
     assert all(len(own) == 1 for own in r["computes"]), "what was computed before is there"
 
 
-def test_of_two_messages_the_one_that_was_taken_is_the_first():
+def test_the_first_of_two_messages_is_the_one_taken():
     def one_too_many(me):
         yield Send(me.next, me.own)
         yield Receive(me.previous, me.buffer("kv"))
@@ -336,7 +336,7 @@ def test_of_two_messages_the_one_that_was_taken_is_the_first():
 
 
 def says_no_state(me):
-    """The ring, without overlap and without a word of its State."""
+    """The ring without overlap, which never reports its State."""
     state, here, spare = me.nothing(), me.own, [me.buffer("a"), me.buffer("b")]
     for hop in range(me.P):
         new, n = me.partial(me.source(hop), *here.arrays)
@@ -351,14 +351,14 @@ def says_no_state(me):
 
 
 def wrong_numbers(me):
-    """The ring, which leaves out the last hop."""
+    """The ring without the last hop."""
     made = ring.programs.ring(me)
     yield from made
     state, _ = me.partial(me.r, *me.own.arrays)
     return me.finish(state)
 
 
-def test_a_rank_of_ones_own_is_beside_ours():
+def test_a_learners_rank_is_next_to_ours():
     player = RingPlayer(4, 40, mask="none", program=says_no_state)
     assert player.way == "own" and player.result["ways"] == ["own", "ring", "all-gather"]
     assert player.result["sums"]["hidden"] == 0 and player.result["difference"] < EXACT
@@ -372,7 +372,7 @@ def test_a_rank_of_ones_own_is_beside_ours():
     )
 
 
-def test_wrong_numbers_are_said_to_be_wrong():
+def test_wrong_numbers_are_reported_as_wrong():
     player = RingPlayer(3, 24, program=wrong_numbers)
     assert player.result["difference"] > 1e-3 and player.result["wrong"]
     assert player.result["words"][2].endswith(": that is wrong.") and player.result["words"][2] in repr(player)
@@ -432,7 +432,7 @@ NAMED = [getattr(program, "__name__", str(program)) for program, _ in PROBLEMS]
 
 
 @pytest.mark.parametrize(("program", "sentence"), PROBLEMS, ids=NAMED)
-def test_what_cannot_be_played_is_a_sentence(program, sentence):
+def test_a_sentence_says_what_cannot_be_played(program, sentence):
     player = RingPlayer(3, 24, program=program)
     assert player.problem.startswith(sentence) and player.problem.endswith(".")
     assert repr(player) == f"RingPlayer({player.problem})" and "image/png" not in player._repr_mimebundle_()[0]
@@ -454,7 +454,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), BAD, ids=str)
-def test_what_is_not_accepted_is_said_in_a_sentence(change, sentence):
+def test_a_sentence_says_what_is_not_accepted(change, sentence):
     player = RingPlayer(**change)
     assert player.problem.startswith(sentence) and player.problem.endswith(".")
 
@@ -471,7 +471,7 @@ def test_changes_from_the_page(change):
     assert player.result == expected.result and repr(player) == repr(expected)
 
 
-def test_the_page_can_be_sent_it(player):
+def test_it_can_be_sent_to_the_page(player):
     rest = {name: value for name, value in player.result.items() if name != "buffer"}
     assert json.loads(json.dumps(rest, allow_nan=False)) == rest
     data = player._repr_mimebundle_()[0]

@@ -1,4 +1,4 @@
-"""What ServeLab shows is what its Records say, and both runs write what each request writes alone."""
+"""ServeLab shows what its Records say, and both runs write what each request writes alone."""
 
 import base64
 import json
@@ -28,13 +28,13 @@ def lab(request):
 
 
 def both(lab):
-    """Yield what is shown of each run, and the run."""
+    """Yield the shown data of each run, and the run."""
     for shown, continuous in zip(lab.result["runs"], (True, False), strict=True):
         yield shown, runs.run(**lab.result["setting"], continuous=continuous)
 
 
 def test_the_records_are_those_of_requests_that_write_what_they_write_alone():
-    """Of one scenario in which requests are preempted: the model is run, and no text depends on the scheduler."""
+    """For a scenario in which requests are preempted: the model is run, and no text depends on the scheduler."""
     name = "too few pages"
     run = runs.run(name, 4, 8, 16, True)
     assert any(record.preempted for record in run.records)
@@ -43,7 +43,7 @@ def test_the_records_are_those_of_requests_that_write_what_they_write_alone():
 
 
 def test_it_opens_where_the_runs_differ_most(lab):
-    """Of the steps in which most requests do other things, on the nearest to the middle."""
+    """Among the steps in which the most requests do different things, it is the nearest to the middle."""
     steps, requests = lab.result["steps"], range(len(lab.result["requests"]))
     lanes = [[run["lanes"][k].ljust(steps) for k in requests] for run in lab.result["runs"]]
     differ = [sum(a[step] != b[step] for a, b in zip(*lanes, strict=True)) for step in range(steps)]
@@ -53,7 +53,7 @@ def test_it_opens_where_the_runs_differ_most(lab):
 
 
 def alone(tokens, n, seed):
-    """What the model writes after these tokens, without a cache: all of the text once more for each token."""
+    """What the model writes after these tokens without a cache, computing the whole text again for each token."""
     prompt, model = len(tokens), runs.MODEL
     for _ in range(n):
         x = model.E[tokens]
@@ -62,8 +62,8 @@ def alone(tokens, n, seed):
     return tokens[prompt:]
 
 
-def test_a_fork_of_a_text_goes_on_as_the_text_does():
-    """No scenario forks; the cache copies a page that two have all the same."""
+def test_a_fork_of_a_text_continues_like_the_text():
+    """No scenario forks, but the cache still copies a page that two sequences share."""
     model, tokens = runs.MODEL, scenarios.prompts(FIRST)[0]
     cache = model.cache(8, runs.PAGE)
     sequence, _ = cache.start()
@@ -130,7 +130,7 @@ def test_sums_are_those_of_the_records(lab):
         assert {name: float(totals[name][column]) for name in wanted} == pytest.approx(wanted, rel=5e-4)
 
 
-def test_empty_slots_are_of_static_batching(lab):
+def test_only_static_batching_has_empty_slots(lab):
     continuous, static = lab.result["runs"]
     assert not any(account.EMPTY in lane for lane in continuous["lanes"])
     if lab.batch == 1:
@@ -171,7 +171,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("given", "sentence"), BAD, ids=range(len(BAD)))
-def test_what_cannot_be_shown_is_said_in_a_sentence(given, sentence):
+def test_a_sentence_says_what_cannot_be_shown(given, sentence):
     lab = ServeLab(**given)
     assert lab.problem.startswith(sentence) and repr(lab) == f"ServeLab({lab.problem})"
 
@@ -189,7 +189,7 @@ def test_changes_from_the_page():
         assert lab.refused == "" and lab.result == ServeLab(**change).result, "as of one that begins there"
 
 
-def test_the_page_can_be_sent_it():
+def test_it_can_be_sent_to_the_page():
     lab = ServeLab("the same beginning")
     assert json.loads(json.dumps(lab.result)) == lab.result
     data = lab._repr_mimebundle_()[0]

@@ -1,4 +1,4 @@
-"""SplitLab: States are those of the parts, merge to attention in any order, and the split is that of `decode`."""
+"""SplitLab: States are those of the parts, merge to attention in any order, and are split as by `decode`."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from flashlib import splits
 from flashlib.gpus import GPUS
 from flashlib.softmax import merge
 from flashlib.widgets import SplitLab
-from flashlib.widgets.split_lab import choices, model, numbers
+from flashlib.widgets.split_lab import choices, model, part_states
 from tests import oracle
 
 SPLITS = [(1, 1), (5, 7), (63, 2), (1000, 3), (1000, 256), (4097, 13), (8192, 8), (10_007, 37), (65_536, 101)]
@@ -38,12 +38,12 @@ def lab(request):
 
 
 def inputs(N_k):
-    q, K, V = numbers.problem()
+    q, K, V = part_states.problem()
     return q, K[:N_k], V[:N_k]
 
 
 def sent(lab):
-    """What the page is sent: the outline, a row of numbers for each node, and O and lse twice."""
+    """What is sent to the page: the outline, a row of numbers for each node, and O and lse twice."""
     r = lab.result
     found, rows, size = np.frombuffer(r["buffer"], "<f8"), 2 * r["n"] - 1, r["D"] + 4
     outline, nodes, ends = np.split(found, [r["bins"], r["bins"] + rows * size])
@@ -77,9 +77,9 @@ def test_merged_in_any_order_they_are_attention(lab, order):
         rng = np.random.default_rng(len(states))
         while len(states) > 1:
             states.append(merge(states.pop(rng.integers(len(states))), states.pop(rng.integers(len(states)))))
-        O, lse = numbers.finished(states[0])
+        O, lse = part_states.finished(states[0])
     else:
-        O, lse = numbers.finished(numbers.merged(lab.states, order).states[-1])
+        O, lse = part_states.finished(part_states.merged(lab.states, order).states[-1])
     exact = oracle.attention(*inputs(lab.N_k))
     assert np.abs(O - exact[0][0]).max() < EXACT and abs(lse - exact[1][0]) < EXACT
 
@@ -107,7 +107,7 @@ def test_nodes_are_sent_as_they_were_merged(order, parts):
     assert len(outline) == min(480, lab.N_k) and outline.max() == pytest.approx(rows[-1, 0], abs=EXACT)
 
 
-def test_what_decides_the_states_and_what_only_the_gpu():
+def test_which_settings_determine_the_states_and_which_only_the_gpu():
     lab = SplitLab(1000, 3)
     before, states = lab.result, lab.states
     for name, value in {"B": 7, "H_k": 2, "group": 64, "d": 40, "gpu": "A100"}.items():
@@ -122,8 +122,8 @@ def test_what_decides_the_states_and_what_only_the_gpu():
     assert lab.result["buffer"] != before["buffer"] and lab.result["times"]["curve"] == after["times"]["curve"]
 
 
-def test_the_first_keys_are_those_of_every_length():
-    short, long = (numbers.scores(N_k) for N_k in (37, 1000))
+def test_the_first_keys_are_the_same_for_every_length():
+    short, long = (part_states.scores(N_k) for N_k in (37, 1000))
     assert np.abs(short - long[:37]).max() < EXACT
 
 
@@ -196,7 +196,7 @@ def test_programs_waves_and_bytes(call):
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-def test_the_time_is_bytes_over_bandwidth_and_more_where_few_programs_run(call):
+def test_the_time_is_bytes_over_bandwidth_and_more_with_few_programs(call):
     bandwidth = GPUS[call.gpu].bandwidth
     for n, time in call.curve():
         assert time.launches == 2 * model.LAUNCH and time.states >= model.LATENCY
@@ -211,7 +211,7 @@ def test_the_time_is_bytes_over_bandwidth_and_more_where_few_programs_run(call):
             assert reading > call.bytes / bandwidth, "too few bytes in flight"
 
 
-def test_what_decode_chooses_is_drawn():
+def test_the_choice_of_decode_is_drawn():
     r = SplitLab(264 * model.B_C, H_k=1).result
     assert r["times"]["default"] == 132 in [n for n, *_ in r["times"]["curve"]]
 
@@ -242,7 +242,7 @@ def test_more_states_cost_more():
     ]
 
 
-def test_a_record_is_drawn_with_the_call_that_it_is_of():
+def test_a_record_is_drawn_only_with_its_own_call():
     lab = SplitLab(1000, 2, record=[(1, 30.5), (3, 20), (64, 19.0)])
     made = [1, 3, model.actual_parts(16, 64)]
     assert lab.result["record"] == [[n, time] for n, time in zip(made, (30.5, 20.0, 19.0), strict=True)]
@@ -269,7 +269,7 @@ def test_words():
     )
     assert r["equal"].startswith("Merged, O and lse equal attention in one go, up to rounding: ")
     asked = SplitLab(1000, 256, order="tree").result
-    assert asked["words"][0].endswith("Asked were 256 parts; with at most 1 tile in each, 16 are enough.")
+    assert asked["words"][0].endswith("256 parts were requested; with at most 1 tile in each, 16 are enough.")
     assert asked["merges"] == "As a tree: 15 merges, no more than 4 one after another."
     assert "with at most 10 tiles in each, 13 are enough" in SplitLab(parts=14).result["words"][0]
     one = SplitLab(1, 1).result
@@ -293,9 +293,9 @@ def test_the_fastest_number_of_parts_is_marked_where_it_is_named(setting):
 
 
 @pytest.mark.parametrize("order", ["row", "tree"])
-def test_what_a_part_counts_is_the_product_of_the_factors_below_it(order):
-    """The first line says that alpha_s is what a part is multiplied by, whatever the order of the merges."""
-    nodes = numbers.merged(numbers.states(1000, 7), order)
+def test_the_weight_of_a_part_is_the_product_of_the_factors_below_it(order):
+    """The first line says that alpha_s is the factor of a part, whatever the order of the merges."""
+    nodes = part_states.merged(part_states.states(1000, 7), order)
     counts = {len(nodes.states) - 1: 1.0}
     for k in reversed(range(len(nodes.children))):
         node = len(nodes.states) - len(nodes.children) + k
@@ -306,7 +306,7 @@ def test_what_a_part_counts_is_the_product_of_the_factors_below_it(order):
     np.testing.assert_allclose([counts[k] for k in range(7)], expected[:7], rtol=1e-12)
 
 
-def test_the_page_can_be_sent_it():
+def test_it_can_be_sent_to_the_page():
     lab = SplitLab(1000, 3)
     rest = {name: value for name, value in lab.result.items() if name != "buffer"}
     assert json.loads(json.dumps(rest)) == rest
@@ -336,7 +336,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), BAD, ids=str)
-def test_what_cannot_be_shown_is_said_in_a_sentence(change, sentence):
+def test_a_sentence_says_what_cannot_be_shown(change, sentence):
     lab = SplitLab(**change)
     assert lab.problem.startswith(sentence) and lab.problem.endswith(".")
     assert repr(lab) == f"SplitLab({lab.problem})"
@@ -361,7 +361,7 @@ def test_changes_from_the_page(change):
 @pytest.mark.parametrize(
     "change", [dict(N_k=0), dict(parts=257), dict(order="x"), dict(gpu="T4"), dict(d=8)], ids=str
 )
-def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change):
+def test_a_later_request_that_is_refused_changes_nothing(change):
     lab = SplitLab(1000, 3)
     before = lab.result
     ((name, value),) = change.items()
@@ -381,7 +381,7 @@ def test_repr():
 
 
 def test_the_model_has_the_times_of_the_record():
-    """Of few programs, which ask for less than the memory can give, and of so many that the whole GPU is busy."""
+    """With few programs, which cannot use the memory's bandwidth, and with enough to keep the whole GPU busy."""
     run = json.loads((Path(__file__).parents[2] / "notebooks/data/h200_decode.json").read_text(encoding="utf-8"))
     for row in run["parts"]:
         call = model.DecodeCall(row["N"], row["B"], row["H_k"], row["H"] // row["H_k"], 128, "H200")

@@ -1,4 +1,4 @@
-"""What TilingLab shows is what the closed forms give, and what it says in words is true of every block size."""
+"""TilingLab shows the results of the closed forms, and its sentences are true for every block size."""
 
 import base64
 
@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 from flashlib import cost, tiled
 from flashlib.pictures.number_text import number
 from flashlib.widgets import TilingLab
-from flashlib.widgets.tiling_lab.numbers import BLOCKS, FORMS, LARGEST, break_even
+from flashlib.widgets.tiling_lab.tile_costs import BLOCKS, FORMS, LARGEST, break_even
 
 SETTINGS = [
     dict(),
@@ -158,7 +158,7 @@ def test_no_tile_fits():
         (1, 1, 4, False),
     ],
 )
-def test_break_even_is_where_more_ends(order, N, d, other, causal):
+def test_from_break_even_on_it_never_moves_more(order, N, d, other, causal):
     names = {"fa1": ("B_c", "B_r"), "fa2": ("B_r", "B_c")}[order]
     most = cost.standard_traffic(N, N, d, dtype="float16").total
 
@@ -259,7 +259,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("change", "words"), BAD, ids=str)
-def test_what_cannot_be_shown_is_said_in_a_sentence(change, words):
+def test_a_sentence_says_what_cannot_be_shown(change, words):
     lab = TilingLab(**change)
     assert lab.problem.startswith(words)
     assert lab.problem.endswith(".")
@@ -273,7 +273,7 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(change, words):
     ids=str,
 )
 @pytest.mark.parametrize("from_page", [True, False])
-def test_what_is_asked_for_later_and_cannot_be_had_changes_nothing(change, from_page):
+def test_a_later_request_that_is_refused_changes_nothing(change, from_page):
     lab = TilingLab(B_r=128)
     before = lab.result
     ((name, value),) = change.items()
@@ -295,7 +295,7 @@ def test_an_unknown_argument_is_a_type_error():
         TilingLab(block=4)
 
 
-def test_whole_numbers_of_numpy_are_accepted():
+def test_integers_of_numpy_are_accepted():
     lab = TilingLab(N=np.int64(512), B_r=np.int32(16), causal=np.True_)
     assert repr(lab) == repr(TilingLab(N=512, B_r=16, causal=True))
 

@@ -1,6 +1,6 @@
-"""The types by which a page reads what Python sends are those of what it sends, with no key too few or too many.
+"""The types with which a page reads Python's data match the data, with no key too few or too many.
 
-What widgets send is written down as TypeScript, whose checker compares it with the types of their types.js.
+The data that widgets send is written as TypeScript, whose checker compares it with the types in their types.js.
 """
 
 import importlib.util
@@ -24,8 +24,8 @@ from flashlib.widgets.widget import FOLDER, Widget
 from tests.required import ROOT, tsc
 from tests.widgets.test_files import CLASSES
 
-TYPES = {"ComparePlayers": "CompareTraits"}  # of others: Traits
-MOST = 200  # of a list: more of the same tells nothing new
+TYPES = {"ComparePlayers": "CompareTraits"}  # for the others: Traits
+MOST = 200  # items of a list: more of the same would show nothing new
 
 
 def wrong_steps(Q, K, V, *, B_r, B_c):
@@ -51,7 +51,7 @@ def pages(**changes):
 
 
 FORK = "fork and copy on write"
-SHOWN = {  # beside what each class shows without arguments: what has other keys, or null where there was a number
+SHOWN = {  # besides each class without arguments: cases with other keys, or null in place of a number
     "BackwardPlayer": [dict(wrt="q", causal=True, opens_at=2)],
     "CompilerLab": [dict(kernel="hopper_forward", d=64), dict(B_r=128, B_c=128, num_warps=4, num_stages=4)],
     "EightBitsLab": [dict(pv="fp16", record=[("e4m3, two levels", 871.5)]), dict(sums="exact")],
@@ -82,7 +82,7 @@ def shown(cls):
 
 
 def sent(one):
-    """Return what the page gets of a widget, {name: value}."""
+    """Return what is sent to a widget's page, {name: value}."""
     names = {name for cls in type(one).__mro__ if issubclass(cls, Widget) for name in vars(cls)} - {"script"}
     return one.get_state([name for name in one.keys if name in names and not name.startswith("_")])
 
@@ -107,8 +107,8 @@ def keys(x):
     return set().union(*map(keys, x)) if isinstance(x, list | tuple) else set()
 
 
-def test_the_types_are_of_what_is_sent_and_the_javascript_keeps_to_them(tmp_path):
-    """Of all classes in one run, whose errors begin with the name of a class, or of a file of JavaScript."""
+def test_the_types_match_the_data_and_the_javascript_keeps_to_them(tmp_path):
+    """All classes in one run, whose errors begin with the name of a class or of a JavaScript file."""
     command, never_sent = tsc(), {}
     for cls in CLASSES:
         types = FOLDER / cls.__module__.split(".")[-2] / "types.js"

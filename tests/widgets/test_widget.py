@@ -1,4 +1,4 @@
-"""What all widgets do in Python: hear the page, and close when no cell shows them any more."""
+"""What all widgets do in Python: handle requests of the page, and close when no cell shows them any more."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from flashlib.widgets import MergeTree, OverflowLab, cells
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A function that says which cell runs from now on, each time another execution of it; None: nobody says."""
+    """A function that sets the running cell, each time with a new execution of it; None: it is unknown."""
     message = {}
 
     class Shell:
@@ -31,7 +31,7 @@ def notebook(monkeypatch):
 
 
 def show(widget):
-    """Show a widget as the last line of a cell does; return it."""
+    """Show a widget like the last line of a cell; return it."""
     data, _ = widget._repr_mimebundle_()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
     return widget
@@ -110,7 +110,7 @@ def test_what_was_closed_by_hand_stays_closed(notebook):
     assert widget._repr_mimebundle_ is None
 
 
-def test_where_nobody_says_which_cell_runs_nothing_is_closed(notebook, monkeypatch):
+def test_nothing_is_closed_if_the_running_cell_is_unknown(notebook, monkeypatch):
     notebook(None)
     widgets = [show(OverflowLab()), show(OverflowLab())]
     monkeypatch.setattr(cells, "get_ipython", lambda: None)
@@ -119,7 +119,7 @@ def test_where_nobody_says_which_cell_runs_nothing_is_closed(notebook, monkeypat
 
 
 @pytest.mark.parametrize("asked", [{"x": 9.0}, {"x": float("nan")}, {}])
-def test_whatever_comes_of_it_the_page_is_told_that_python_heard(asked):
+def test_the_page_learns_that_python_heard_whatever_the_outcome(asked):
     widget = OverflowLab()
     sent = []
     widget.observe(lambda change: sent.append(change.name), names=["result", "heard"])
@@ -128,16 +128,16 @@ def test_whatever_comes_of_it_the_page_is_told_that_python_heard(asked):
     assert sent[-1] == "heard"
 
 
-def test_ipywidgets_7_shows_the_picture_and_all_of_the_words(monkeypatch):
-    """IPython asks for `_ipython_display_` first, and that of ipywidgets 7 knows no picture and cuts the words."""
+def test_ipywidgets_7_shows_the_picture_and_the_whole_text(monkeypatch):
+    """IPython looks for `_ipython_display_` first; that of ipywidgets 7 has no picture and truncates the text."""
     monkeypatch.setattr(ipywidgets.Widget, "_ipython_display_", lambda self: None, raising=False)
     widget = OverflowLab()
     data, _ = DisplayFormatter().format(widget)
     assert data["text/plain"] == repr(widget) and data["image/png"]
 
 
-def test_a_widget_is_suspended_where_closing_leaves_its_bundle(monkeypatch):
-    """As in ipywidgets 7, which closes `_ipython_display_` in its place."""
+def test_a_widget_is_suspended_even_if_closing_leaves_its_bundle(monkeypatch):
+    """As in ipywidgets 7, which closes `_ipython_display_` instead."""
     widget = OverflowLab()
     monkeypatch.setattr(ipywidgets.Widget, "close", lambda self: vars(self).pop("_repr_mimebundle_", None))
     widget.suspend()

@@ -26,7 +26,7 @@ export function progress() {
  */
 export function checked(found) {
   const isMap = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-  if (!isMap(found) || !isMap(found.solved)) throw Error("this is no progress file");
+  if (!isMap(found) || !isMap(found.solved)) throw Error("this is not a progress file");
   const predicted = Object.entries(isMap(found.predicted) ? found.predicted : {}).filter(([, given]) => isMap(given));
   const texts = (map) => Object.fromEntries(Object.entries(map).map(([name, value]) => [name, String(value)]));
   return {

@@ -54,7 +54,7 @@ async function isAsNamed(url, answer) {
 async function keep(address, answer) {
   const url = new URL(address);
   const isTrue = !hashIn(url) || (await isAsNamed(url, answer.clone()));
-  const place = isTrue ? placeOf(address) : url.origin + url.pathname; // where it is asked for again
+  const place = isTrue ? placeOf(address) : url.origin + url.pathname; // where it will be requested again
   const cache = await caches.open(KEPT);
   await cache.put(place, answer);
   for (const old of await cache.keys(place, { ignoreSearch: true, ignoreVary: true }))

@@ -24,8 +24,8 @@ function modelOf(state, ask) {
   let asked = state.asked;
   const model = {
     answers: Boolean(ask),
-    widget_manager: ask && { kernel: { status: "busy" } }, // as long as it is asked, Python is at work
-    touched: new Set(), // what the widget has set
+    widget_manager: ask && { kernel: { status: "busy" } }, // Python counts as busy while it is asked
+    touched: new Set(), // the traits that the widget has set
     get: (name) => state[name],
     set(name, value) {
       model.touched.add(name);
@@ -65,11 +65,11 @@ function answerer({ record, cell }, python) {
         if (model.get("asked") === asked) model.receive({ frames, refused: "", heard: asked });
       } else await python.take(model, cell);
     } catch (error) {
-      if (model.get("asked") === asked) model.receive({ refused: `This setting is not here (${error.message}).`, heard: asked });
+      if (model.get("asked") === asked) model.receive({ refused: `This setting is not available (${error.message}).`, heard: asked });
     }
   };
   return async (model) => {
-    if (busy) return; // what is asked for meanwhile is asked when this is answered
+    if (busy) return; // requests in the meantime are sent after this answer
     busy = true;
     for (let asked; asked !== model.get("asked"); ) {
       asked = model.get("asked");
@@ -119,7 +119,7 @@ async function play(place, told, python) {
     await globalThis.flashSite.widgets[told.class].render({ model, el });
     place.classList.add("plays");
   } catch (error) {
-    el.remove(); // what stood there comes back
+    el.remove(); // the old content comes back
     place.classList.add("fails");
     console.error(error);
   }
@@ -144,7 +144,7 @@ export async function startWidgets(python) {
     const cell = String(place.dataset.place);
     const told = states[cell];
     restore(told);
-    if (told.record && !python) told.state.frames.controls = told.record.settings; // the others have no answer
+    if (told.record && !python) told.state.frames.controls = told.record.settings; // for the others there is no answer
     await play(place, { ...told, cell }, python);
     if (place.hasAttribute("data-starts") && !matchMedia("(prefers-reduced-motion: reduce)").matches)
       /** @type {HTMLElement | null} */ (place.querySelector(".flash-play"))?.click();

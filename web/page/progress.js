@@ -62,9 +62,9 @@ function listenToFiles() {
         now.solved = { ...solved, ...now.solved };
         now.predicted = { ...predicted, ...now.predicted };
       });
-      said.textContent = `Taken from ${file.name}: ${Object.keys(solved).length} exercises, ${Object.keys(predicted).length} questions.`;
+      said.textContent = `Loaded from ${file.name}: ${Object.keys(solved).length} exercises, ${Object.keys(predicted).length} questions.`;
     } catch {
-      said.textContent = `${file.name} is no progress file: choose the progress.json of your workspace.`;
+      said.textContent = `${file.name} is not a progress file: choose the progress.json of your workspace.`;
     }
     input.value = "";
   });

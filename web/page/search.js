@@ -69,8 +69,8 @@ async function look(asked) {
   if (results.length || !asked) return { results, asked, sentence: "" };
   const other = meant(index, asked);
   const others = other ? found(index, other) : [];
-  if (!others.length) return { results, asked, sentence: "Nothing has all of these words." };
-  return { results: others, asked: other, sentence: `Nothing has “${asked}”. These are the results for “${other}”.` };
+  if (!others.length) return { results, asked, sentence: "Nothing contains all of these words." };
+  return { results: others, asked: other, sentence: `Nothing contains “${asked}”. These are the results for “${other}”.` };
 }
 
 function startKeys(field, results, show) {
@@ -96,7 +96,7 @@ export function startSearch() {
   let shown = "";
   const show = async () => {
     const asked = field.value.trim();
-    if (asked === shown) return; // and what is selected stays so
+    if (asked === shown) return; // and the selection stays
     const now = await look(asked);
     if (asked !== field.value.trim()) return; // more was typed meanwhile
     shown = asked;

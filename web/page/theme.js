@@ -9,4 +9,4 @@ const chosen = (() => {
 })();
 document.documentElement.classList.add("js");
 if (chosen) document.documentElement.dataset.theme = chosen;
-globalThis.flashSite = { widgets: {}, recorded: {} }; // what the scripts of this page hand to each other
+globalThis.flashSite = { widgets: {}, recorded: {} }; // data that the scripts of this page share

@@ -19,13 +19,13 @@ async function fetched(parts) {
     for (const reader = response.body.getReader(); ; ) {
       const { done, value } = await reader.read();
       if (done) break;
-      if (at + value.length > size) throw Error(`${name} is another file now: load the page again`);
+      if (at + value.length > size) throw Error(`${name} has changed: reload the page`);
       bytes.set(value, at);
       at += value.length;
-      packed.set(name, Math.round((all * at) / size)); // a host packs a text, and its reader unpacks it
+      packed.set(name, Math.round((all * at) / size)); // hosts compress text, and the reader decompresses it
       tell();
     }
-    if (at !== size) throw Error(`${name} came in part: ${at} of ${size} bytes`);
+    if (at !== size) throw Error(`only a part of ${name} arrived: ${at} of ${size} bytes`);
     return [name, bytes];
   };
   return new Map(await Promise.all(parts.map(one)));

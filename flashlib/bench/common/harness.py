@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-say = functools.partial(print, flush=True)  # a line at a time: a run that is cut off has shown its results so far
+say = functools.partial(print, flush=True)  # a line at a time: an interrupted run has shown its results so far
 
 
 @contextlib.contextmanager

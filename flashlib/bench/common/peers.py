@@ -1,4 +1,4 @@
-"""Attention as others compute it on a GPU, all with one signature: run(Q, K, V, causal) -> O.
+"""Attention as computed by others on a GPU, all with one signature: run(Q, K, V, causal) -> O.
 
 Tensors are (B, H, N, d) with N_q = N_k, so torch's top-left causal mask is the bottom-right one. Q may have a
 multiple of the heads of K and V, except with `eager`.
@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-NEEDED = ("ours", "ours_fused", "sdpa_flash")  # without these a run fails; without another peer it says why
+NEEDED = ("ours", "ours_fused", "sdpa_flash")  # a run fails without these; without other peers it says why
 EAGER_LIMIT = 4096  # S and P of longer sequences take tens of gigabytes
 
 

@@ -1,13 +1,13 @@
-"""Note what the kernels of a recorded row were compiled to; `tests/bench` compares it with what they are today.
+"""Note what the kernels of a recorded row were compiled to; `tests/bench` compares this with today's kernels.
 
-A row has "kernels", which lists what `kernels.compiler.compiled` reported of each of our timed kernels:
+A row has "kernels", which lists what `kernels.compiler.compiled` reported about each of our timed kernels:
 
     kernel, d, causal, shape  which one, and (B, H_q, H_k, N)
     asked                     the options that the call was given; the kernel chose the others
     config                    [B_r, B_c, num_warps, num_stages] of the launch
     sass, ttgir               hashes of the code that ran, and of the TTGIR that it was made from. Names and
-                              comments do not change them. In one version of Triton the same TTGIR becomes the
-                              same SASS, and takes much less time to make.
+                              comments do not change them. In one version of Triton equal TTGIR becomes equal SASS,
+                              and it takes much less time to make.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +22,13 @@ CAPABILITY = 90  # of the GPU of the records
 
 
 class Notes:
-    """Adds "kernels" to rows while the GPU goes on working: the compiler is a separate process without a GPU.
+    """Adds "kernels" to rows while the GPU keeps working: the compiler is a separate process without a GPU.
 
     capability: of the GPU that is timed.
     """
 
     def __init__(self, capability: int | str = CAPABILITY) -> None:
-        import flashlib.kernels.compiler.compiled  # noqa: F401  # not first in a thread, beside other imports in this one
+        import flashlib.kernels.compiler.compiled  # noqa: F401  # not first in a thread, during imports here
 
         self.capability, self.pool, self.waiting = capability, ThreadPoolExecutor(1), []
 
@@ -63,22 +63,22 @@ class Notes:
 def launched(entry: dict, capability: int | str = CAPABILITY) -> dict:
     """Return config, ttgir and sass of the call that an entry describes."""
     config = launch(entry, "config", capability).config
-    found = launch(alike(entry | {"config": config}), "sass", capability)
+    found = launch(representative(entry | {"config": config}), "sass", capability)
     if not found.sass:
         raise RuntimeError("Triton's disassembler, nvdisasm, is missing")
     return found._asdict()
 
 
 def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "CompiledLaunch":
-    """Return what the call that an entry describes is compiled to, `until` as `compiled.launch` takes it."""
+    """Return what the call that an entry describes is compiled to; until: as for `compiled.launch`."""
     from flashlib.kernels.compiler import compiled  # not before it is needed: Triton may not be installed
 
     size = {name: entry[name] for name in ("kernel", "d", "causal", "shape")}
     return compiled.launch(**size, **entry["asked"], capability=capability, until=until)
 
 
-def alike(entry: dict) -> dict:
-    """Return a call that stands for all that run the same code: Triton only knows what N is a multiple of.
+def representative(entry: dict) -> dict:
+    """Return a representative of all calls that run the same code: Triton knows only what N is a multiple of.
 
     Up to 4096 keys the Hopper kernel's choices depend on N.
     """

@@ -1,4 +1,4 @@
-"""BackwardPlayer: recorded steps of the backward pass, on the places of FlashPlayer."""
+"""BackwardPlayer: recorded steps of the backward pass, shown in the same places as FlashPlayer's."""
 
 from flashlib.widgets.backward_player.backward_player import BackwardPlayer
 

@@ -1,4 +1,4 @@
-// BackwardPlayer: plays a pass of the backward that Python recorded. All numbers drawn are read from its buffer.
+// BackwardPlayer: plays a pass of the backward that Python recorded. All drawn numbers are read from its buffer.
 
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardStep, Sent, Traits } from "./types.js" */
@@ -91,7 +91,7 @@ class Backward extends Stepped {
   }
 
   /**
-   * Slices travel at a load, the gradients at a store; between them, what is read is lit.
+   * Slices travel at a load, the gradients at a store; in between, the tiles that are read are highlighted.
    * @param {At<BackwardStep>} at
    * @param {BackwardStep} step
    */
@@ -110,7 +110,7 @@ class Backward extends Stepped {
   }
 
   /**
-   * What the part at work does. Its place among the parts is not said: steps are counted beside it.
+   * What the current part does. Its place among the parts is left out, since steps are counted next to it.
    * @param {At<BackwardStep>} at
    */
   titled({ step, part }) {

@@ -23,19 +23,18 @@ PARTS = {
     "add": ("dV_j", "dK_j", "dQ_i"),
     "store": ("dK", "dQ"),
 }
-"""The parts of a step, in their order, and the names that each assigns."""
+"""The parts of a step, in order, and the names that each assigns."""
 
 
 class BackwardPlayer(TiledWidget):
     """Play one pass of FlashAttention's backward: each step is one BackwardStep of `tiled.backward_steps`.
 
     Q, dO: (N_q, d); K, V: (N_k, d). Without them they are random, (N, d), normal, float64, the same for the same
-    seed, and Q, K and V those of FlashPlayer. wrt: "kv" (dK and dV, column blocks stay) or "q" (dQ, row blocks
-    stay). B_r and B_c above N_q and N_k are taken as N_q and N_k. opens_at: the step to open at, at its end.
+    seed; Q, K and V are then those of FlashPlayer. wrt: "kv" (dK and dV, column blocks stay) or "q" (dQ, row
+    blocks stay). B_r and B_c are clamped to N_q and N_k. opens_at: the step to open at, at its end.
     Setting `B_r`, `B_c`, `causal`, `wrt`, and `N`, `d`, `seed` of random inputs later, from Python or on the page,
-    computes the steps anew; a size out of range is then moved into it. Where
-    `tiled.backward_steps` refuses the arguments, or there is more than can be drawn or played, a sentence says so
-    in the player's place.
+    computes the steps again; sizes are then clamped to their range. If `tiled.backward_steps` refuses the
+    arguments, or there is too much to draw or play, a sentence appears in place of the player.
     """
 
     _esm = script("backward_player/backward_player.js")
@@ -80,7 +79,7 @@ class BackwardPlayer(TiledWidget):
         tiled.backward_steps(Q[:0], K[:0], V[:0], Q[:0], lse[:0], Q[:0], wrt=wrt)  # no rows: only wrt is checked
 
     def _numbers(self, N_q, N_k, d, T_r, T_c):
-        # For dK and dV, or for dQ: what each step adds and the sum, the first sum and what is stored.
+        # For dK and dV, or for dQ: what each step adds and the sum, the first sum, and what is stored.
         sums = max(4 * (T_r + 1) * N_k, 2 * (T_c + 1) * N_q) * d
         inputs = 2 * (N_q + N_k) * d + 2 * N_q
         return 4 * N_q * N_k + sums + inputs + 3 * T_r * T_c + 1  # S, P, dP, dS; errors

@@ -10,7 +10,7 @@ import { scaleMark } from "../flash_player/legend.js";
 import { TELLS } from "./frames.js";
 import { cellsIn, heatWidth, NamedTile, WITHOUT_NUMBERS } from "../flash_player/matrix.js";
 
-const LANE = 632; // for the tiles of a lane beside each other, in pixels
+const LANE = 632; // px, for the tiles of a lane side by side
 
 export class GradientChip {
   static key = ({ wrt }) => wrt;
@@ -21,7 +21,7 @@ export class GradientChip {
   rows;
 
   /**
-   * pressed is called with the row of Q that was clicked.
+   * pressed: called with the row of Q that was clicked.
    * @param {BackwardFrames} frames
    * @param {(row: number) => void} pressed
    */
@@ -74,7 +74,7 @@ export class GradientChip {
     this.element = panel("chip", "SRAM", [note(about), this.where.element], parts);
   }
 
-  /** Lanes wider than their room scroll in a marked box, by keyboard too. */
+  /** Lanes that are too wide scroll in a marked box, also by keyboard. */
   #letScroll() {
     /** @type {NodeListOf<HTMLElement>} */
     const all = this.parts.querySelectorAll(".flash-lanes");
@@ -100,7 +100,7 @@ export class GradientChip {
     setText(this.where.longest, longestPlace(frames.steps));
     const { B_r, B_c, d, gradients, pass } = frames;
     const all = cellsIn(LANE, Math.max(B_r, B_c), 4 * d + 2 * B_c + 1);
-    const scores = all ?? cellsIn(LANE - 4 * heatWidth(d), B_r, 2 * B_c + 1); // at least their numbers
+    const scores = all ?? cellsIn(LANE - 4 * heatWidth(d), B_r, 2 * B_c + 1); // at least the scores with numbers
     const resize = (names, rows, cols, cell, options) =>
       names.forEach((name) => this.tiles[name].resize(rows, cols, cell, options));
     resize(["Q_i", "dO_i"], B_r, d, all);
@@ -110,7 +110,7 @@ export class GradientChip {
     const rows = pass.index === "j" ? B_c : B_r;
     for (const name of gradients) resize([`${name}_added`, `${name}_sum`], rows, d, all);
     const most = Math.max(...Object.values(this.tiles).map(({ matrix }) => matrix.rows * matrix.height));
-    this.parts.style.setProperty("--lane", `${most + 21}px`); // all lanes as high as each other
+    this.parts.style.setProperty("--lane", `${most + 21}px`); // all lanes are equally high
     this.element.title = all ? "" : WITHOUT_NUMBERS;
   }
 
@@ -167,7 +167,7 @@ export class GradientChip {
   }
 
   /**
-   * Mark the row that the words are about, in the parts that tell of one.
+   * Mark the row that the sentence is about, in the parts that describe one.
    * @param {At<BackwardStep>} at
    * @param {number} selected
    */

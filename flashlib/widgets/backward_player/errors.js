@@ -1,4 +1,4 @@
-// How far the gradients are from exact ones, over the steps.
+// The error of the gradients over the steps.
 
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardFrames } from "./frames.js" */
@@ -8,7 +8,7 @@ import { andList, counted } from "../shared/language.js";
 import { exact, number } from "../shared/numbers.js";
 import { errorInWords } from "./frames.js";
 
-const CURVE = { width: 1000, height: 100 }; // units of the picture, which takes the room that there is
+const CURVE = { width: 1000, height: 100 }; // units of the picture, which is stretched to its place
 
 export class ErrorCurve {
   static key = ({ wrt }) => wrt;
@@ -17,7 +17,7 @@ export class ErrorCurve {
   frames;
   /** @type {(tiles: number) => number} */
   x;
-  /** @type {string[]} the line of each step, of the error of the block that it adds to; those of one block are drawn */
+  /** @type {string[]} for each step, the line of its block's error; those of one block are drawn */
   blocks;
 
   /** @param {BackwardFrames} frames */

@@ -10,18 +10,18 @@ from flashlib.pictures.number_text import number, short
 from flashlib.pictures.tile_order import tile_order
 from flashlib.widgets.backward_player.frames import GRADIENTS, BackwardRecording, Errors, in_words
 
-MATRICES = {  # where, and what it is computed as
+MATRICES = {  # where, and how it is computed
     "S_ij": (330, 78, ""),
     "P_ij": (490, 78, "= exp(S_ij − lse_i)"),
     "dP_ij": (330, 202, "= dO_i V_jᵀ"),
     "dS_ij": (490, 202, "= P_ij ∘ (dP_ij − delta_i)"),
 }
 SIZE = 142, 88  # pixels, of a matrix
-MAX_NUMBERS = 8, 6  # rows and columns of a matrix whose numbers are written into it
+MAX_NUMBERS = 8, 6  # rows and columns up to which a matrix has its numbers written in
 
 
 def draw(recording: BackwardRecording, found: Errors, frames: dict, at: int | None = None) -> Picture:
-    """Return a Picture of step `at` of a recording and its Errors; raises IndexError for a step that is not there.
+    """Return a Picture of step `at` of a recording and its Errors; raises IndexError if there is no such step.
 
     frames: sizes and setting. at: default: two thirds through.
     """
@@ -48,7 +48,7 @@ def draw(recording: BackwardRecording, found: Errors, frames: dict, at: int | No
 
 
 def _draw_matrix(picture, name, recording, step):
-    """Draw a matrix of the step, with its numbers if they are few."""
+    """Draw a matrix of the step, with its numbers if there are few."""
     x, y, formula = MATRICES[name]
     X = getattr(step, name)
     sizes = [np.abs(np.nan_to_num(getattr(s, name), nan=0, posinf=0, neginf=0)) for s in recording.steps]
@@ -64,7 +64,7 @@ def _two_decimals(x):
 
 
 def _draw_errors(picture, recording, found, at):
-    """Draw the error of the whole, and of each block from its first step to its last."""
+    """Draw the error of all rows, and of each block from its first step to its last."""
     T = len(recording.steps)
     whole = np.asarray(found.whole, float)
     highest = max((x for x in [*whole, *found.before, *found.after] if np.isfinite(x)), default=0.0) or 1.0
@@ -82,7 +82,7 @@ def _draw_errors(picture, recording, found, at):
 
 
 def _draw_curve(chart, start, errors, **style):
-    """Draw the finite errors, from the one after `start` tiles on."""
+    """Draw the finite errors, beginning with the one after `start` tiles."""
     shown = [(start + k, error) for k, error in enumerate(errors) if np.isfinite(error)]
     if len(shown) > 1:
         chart.line(*zip(*shown, strict=True), **style)

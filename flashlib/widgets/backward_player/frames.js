@@ -29,12 +29,12 @@ const PASSES = {
   },
 };
 
-export const TELLS = new Set(["scores", "weights", "dP", "dS"]); // the parts that are told for one row
-const ADDED = 1200; // ms, of the story at what is added: the error falls
+export const TELLS = new Set(["scores", "weights", "dP", "dS"]); // the parts that are described for one row
+const ADDED = 1200; // ms, of the story when something is added and the error falls
 const EPS = { float16: 2 ** -10, float32: 2 ** -23, float64: 2 ** -52 };
 
 /**
- * An error in words: one that rounding explains, and whose digits are not the same everywhere, is 0 up to that.
+ * An error in words. One that rounding explains, with digits that differ between machines, is 0 up to rounding.
  * @param {number} error
  * @param {string} dtype
  */
@@ -74,7 +74,7 @@ export class BackwardFrames extends Trace {
   }
 
   /**
-   * Of the step that was asked for what it has added; else the first that adds to a sum, with all its boxes filled.
+   * The frame in which the requested step has added; else the first that adds to a sum, with all boxes filled.
    * @param {number | null} step
    */
   opening(step) {
@@ -101,7 +101,7 @@ export class BackwardFrames extends Trace {
   }
 
   /**
-   * The error of the block that is summed, undefined at the end, and of the whole, at a frame.
+   * The error of the block that is being summed (undefined at the end) and of all rows, at a frame.
    * @param {At<BackwardStep>} at
    */
   error({ k, step, reached }) {

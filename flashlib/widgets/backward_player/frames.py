@@ -1,4 +1,4 @@
-"""A pass of the backward recorded, with its error after each step, and packed for the page."""
+"""A recorded pass of the backward, with its error after each step, packed for the page."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from flashlib.inputs import resolve_scale
 from flashlib.memory import HBM
 from flashlib.pictures.number_text import number
 from flashlib.types import BackwardStep, Grads
-from flashlib.widgets.flash_player.frames import Buffer, Store, Write, follow, pack_steps
+from flashlib.widgets.flash_player.frames import LoggedOutput, PackedArrays, StoredRows, follow, pack_steps
 
 GRADIENTS = {"kv": ("dV", "dK"), "q": ("dQ",)}
 """The gradients that each pass writes, in the order in which a step adds to them."""
@@ -19,13 +19,13 @@ PACKED = ("S_ij", "P_ij", "dP_ij", "dS_ij")
 
 
 class BackwardRecording(NamedTuple):
-    """All steps of one pass, when which rows of the gradients were stored, and the bytes moved by then.
+    """All steps of one pass, which rows of the gradients were stored when, and the bytes moved by then.
 
-    read, written: as in the BackwardRecording of the forward pass. delta is made before the first step and counts.
+    read, written: as in the ForwardRecording. delta is computed before the first step, and its bytes count.
     """
 
     steps: list[BackwardStep]
-    writes: list[Write]
+    writes: list[StoredRows]
     read: list[int]
     written: list[int]
     sums: list[list[tuple]]  # for each step and gradient: the sum before, what is added, the sum; (block, d)
@@ -34,10 +34,10 @@ class BackwardRecording(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Largest differences from exact gradients, where what is not summed yet counts as zero.
+    """Largest differences from the exact gradients; what has not been summed yet counts as zero.
 
     before, after: of the block that step k sums, each (T,). whole: of all rows before each step, and at the end,
-    (T + 1,). After a step that stores, they are the errors of what it stored.
+    (T + 1,). After a step that stores, they are the errors of the stored rows.
     """
 
     before: np.ndarray
@@ -57,12 +57,12 @@ def record(
     causal: bool,
     scale: float | None,
 ) -> BackwardRecording:
-    """Run the forward pass, then tiled.backward_steps, metered, for wrt "kv" or "q"; raises what they raise."""
+    """Run the forward pass, then tiled.backward_steps, metered, for wrt "kv" or "q"; raises what these raise."""
     tiling: dict[str, Any] = {"B_r": B_r, "B_c": B_c, "causal": causal, "scale": scale}
     O, lse = tiled.attention(Q, K, V, **tiling)
     placed = HBM.put(Q, K, V, O, lse, dO)
     outputs: dict[str, Any] = {
-        name: np.empty_like(placed["QKV".index(name[1])]).view(Store) for name in GRADIENTS[wrt]
+        name: np.empty_like(placed["QKV".index(name[1])]).view(LoggedOutput) for name in GRADIENTS[wrt]
     }
     trace = tiled.backward_steps(*placed, wrt=wrt, **tiling, **outputs)  # type: ignore[misc]
     steps, writes, read, written = follow(trace, outputs)
@@ -76,12 +76,12 @@ def record(
 
 
 def is_same_block(a: BackwardStep, b: BackwardStep, wrt: str) -> bool:
-    """Return whether two steps sum the same block."""
+    """Return whether two steps add to the same block."""
     return a.j == b.j if wrt == "kv" else a.i == b.i
 
 
 def _sum(name, step, before, Q, K, dO, scale):
-    """Return a gradient's sum before a step, what the step adds to it as the loop does, and its sum."""
+    """Return a gradient's sum before a step, what the step adds to it, as in the loop, and the new sum."""
     if name == "dV":
         added = step.P_ij.T @ dO[step.rows]
     elif name == "dK":
@@ -104,7 +104,7 @@ def errors(recording: BackwardRecording, exact: Grads, *, wrt: str, scale: float
     blocks = [step.cols if wrt == "kv" else step.rows for step in recording.steps]
     stored = {(w.after, w.name, w.rows.start): w.X for w in recording.writes}
     after = np.zeros(len(blocks))
-    # At the first row of a block: how far off it is by now.
+    # At the first row of each block: its error so far.
     left = np.zeros(max((write.rows.start for write in recording.writes), default=0) + 1)
     for n, name in enumerate(GRADIENTS[wrt]):
         true = np.asarray(getattr(exact, name))
@@ -124,7 +124,7 @@ def errors(recording: BackwardRecording, exact: Grads, *, wrt: str, scale: float
 
 
 def _off(true, blocks, rows):
-    """Return how far each array of rows is off its block of `true`, all at once: there may be thousands."""
+    """Return each array's largest error against its rows of `true`, all at once: there may be thousands."""
     if not blocks:
         return np.zeros(0)
     which = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
@@ -133,7 +133,7 @@ def _off(true, blocks, rows):
 
 
 def in_words(error: float, dtype: str) -> str:
-    """Return an error to four digits, or that it is rounding, whose digits are not the same everywhere."""
+    """Return an error to four digits, or that it is rounding, whose digits differ between machines."""
     bound = 10.0 ** np.ceil(np.log10(np.finfo(dtype).eps) / 2)
     return f"below {bound:g}" if error < bound else number(error)
 
@@ -148,12 +148,12 @@ def pack(
     *,
     wrt: str,
 ) -> dict:
-    """Return the recording, its Errors and its inputs as whole numbers and one buffer of float64, little-endian.
+    """Return the recording, its Errors and its inputs as integers and one buffer of float64, little-endian.
 
-    steps, inputs: as `pack` of the forward pass gives them. writes: [step, first row, last row + 1, offset, name].
-    errors: the offset of each array of the Errors.
+    steps, inputs: as returned by `pack` of the forward pass. writes: [step, first row, last row + 1, offset,
+    name]. errors: the offset of each array of the Errors.
     """
-    buffer = Buffer()
+    buffer = PackedArrays()
     inputs = {"Q": Q, "K": K, "V": V, "dO": dO, "lse": recording.lse, "delta": recording.delta}
     arrays = [
         (*(getattr(step, name) for name in PACKED), *(X for three in sums for X in three))

@@ -1,4 +1,4 @@
-// What each mark of a tile or row means; only those that can be there. Colours and bars have their keys beside them.
+// What each mark of a tile or row means; only marks that can occur. Colours and bars have their own keys.
 
 /** @import { BackwardFrames } from "./frames.js" */
 import { h } from "../shared/elements.js";
@@ -15,7 +15,7 @@ export class GradientLegend {
       mark("pending", "to come, or not written yet"),
       T < T_r * T_c && mark("skipped", "skipped: the mask cuts all of it"),
       causal && mark("cut", "cut by the mask: score −∞"),
-      h("span", {}, "▸ the row told in words: click one, or use the up and down arrows"),
+      h("span", {}, "▸ the row described in words: click one, or use the up and down arrows"),
     );
   }
 

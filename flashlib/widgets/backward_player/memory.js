@@ -1,4 +1,4 @@
-// HBM in the backward pass: what it reads, and the gradients as they are stored.
+// HBM in the backward pass: its inputs, and the gradients as they are stored.
 
 /** @import { Sizes } from "../flash_player/memory.js" */
 /** @import { BackwardFrames } from "./frames.js" */

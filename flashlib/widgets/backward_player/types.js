@@ -1,4 +1,4 @@
-// What Python sends of BackwardPlayer: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to BackwardPlayer's page, in the dicts that its Python code builds. Types only, in no script.
 
 /** @import { Recorded, Setting, Shown, Step, Tiling } from "../flash_player/types.js" */
 
@@ -16,7 +16,7 @@
  */
 
 /**
- * Offsets: of the block before and after each step, and of the whole before each step and at the end.
+ * Offsets: of the errors of the block before and after each step, and of all rows before each step and at the end.
  * @typedef {object} Errors
  * @property {number} before
  * @property {number} after
@@ -50,7 +50,7 @@
 /** @typedef {Step & BackwardArrays & Record<`${Gradient}_${"added" | "old" | "sum"}`, number>} BackwardStep */
 
 /**
- * One of the two passes: which blocks stay and sum, the tensors that stay and that pass by, the matrices of a step.
+ * One of the two passes: the blocks that stay and sum, the tensors that stay and that pass by, a step's matrices.
  * @typedef {object} Pass
  * @property {"row" | "column"} block
  * @property {"i" | "j"} index

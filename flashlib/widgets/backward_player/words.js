@@ -7,7 +7,7 @@ import { inBrackets, number } from "../shared/numbers.js";
 import { errorInWords, TELLS } from "./frames.js";
 
 /**
- * What is computed, and how, for those who see it for the first time.
+ * What is computed, and how, for newcomers.
  * @param {{ wrt: string }} sent
  */
 export const backwardPurpose = ({ wrt }) =>
@@ -38,7 +38,7 @@ export const backwardEquations = ({ wrt }) => ({
   store: ["store", wrt === "kv" ? "dK_j and dV_j go to HBM" : "dQ_i · scale goes to HBM"],
 });
 
-/** By part of a step. c: the key that the row gives most weight to in this tile. */
+/** By part of a step. c: the key with the row's largest weight in this tile. */
 const TOLD = {
   load: ({ i, j, wrt, first }) => {
     const kept = "lse and delta: one number each for a row";

@@ -7,14 +7,14 @@ import weakref
 
 from flashlib.kernels.compiler import client, compiled
 
-PATIENCE = 2.5  # seconds: what takes longer is ended for a newer request; a new process takes as long to start
+PATIENCE = 2.5  # seconds, the time to start a process: one that has compiled longer is ended for a newer request
 
 
-class Job(threading.Thread):
-    """Compiles one kernel; `done`, a function of the Job, is called at the end, from its thread.
+class CompileJob(threading.Thread):
+    """Compiles one kernel; at the end it calls `done`, a function of the CompileJob, from its thread.
 
     settings: keywords of `compiled.report`. started: when, as time.time(), for the page. report: the Compiled, or
-    None. error: the exception in its place, or None. took: seconds, when it is done.
+    None. error: the exception raised instead, or None. took: seconds, once it is done.
     """
 
     def __init__(self, settings, done=None):
@@ -26,7 +26,7 @@ class Job(threading.Thread):
     def compile(self) -> None:
         try:
             self.report = compiled.report(**self.settings)
-        except Exception as error:  # whatever it is, the page must say it
+        except Exception as error:  # whatever it is, the page must show it
             self.error = error
         self.took = time.monotonic() - self._began
 
@@ -37,7 +37,7 @@ class Job(threading.Thread):
         self._done(self)
 
     def cancel(self, patience: float = 0) -> None:
-        """End the process that compiles, as soon as it has run for `patience` seconds."""
+        """End the compiling process as soon as it has run for `patience` seconds."""
         left = self._began + patience - time.monotonic()
         if left <= 0:
             self._wanted.cancel()
@@ -50,7 +50,7 @@ class Job(threading.Thread):
 RUNNING = weakref.WeakSet()
 
 
-@atexit.register  # after `compiler`'s: called before it
+@atexit.register  # registered after `compiler`'s, so called before it
 def _end():
     for job in list(RUNNING):
         job.cancel()

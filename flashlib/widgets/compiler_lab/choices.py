@@ -15,10 +15,10 @@ SIZES = {
 
 
 def offered() -> dict:
-    """Return what the page lists: kernels with their group and what they take, GPUs, and sizes."""
+    """Return the options that the page lists: kernels with their group and settings, GPUs, and sizes."""
     from flashlib.kernels.compiler import makers, occupancy, registry
 
-    kernels = [[name, _group(name), sorted(taken(name))] for name in registry.kernels()]
+    kernels = [[name, _group(name), sorted(settings_of(name))] for name in registry.kernels()]
     gpus = [
         [c, f"{', '.join(m.gpus)} ({makers.target(c)})", makers.maker_of(c).name]
         for c, m in occupancy.MULTIPROCESSORS.items()
@@ -27,15 +27,15 @@ def offered() -> dict:
     return {"kernel": kernels, "capability": newest_first} | {name: list(sizes) for name, sizes in SIZES.items()}
 
 
-def taken(kernel: str) -> set:
-    """Return the names of the settings that a kernel takes; all, if there is no such kernel."""
+def settings_of(kernel: str) -> set:
+    """Return the names of the settings that a kernel takes; all of them if there is no such kernel."""
     from flashlib.kernels.compiler import registry
 
     return ALWAYS | registry.options_of(kernel) if kernel in registry.kernels() else set(SETTINGS)
 
 
-def plain(settings: dict) -> dict:
-    """Return settings that were accepted as Python's own kinds: NumPy's integers come from sizes of arrays."""
+def as_builtins(settings: dict) -> dict:
+    """Return accepted settings as built-in types: sizes of arrays may be NumPy's integers."""
     numbers = {name: int(value) for name, value in settings.items() if isinstance(value, Integral)}
     return settings | numbers | {"causal": bool(settings["causal"]), "descriptors": settings["descriptors"]}
 

@@ -1,4 +1,5 @@
-// CompilerLab: what the compiler makes of a kernel. Python compiles; this asks, shows, and says what it waits for.
+// CompilerLab: what the compiler makes of a kernel. Python compiles; this file sends requests, shows results, and says what
+// it is waiting for.
 
 /** @import { Result, Traits, Work } from "./types.js" */
 import { div, h, headline, setSentence, typeset } from "../shared/elements.js";
@@ -91,20 +92,20 @@ class CompilerLab extends Widget {
     this.body.hidden = !there;
     if (!there) return;
     const now = work.state === "done";
-    const made = "Here is what a thread of it needs and runs. Choose another kernel, GPU or tile: it is compiled anew.";
-    setSentence(this.head.now, now ? made : "Here is the last one that is done, and above it what was chosen since.");
+    const made = "Here is what a thread of it needs and runs. Choose another kernel, GPU or tile, and it is compiled again.";
+    setSentence(this.head.now, now ? made : "Here is the last one that was compiled, and above it what was chosen since.");
     this.body.classList.toggle("flash-compiler-old", !now);
     setSentence(this.title, now ? result.title : `What is shown is for ${result.title}`);
     if (result.number !== this.number) this.#draw(result);
     if (now) this.spoken.say([result.title, ...result.verdicts.map(({ text }) => text)].join(" "));
   }
 
-  /** Show what was asked for, and switch off what its kernel does not take. */
+  /** Show the requested settings, and disable those that the kernel does not take. */
   #showSettings() {
     const kernel = this.model.get("kernel");
     const taken = this.model.get("offered").kernel.find(([name]) => name === kernel)?.[2];
     /** @type {Model<any>} */
-    const model = this.model; // whatever the names
+    const model = this.model; // any name
     /** @type {[string, { control: { disabled: boolean }, show: (value: any) => void }][]} */
     const controls = Object.entries(this.controls);
     for (const [name, { control, show }] of controls) {
@@ -122,7 +123,7 @@ class CompilerLab extends Widget {
     for (const part of this.parts) part.draw(result);
   }
 
-  paint() {} // all its colours are the style sheet's
+  paint() {} // all colours are in the style sheet
 
   draw() {}
 }

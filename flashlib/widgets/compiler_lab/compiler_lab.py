@@ -5,23 +5,23 @@ import threading
 import traitlets
 
 from flashlib.pictures.canvas import Picture
-from flashlib.widgets.compiler_lab import figure, numbers, words
-from flashlib.widgets.compiler_lab.choices import SETTINGS, offered, plain, taken
+from flashlib.widgets.compiler_lab import figure, kernel_facts, words
+from flashlib.widgets.compiler_lab.choices import SETTINGS, as_builtins, offered, settings_of
 from flashlib.widgets.widget import Widget, script, style
 
-AT_ONCE = 0.15  # seconds: what takes no longer, since it was compiled before, is shown without "compiling"
+AT_ONCE = 0.15  # seconds: if a kernel compiled before takes no longer than this, "compiling" is not shown
 
 
 class CompilerLab(Widget):
     """Registers, spills, shared memory, instructions and listings of a kernel, compiled on this computer.
 
-    For GPUs of NVIDIA and AMD, in the words of each.
+    For GPUs of NVIDIA and AMD, in each maker's terms.
 
     The keywords are those of `kernels.compiler.compiled.report`; its kernels, backward passes included, are in a
     list. All can be set later, from Python or on the page: then a thread compiles, `wait` waits for it, `cancel`
-    ends it, and what is shown stays until there is something newer. The first report is waited for, as a cell
-    waits for what it computes. report: the Compiled that is shown, or None. failed: why there is no report
-    for the present settings, or "". `result` holds all that is shown, `work` what the compiler is doing.
+    ends it, and the current report stays until there is a newer one. The constructor waits for the first report,
+    as a cell waits for its result. report: the Compiled that is shown, or None. failed: why there is no report for
+    the current settings, or "". `result` holds everything that is shown, `work` what the compiler is doing.
     """
 
     _esm = script("compiler_lab/compiler_lab.js")
@@ -43,23 +43,23 @@ class CompilerLab(Widget):
 
     def __init__(self, **settings):
         self.report, self.failed = None, ""
-        self._lock, self._job, self._jobs = threading.RLock(), None, []  # the one that is waited for, all at work
+        self._lock, self._job, self._jobs = threading.RLock(), None, []  # the job that is waited for; all jobs
         self._asked, self._shown = None, 0
         if unknown := set(settings) - set(SETTINGS):
             raise TypeError(f"CompilerLab() got an unexpected keyword argument {sorted(unknown)[0]!r}")
         settings = SETTINGS | settings
         try:
-            from flashlib.widgets.compiler_lab import background  # no Triton for this system: it says so
+            from flashlib.widgets.compiler_lab import background  # no Triton for this system: the error says so
         except ImportError as error:
             super().__init__(problem=str(error))
             return
         self._background = background
-        first = background.Job(settings)
+        first = background.CompileJob(settings)
         first.compile()
         if isinstance(first.error, (TypeError, ValueError)):
             super().__init__(problem=str(first.error))
             return
-        super().__init__(**plain(settings), offered=offered())
+        super().__init__(**as_builtins(settings), offered=offered())
         self._asked = first.settings = self.settings
         self._show(first)
         self.observe(self._ask, names=list(SETTINGS))
@@ -68,17 +68,17 @@ class CompilerLab(Widget):
     @property
     def settings(self) -> dict:
         """The settings that the kernel takes, as keywords of `kernels.compiler.compiled.report`."""
-        return {name: getattr(self, name) for name in SETTINGS if name in taken(self.kernel)}
+        return {name: getattr(self, name) for name in SETTINGS if name in settings_of(self.kernel)}
 
     def _ask(self, change=None):
-        """Compile what is set, in the background; what is still compiled for other settings is not waited for."""
+        """Compile with the current settings in the background, and stop waiting for jobs with earlier ones."""
         with self._lock:
-            if change and self.settings == self._asked:  # a message may change several at once
+            if change and self.settings == self._asked:  # a message may change several settings at once
                 return
             if self._job:
                 self._job.cancel(self._background.PATIENCE)
             self._asked = self.settings
-            self._job = job = self._background.Job(self._asked, self._finish)
+            self._job = job = self._background.CompileJob(self._asked, self._finish)
             self._jobs = [*filter(threading.Thread.is_alive, self._jobs), job]
             job.start()
         job.join(AT_ONCE)
@@ -88,7 +88,7 @@ class CompilerLab(Widget):
 
     def _finish(self, job):
         with self._lock:
-            if job is self._job:  # nothing newer was asked for
+            if job is self._job:  # nothing newer was requested
                 self._job = None
                 self._show(job)
 
@@ -100,17 +100,18 @@ class CompilerLab(Widget):
         self.report = job.report
         self._shown += 1
         with self.hold_sync():
-            self.result = numbers.compute(job.report) | {"asked": job.settings, "number": self._shown}
+            self.result = kernel_facts.compute(job.report) | {"asked": job.settings, "number": self._shown}
             self.work = self._status("done", job)
 
     def _status(self, state, job):
-        status = {"state": state, "asked": job.settings, "words": words.asked(job.settings), "why": self.failed}
+        what = words.settings_in_words(job.settings)
+        status = {"state": state, "asked": job.settings, "words": what, "why": self.failed}
         return status | {"started": job.started, "took": job.took}
 
     def cancel(self) -> None:
-        """End the process that compiles, if it is at work for this lab; what is shown stays."""
+        """End the compiling process if it is working for this lab; the current report stays."""
         with self._lock:
-            for job in self._jobs:  # one that is not waited for any more has some patience left
+            for job in self._jobs:  # a job that is no longer waited for may have some patience left
                 job.cancel()
             job, self._job = self._job, None
             if job:
@@ -118,7 +119,7 @@ class CompilerLab(Widget):
                 self.work = self._status("cancelled", job)
 
     def wait(self) -> None:
-        """Return when the last request is shown, or has failed."""
+        """Wait until the last request is shown or has failed."""
         while job := self._job:
             job.join()
 
@@ -127,13 +128,13 @@ class CompilerLab(Widget):
         super().close()
 
     def _hear(self, _, content, buffers):
-        """Answer the page: it cancels, it asks again for the same, or it unfolds a listing."""
+        """Respond to the page: it cancels, requests the same again, or unfolds a listing."""
         if content["ask"] == "cancel":
             self.cancel()
         elif content["ask"] == "again":
             self._ask()
         elif self.report:
-            text = numbers.whole(self.report, content["kind"])
+            text = kernel_facts.whole(self.report, content["kind"])
             header = {"kind": content["kind"], "number": self._shown}
             self.send(header, buffers=[text.encode()])
 

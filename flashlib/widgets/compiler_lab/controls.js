@@ -13,8 +13,8 @@ const DTYPES = [
 const LOADS = [null, [false, "pointers"], [true, "descriptors"]];
 
 /**
- * A list to choose from: of values, or of [value, text, group]. null stands for what the kernel chooses. A value
- * that is not offered is added when it is shown.
+ * A list to choose from: of values, or of [value, text, group]. null means the kernel's own choice. A value that is not in
+ * the list is added when it is shown.
  * @param {string} name
  * @param {string} label
  * @param {any[]} offered

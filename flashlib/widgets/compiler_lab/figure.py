@@ -3,14 +3,14 @@
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import INK, WRONG
 
-WIDTH, TAKES = 930, 290  # pixels, of the picture and of its left part
+WIDTH, TAKES = 930, 290  # widths of the picture and of its left part, in pixels
 LEFT = TAKES + 8
 ROW = 22
-COLUMNS = [WIDTH - 12 - 52 * k for k in (3, 2, 1, 0)]  # where numbers end
+COLUMNS = [WIDTH - 12 - 52 * k for k in (3, 2, 1, 0)]  # where the numbers end
 
 
 def draw(result: dict, failed: str = "") -> Picture:
-    """Return a picture of what a CompilerLab shows, or of why it has nothing to show."""
+    """Return a picture of a CompilerLab's result, or of the reason why it has none."""
     if not result:
         picture = Picture(WIDTH, 40, failed)
         picture.text(12, 20, f"▲ {failed}", 12, WRONG)

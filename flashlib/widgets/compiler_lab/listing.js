@@ -1,4 +1,4 @@
-// What a kernel became, as text.
+// The listings of a compiled kernel, as text.
 
 /** @import { Listed, Result } from "./types.js" */
 import { choice } from "../shared/controls.js";
@@ -6,14 +6,14 @@ import { h, note, setText } from "../shared/elements.js";
 import { isSaved } from "../shared/widget.js";
 
 const KINDS = [
-  ["ttgir", "TTGIR", "Triton's: tiles, and where they lie"],
+  ["ttgir", "TTGIR", "Triton's: tiles and their layouts"],
   ["ptx", "PTX", "one thread, with as many registers as it likes"],
   ["sass", "SASS", "what the GPU runs"],
   ["amdgcn", "AMDGCN", "what the GPU runs"],
 ]; // of NVIDIA's GPUs, and the last of AMD's
-const INDENT = 2; // ch, by which what does not fit goes on further in than its line
+const INDENT = 2; // ch, of the continuation of a line that does not fit
 /**
- * A line of code; what does not fit goes on below, further in.
+ * A line of code; what does not fit continues below, indented.
  * @param {"mark" | "b" | "span"} tag
  * @param {string} line
  */
@@ -24,8 +24,8 @@ function lineOf(tag, line) {
 const lines = (n) => `${n.toLocaleString("en")} ${n === 1 ? "line" : "lines"}`;
 
 /**
- * The loop of a listing, in a box that scrolls, and all of it in a fold. `ask(kind)` asks for that when it is opened;
- * `lost` says whether Python does not hear.
+ * The loop of a listing, in a box that scrolls, and the whole listing in a fold. `ask(kind)` requests the whole when the
+ * fold is opened; `lost` says whether Python no longer answers.
  */
 export class Listing {
   /** @type {Result["listings"]} */
@@ -74,8 +74,8 @@ export class Listing {
   }
 
   /**
-   * Mark the lines of an instruction, in the listing that is shown if it has some, else in the last that has; a second
-   * time: mark none.
+   * Mark the lines of an instruction, in the listing that is shown if it has any, else in the last one that has; the second
+   * time, remove the marks.
    * @param {string} name
    */
   mark(name) {
@@ -88,7 +88,7 @@ export class Listing {
 
   /** Show a whole listing that Python sent, unless something newer is shown here. */
   hear({ kind, number }, [bytes]) {
-    const mine = this.fold.open && kind === this.kind && number === this.number; // another view may have asked
+    const mine = this.fold.open && kind === this.kind && number === this.number; // another view may have requested it
     if (mine) setText(this.whole, new TextDecoder().decode(bytes));
   }
 

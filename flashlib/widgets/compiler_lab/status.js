@@ -1,11 +1,11 @@
-// What the compiler is at, and what can be done about it.
+// What the compiler is doing, and what can be done about it.
 
 /** @import { Work } from "./types.js" */
 import { div, h, setSentence, setText } from "../shared/elements.js";
 
 /**
- * A line: "Compiling ... 3 s", why it failed, that it was cancelled, or how long it took. `doing` has what its
- * buttons do: cancel, again, back (to the settings of what is shown); `lost` says whether Python does not hear.
+ * A line: "Compiling ... 3 s", why it failed, that it was cancelled, or how long it took. `doing` has the actions of its
+ * buttons: cancel, again, back (to the settings of the result); `lost` says whether Python no longer answers.
  */
 export class Status {
   /** @type {number | undefined} */
@@ -18,7 +18,7 @@ export class Status {
   constructor(doing, lost) {
     this.lost = lost;
     this.words = h("span", { role: "status" });
-    this.seconds = h("span", { class: "flash-compiler-seconds", "aria-hidden": "true" }); // not said every second
+    this.seconds = h("span", { class: "flash-compiler-seconds", "aria-hidden": "true" }); // not announced every second
     const button = (name, label) => {
       const look = { type: "button", class: "flash-button flash-text flash-asks" };
       return h("button", { ...look, "data-name": name, onclick: doing[name] }, label);
@@ -49,7 +49,7 @@ export class Status {
       button.hidden = !useful[name].includes(work.state);
       /** @type {HTMLElement | null} */
       const widget = button.closest(".flash-widget");
-      if (held && button.hidden) widget?.focus(); // else JupyterLab has the keys
+      if (held && button.hidden) widget?.focus(); // else JupyterLab gets the keys
     }
   }
 
@@ -59,10 +59,10 @@ export class Status {
     if (state === "compiling") return `Compiling ${words}`;
     if (state === "failed") return `▲ ${words}: ${why}`;
     if (state === "cancelled") return `Cancelled: ${words}`;
-    return took < 0.1 ? "Compiled before, and kept." : `Compiled in ${time}.`;
+    return took < 0.1 ? "Compiled earlier, and kept." : `Compiled in ${time}.`;
   }
 
-  /** Count seconds on the clock of this page: that of Python's computer may be another. */
+  /** Count seconds on this page's clock: that of Python's computer may differ. */
   #count(seconds) {
     const started = performance.now() - 1000 * seconds;
     const tick = () => {
@@ -73,11 +73,11 @@ export class Status {
     tick();
   }
 
-  /** Python was restarted while it compiled, or the page was saved then. */
+  /** Python was restarted, or the page was saved, during compilation. */
   #end() {
     this.stop();
     setText(this.seconds, "");
-    setSentence(this.words, "It was not compiled to the end.");
+    setSentence(this.words, "The compilation did not finish.");
   }
 
   stop() {

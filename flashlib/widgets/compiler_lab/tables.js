@@ -1,9 +1,9 @@
-// What a kernel became: what it takes of the GPU, and its instructions.
+// A compiled kernel: the resources that it takes of the GPU, and its instructions.
 
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel } from "../shared/elements.js";
 
-/** What a program takes, of what there is. */
+/** What a program takes of each resource. */
 export class Takes {
   constructor() {
     this.list = h("dl", {});
@@ -32,7 +32,7 @@ export class Takes {
   }
 }
 
-/** Which instructions are written, and how often; `choose` is called with the name of one, to mark its lines. */
+/** Which instructions occur, and how often; `choose` is called with the name of one, to mark its lines. */
 export class Instructions {
   /** @param {(name: string) => void} choose */
   constructor(choose) {

@@ -1,7 +1,7 @@
-// What Python sends of CompilerLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to CompilerLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
- * What was asked for; null is for what a launch takes.
+ * The requested settings; null means the choice of the launch.
  * @typedef {object} Asked
  * @property {string} kernel
  * @property {number} d
@@ -26,23 +26,23 @@
  */
 
 /**
- * How often an instruction stands in each listing.
+ * How often an instruction occurs in each listing.
  * @typedef {object} Instructions
  * @property {string} name
  * @property {string} meaning
- * @property {(number | null)[]} counts null where there is no loop
+ * @property {(number | null)[]} counts null if there is no loop
  */
 
 /**
  * A listing and the part of it that is the loop.
  * @typedef {object} Listed
  * @property {string} loop
- * @property {Record<string, number[]>} counted of each instruction, the lines that it has in the loop
+ * @property {Record<string, number[]>} counted the lines of each instruction in the loop
  * @property {number[]} lines of the loop, and in all
  */
 
 /**
- * What a compiler made of a kernel; {} where it failed at once.
+ * A compiled kernel; {} if the first compilation failed.
  * @typedef {object} Result
  * @property {string} title
  * @property {{ text: string, bad: boolean }[]} verdicts
@@ -55,7 +55,7 @@
  */
 
 /**
- * What the compiler is at.
+ * What the compiler is doing.
  * @typedef {object} Work
  * @property {string} state
  * @property {Asked} asked

@@ -1,4 +1,4 @@
-"""CompilerLab's sentences: what was asked for, what was compiled, and what that means."""
+"""CompilerLab's sentences: what was requested, what was compiled, and what it means."""
 
 import collections
 from typing import TYPE_CHECKING
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from flashlib.kernels.compiler.occupancy import Multiprocessor
 
 KB = 1024  # bytes
-HANDED_OVER = "at first; then each role uses, of those that its warps ask for:"
+HANDED_OVER = "at first; then each role uses, of those that its warps request:"
 
 
-def asked(settings: dict) -> str:
-    """Return settings, keywords of `compiled.report`, in words, without those that the kernel chooses."""
+def settings_in_words(settings: dict) -> str:
+    """Return settings, keywords of `compiled.report`, in words; those that the kernel chooses are left out."""
     return _page(_described(**settings))
 
 
@@ -38,7 +38,7 @@ def summary(report: "Compiled") -> str:
 
 
 def verdicts(report: "Compiled") -> list[dict]:
-    """Return what the numbers of a report mean, in sentences: each with its text, and whether that is bad."""
+    """Return sentences on what the numbers of a report mean: the text of each, and whether it is bad news."""
     spilled = counted(report.spilled, "byte", "bytes", ",")
     return [
         _programs(report),
@@ -50,7 +50,7 @@ def verdicts(report: "Compiled") -> list[dict]:
 
 
 def roles(report: "Compiled") -> list:
-    """Return (words, role) for the roles of a kernel; those with the same numbers are counted as one."""
+    """Return (words, role) for the roles of a kernel; roles with the same numbers count as one."""
     alike = collections.Counter(report.roles)
     return [(_role(role.name, alike[role]), role) for role in sorted(alike, key=lambda role: role.given)]
 
@@ -60,19 +60,19 @@ def _role(name, n):
 
 
 def resources(maker: "Maker") -> tuple[str, str, str]:
-    """Return what a maker calls that which programs share, in the order of `occupancy.Programs`."""
+    """Return a maker's names for the resources that programs share, in the order of `occupancy.Programs`."""
     return maker.registers, maker.shared, maker.warps
 
 
 def on_registers(report: "Compiled") -> str:
-    """Return what is to be said beside the registers of a thread, or ""."""
+    """Return a note on the registers of a thread, or ""."""
     if report.agprs:
         return f"{report.agprs} of them are AGPRs, for products"
     return HANDED_OVER if report.roles else ""
 
 
 def limits_of(capability: int | str) -> "Multiprocessor":
-    """Return the resources of a multiprocessor, by what the compiler knows the GPU by."""
+    """Return the resources of a multiprocessor of the GPU with this capability, as the compiler names it."""
     from flashlib.kernels.compiler import occupancy
 
     return occupancy.MULTIPROCESSORS[capability]

@@ -1,4 +1,4 @@
-"""EightBitsLab: attention with numbers of eight bits, its error, and where that comes from."""
+"""EightBitsLab: attention with eight-bit numbers, its error, and where the error comes from."""
 
 from flashlib.widgets.eight_bits_lab.eight_bits_lab import EightBitsLab
 

@@ -1,9 +1,9 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
 import { endOf } from "./nearby.js";
-import { percent } from "./said.js";
+import { percent } from "./words.js";
 
-/** What each cause alone does to O, as bars, and all at once, as a stack of their squares. */
+/** The error of O from each cause alone, as bars, and from all at once, as a stack of their squares. */
 export class Causes {
   constructor() {
     this.words = h("p", {});
@@ -42,7 +42,7 @@ export class Causes {
     const isFirst = this.last === null;
     const before = this.last ?? 0;
     const was = `before the last change ${percent(before)}`;
-    setText(this.was, isFirst ? "its parts go by squares, the bars below do not" : was);
+    setText(this.was, isFirst ? "parts by squares, unlike the bars below" : was);
     this.before.hidden = isFirst;
     this.before.style.left = width(before);
   }

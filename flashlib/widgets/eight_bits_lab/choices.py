@@ -1,4 +1,4 @@
-"""What can be chosen in EightBitsLab: the settings, what is accepted for each, and the Recipe that they make."""
+"""The settings of EightBitsLab, the accepted values of each, and the Recipe that they make up."""
 
 import math
 from numbers import Real
@@ -29,7 +29,7 @@ ACCEPTED = 'pass a list of (words, TFLOP/s), e.g. [("e4m3, two levels", 871.5)]'
 
 
 def checked(name: str, value: Any) -> Any:
-    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+    """Return a setting as a built-in type; raise TypeError or ValueError if it is not accepted."""
     if name in WORDS:
         return one_of(name, value, WORDS[name])
     if name in SWITCHES:
@@ -43,9 +43,9 @@ def checked(name: str, value: Any) -> Any:
 
 
 def recipe(setting: dict) -> Recipe:
-    """Return what is rounded, and how, in a setting.
+    """Return what a setting rounds, and how.
 
-    Sums of whole numbers are exact, and so are those of numbers of 16 bits, next to what rounding does.
+    Sums of integers are exact, and so are those of 16-bit numbers, compared with the effect of rounding.
     """
     sums, fine = setting["sums"], setting["scales"] != "tensor"
     return Recipe(
@@ -67,8 +67,8 @@ def recipe(setting: dict) -> Recipe:
     )
 
 
-def of_recipe(recipe: Recipe) -> dict:
-    """Return the settings that a Recipe is made of; its formats and sums are among those that can be chosen."""
+def settings_of_recipe(recipe: Recipe) -> dict:
+    """Return the settings of a Recipe, whose formats and sums must be among the choices."""
     return {
         **{"qk": recipe.qk, "pv": recipe.p, "o": recipe.o},
         **{"scales": "tensor" if recipe.qk_share == "head" else recipe.qk_share},
@@ -77,8 +77,8 @@ def of_recipe(recipe: Recipe) -> dict:
     }
 
 
-def way(setting: dict) -> str:
-    """Return the words by which a record names what is chosen. P and V in e4m3 and O in bf16 need no word."""
+def record_name(setting: dict) -> str:
+    """Return a record's name for these choices. P and V in e4m3 and O in bf16 are not mentioned in it."""
     others = ("P and V", setting["pv"], "e4m3"), ("O", setting["o"], "bf16")
     said = [f"{name} in {format}" for name, format, usual in others if format != usual]
     return ", ".join([setting["qk"], setting["sums"], *said])
@@ -93,7 +93,7 @@ PRESETS = {
 
 
 def checked_record(record: Any) -> list[tuple[str, float]]:
-    """Return measured speeds; None is none. Raises TypeError or ValueError for anything else."""
+    """Return measured speeds, empty for None. Raises TypeError or ValueError for anything else."""
     if record is None:
         return []
     if not isinstance(record, list | tuple):

@@ -1,4 +1,4 @@
-// EightBitsLab: attention with numbers of eight bits. Python computed all numbers and sentences; this draws them.
+// EightBitsLab: attention with eight-bit numbers. Python computed all numbers and sentences; this file draws them.
 
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Numbers, Place, Result, Traits } from "./types.js" */
@@ -16,10 +16,10 @@ import { EightBitsSettings } from "./settings.js";
 import { RunningSum } from "./sums.js";
 import { unpackLab } from "./unpack.js";
 
-/** What is shown beside the controls, one at a time. */
+/** The views next to the controls, one at a time. */
 const EIGHT_VIEWS = [
   ["causes", "where the error comes from", "what each rounding alone does to O, and what is read"],
-  ["scores", "one score", "the errors of S and of the weights, and how one comes about"],
+  ["scores", "one score", "the errors of S and of the weights, and how one arises"],
   ["sums", "one sum", "the error of O, and how one of its sums grows"],
   ["grids", "formats", "how large the numbers are, and which numbers eight bits have"],
 ];
@@ -97,7 +97,7 @@ class EightBitsLab extends Widget {
     this.#turn();
   }
 
-  /** Show the view that is chosen, and no other. */
+  /** Show only the chosen view. */
   #turn() {
     this.choice.show(this.view);
     for (const { name, element } of this.boxes) element.hidden = name !== this.view;
@@ -113,7 +113,7 @@ class EightBitsLab extends Widget {
   }
 
   /**
-   * Go on by keys, in one of the views in which one sees it.
+   * Move with the keys, in the views that show it.
    * @param {Partial<Place>} by
    * @param {...string} views
    */
@@ -122,7 +122,7 @@ class EightBitsLab extends Widget {
     this.step(by);
   }
 
-  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  /** Show the last request, which may not be answered yet: a slider must not jump back under the hand. */
   #show() {
     const { setting } = this.result ?? {};
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)), this.result);
@@ -148,12 +148,12 @@ class EightBitsLab extends Widget {
     if (!this.result) return;
     const { words } = this.result;
     setSentence(this.head.now, words[0]);
-    this.causes.draw(this.result); // seen or not: it keeps the error before the last change
+    this.causes.draw(this.result); // visible or not: it keeps the error before the last change
     this.#drawView();
     this.spoken.say(`${words[1]} ${this.sum.text}`);
   }
 
-  /** Draw what can be seen. */
+  /** Draw the visible view. */
   #drawView() {
     if (this.view === "causes") this.read.draw(this.result);
     if (this.view === "grids") this.grids.draw(this.result);

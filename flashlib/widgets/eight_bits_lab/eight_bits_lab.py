@@ -1,29 +1,29 @@
-"""EightBitsLab: attention with numbers of eight bits, the error of S, P and O, and where it comes from."""
+"""EightBitsLab: attention with eight-bit numbers, the errors of S, P and O, and where they come from."""
 
 import traitlets
 
 from flashlib import lowbit
 from flashlib.lowbit import Recipe
 from flashlib.pictures.canvas import Picture
-from flashlib.widgets.eight_bits_lab import choices, figure, numbers, words
+from flashlib.widgets.eight_bits_lab import choices, figure, rounded_attention, words
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.widget import script, style
 
 
 class EightBitsLab(Lab):
-    """Show what eight bits do to attention: numbers on their grid, a score, a sum, and the error of O by cause.
+    """Show what eight bits do to attention: numbers on their grid, a score, a sum, and O's error by cause.
 
-    N: keys. outliers: one number in 1000 is so many times as large. sharpness: what Q is multiplied by. mean:
-    "none", "channels" (K and V have a mean for each channel) or "positive" (V is). These decide Q, K and V.
-    qk, pv, o: formats of Q and K, of P and V, of O. scales: who shares one, "tensor", "block" (of 64 rows) or
-    "row"; V has one, or with finer ones one for each channel. power_of_two: only such scales. p_times: what P is
-    multiplied by before it is rounded. rotate: Q and K are rotated. k_minus_mean, v_minus_mean: K and V are
-    without their means. l_rounded: l is the sum of P as it was rounded. sums: "13 bits", as Hopper has them, "two
-    levels" or "exact". See `flashlib.lowbit.Recipe`, which `recipe` is; `choices` has what is accepted.
-    record: measured speeds, a list of (words, TFLOP/s); those of what is chosen are marked, see `choices.way`.
-    All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing
-    and is answered in `refused`. `result` holds all that is shown.
+    N: keys. outliers: how many times as large one number in 1000 is. sharpness: the factor of Q. mean: "none",
+    "channels" (each channel of K and V has its own mean) or "positive" (V is). These determine Q, K and V.
+    qk, pv, o: formats of Q and K, of P and V, of O. scales: what shares one, "tensor", "block" (of 64 rows) or
+    "row"; V has one in all, or with the finer choices one for each channel. power_of_two: scales are powers of
+    two. p_times: the factor of P before it is rounded. rotate: Q and K are rotated. k_minus_mean, v_minus_mean:
+    the means are subtracted from K and V. l_rounded: l sums P after rounding. sums: "13 bits", as on Hopper, "two
+    levels" or "exact". `recipe` is the `flashlib.lowbit.Recipe`; `choices` lists the accepted values.
+    record: measured speeds, a list of (name, TFLOP/s); that of the current choices is marked, see `record_name`.
+    All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing,
+    and `refused` says why. `result` holds everything that is shown.
     """
 
     _esm = script("eight_bits_lab/eight_bits_lab.js")
@@ -84,28 +84,29 @@ class EightBitsLab(Lab):
 
     def _computed(self, setting):
         of, recipe = tuple(setting[name] for name in choices.OF_THE_NUMBERS), choices.recipe(setting)
-        exact, now = numbers.exactly(of, recipe.k_minus_mean), numbers.played(of, recipe)
-        causes = numbers.causes(of, recipe)
+        exact = rounded_attention.exact_attention(of, recipe.k_minus_mean)
+        now = rounded_attention.attention(of, recipe)
+        causes = rounded_attention.causes(of, recipe)
         total = lowbit.error(now.O, exact.O)
-        bytes_ = numbers.read(of, recipe)
+        bytes_ = rounded_attention.bytes_read(of, recipe)
         return {
             "setting": setting,
-            **{"rows": ROWS, "cols": COLS, "shown": numbers.SHOWN, "points": len(now.keys)},
+            **{"rows": ROWS, "cols": COLS, "shown": rounded_attention.SHOWN, "points": len(now.keys)},
             "step": lowbit.sums.STEP,
-            "opens": numbers.worst(exact, now),
+            "opens": rounded_attention.opening_place(exact, now),
             "stops": choices.STOPS,
-            "presets": {name: choices.of_recipe(recipe) for name, recipe in choices.PRESETS.items()},
+            "presets": {name: choices.settings_of_recipe(recipe) for name, recipe in choices.PRESETS.items()},
             "total": total,
             "causes": [cause | {"how": how} for cause, how in zip(causes, words.how(setting), strict=True)],
-            "rounding": [one | {"words": words.rounding(one)} for one in numbers.rounding(of, recipe)],
-            "grids": {name: numbers.grid(setting[name]) for name in ("qk", "pv")},
-            "octaves": numbers.OCTAVES,
+            "rounding": [one | {"words": words.rounding(one)} for one in rounded_attention.rounding(of, recipe)],
+            "grids": {name: rounded_attention.grid(setting[name]) for name in ("qk", "pv")},
+            "octaves": rounded_attention.OCTAVES,
             "bytes": bytes_,
             "record": self._record,
-            "way": choices.way(setting),
+            "way": choices.record_name(setting),
             "words": [words.inputs(setting), words.error(total, causes), words.together(total, causes)],
             "read": words.read(bytes_),
-            "buffer": numbers.pack(exact, now),
+            "buffer": rounded_attention.pack(exact, now),
         }
 
     def figure(self) -> Picture:

@@ -28,7 +28,7 @@ def draw(result: dict) -> Picture:
 
 
 def _draw_causes(picture, result):
-    """Draw the error of O that each cause makes alone, and all at once, whose parts are their squares."""
+    """Draw the error of O that each cause makes alone, and the error of all at once, divided by their squares."""
     total, causes = result["total"], result["causes"]
     unit = WIDE / (max(total, *(cause["error"] for cause in causes)) or 1)
     picture.text(14, 20, "Where the error of O comes from", 13, face="bold")
@@ -52,7 +52,7 @@ def _draw_causes(picture, result):
 
 
 def _draw_tensor(picture, top, rounding, grid, octaves):
-    """Draw the sizes of the numbers of a tensor, and below them the numbers of its format."""
+    """Draw a histogram of a tensor's numbers by size, and below it the numbers of its format."""
     wide, high = SIZE
     picture.text(LEFT, top + 8, rounding["name"], 12, face="bold")
     picture.text(LEFT + 22, top + 8, rounding["words"], 11)
@@ -75,7 +75,7 @@ def _plain(name):
 
 
 def _lines(sentence):
-    """Return a sentence in lines of at most LINE characters."""
+    """Return the lines of a sentence, each of at most LINE characters."""
     lines = [""]
     for word in _plain(sentence).split():
         if len(lines[-1]) + len(word) > LINE:

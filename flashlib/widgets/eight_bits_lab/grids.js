@@ -5,9 +5,9 @@ import { eightKey } from "./marks.js";
 import { Tensor } from "./tensor.js";
 
 const OF_TENSORS = /** @type {const} */ ({ Q: "qk", K: "qk", V: "pv", P: "pv" });
-const KEYS = { bars: "numbers of this size", gone: "that become 0", comb: "numbers that there are" };
+const KEYS = { bars: "numbers of this size", gone: "that become 0", comb: "numbers of the format" };
 
-/** The sizes of the numbers of Q, K, V and P, and below them the numbers that eight bits have. */
+/** Histograms of Q, K, V and P by size, and below them the numbers of eight bits. */
 export class Grids {
   /** @type {Result} */
   sent;

@@ -8,7 +8,7 @@ const FULL = 0.95; // of the errors have less than full colour
 
 const difference = (now, exact) => now.map((x, k) => x - exact[k]);
 
-/** The error of a matrix as a picture, with a mark on one of its numbers. */
+/** The error of a matrix as a picture, with a mark on one number. */
 class ErrorMap {
   /** @type {Float64Array} */
   values;
@@ -16,7 +16,7 @@ class ErrorMap {
   rows;
   /** @type {number} */
   columns;
-  /** @type {number} the size from which on a colour is full: a few large errors must not leave the others dark */
+  /** @type {number} the size from which a colour is full: a few large errors must not leave the others dark */
   full;
 
   /**
@@ -84,7 +84,7 @@ export class Maps {
     this.O = new ErrorMap("O", typeset("output O"), ofColumns);
     this.hint = note();
     const [scores, output] = [scale("rows: queries; columns: keys"), scale("rows: queries; columns: channels")];
-    const title = "Errors: what came out less what is right";
+    const title = "Errors: result minus exact value";
     this.scores = panel("eight-maps", title, this.hint, this.S.element, this.weights.element, scores);
     const how = note("point, or use the arrow keys, page up and page down");
     this.output = panel("eight-maps", title, how, this.O.element, output);

@@ -1,7 +1,7 @@
 import { div, h, svg } from "../shared/elements.js";
 
 /**
- * A mark of a legend, and what it means.
+ * A mark of a legend, and its meaning.
  * @param {string} name
  * @param {any} text
  */
@@ -21,7 +21,7 @@ export const eightText = (x, y, words, anchor = "middle") =>
 export const eightPath = (name, d) => svg("path", { class: `flash-eight-${name}`, d });
 
 /**
- * Buttons that step: the sign and the label of each, and what it does.
+ * Buttons that step: the symbol, label and action of each.
  * @param {[sign: string, label: string, press: () => void][]} buttons
  */
 export const stepButtons = (buttons) =>

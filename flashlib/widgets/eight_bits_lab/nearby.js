@@ -1,9 +1,9 @@
-// Numbers near one: those of a format, and a round one.
+// Numbers near a given one: those of a format, and a round one.
 
 const ENDS = [1, 2, 5].flatMap((digit) => [-5, -4, -3, -2, -1, 0, 1].map((power) => Number(`${digit}e${power}`)));
 
 /**
- * The numbers of a format next to x, `count` on each side, by their size; and which of them x became.
+ * The numbers of a format next to x, `count` on each side, by size; and the one to which x was rounded.
  * @param {number[]} grid the positive numbers, in order
  * @param {number} x not negative
  */

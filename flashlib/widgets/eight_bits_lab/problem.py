@@ -1,4 +1,4 @@
-"""The Q, K and V of EightBitsLab: drawn at random, with outliers and means as they are set."""
+"""The Q, K and V of EightBitsLab: drawn at random, with the chosen outliers and means."""
 
 from functools import lru_cache
 
@@ -13,9 +13,8 @@ SEED = 100
 def problem(N: int, outliers: int, sharpness: int, mean: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Q (ROWS, D), K (N, D) and V (N, COLS) in fp32; the first keys are the same for every N.
 
-    outliers: how many times larger an outlier is than it was drawn. sharpness: what Q is multiplied by, so that
-    scores lie further apart. mean: "none"; "channels", one of its own for each channel of K and V; "positive", all
-    of V larger than 0.
+    outliers: the factor of an outlier. sharpness: the factor of Q, which spreads the scores. mean: "none";
+    "channels", each channel of K and V with its own; "positive", all of V larger than 0.
     """
     Q, K, V = (_drawn(k, shape, outliers) for k, shape in enumerate([(ROWS, D), (N, D), (N, COLS)]))
     if mean == "channels":
@@ -38,12 +37,12 @@ def _drawn(k, shape, outliers):
 
 @lru_cache(maxsize=3)
 def _normal(k, shape):
-    """Return normal numbers, and which of them can be outliers: kept, as a slider changes how large these are."""
+    """Return normal numbers, and which can be outliers; cached, since a slider changes only their size."""
     return _rng(k).normal(size=shape), np.nonzero(_rng(k + 3).random(shape) * SHARE < 1)
 
 
 def _kept(X):
-    """Return X in fp32, which must not change."""
+    """Return X in fp32, read-only."""
     X = X.astype(np.float32)
     X.flags.writeable = False
     return X

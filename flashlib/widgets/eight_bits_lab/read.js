@@ -11,7 +11,7 @@ function row(name) {
   return { element, bar, value };
 }
 
-/** What is read of K and V, in 16 bits and now; and speeds that were measured. */
+/** The bytes read of K and V, in 16 bits and now; and measured speeds. */
 export class Read {
   constructor() {
     this.words = h("p", {});

@@ -4,13 +4,13 @@ import { number, short } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
 import { neighbours } from "./nearby.js";
-import { accountOf } from "./said.js";
+import { accountOf } from "./words.js";
 
 const ROOM = { high: 46, at: 22, side: 16 }; // px
-const KEYS_OF_P = { value: "P", rounded: "what it becomes", comb: "numbers that there are" };
-const NO_GRID = "the numbers of 16 bits lie too near to be drawn";
+const KEYS_OF_P = { value: "P", rounded: "what it is rounded to", comb: "numbers of the format" };
+const NO_GRID = "16-bit numbers are too close together to be drawn";
 
-/** One score and its weight, and the numbers that P can be rounded to. */
+/** One score and its weight, and the numbers to which P can be rounded. */
 export class Score {
   /** @type {string[]} */
   text = [];
@@ -53,7 +53,7 @@ export class Score {
     this.#plot();
   }
 
-  /** P among the numbers that there are. */
+  /** P among the numbers of its format. */
   #plot() {
     if (!this.room) return;
     const [grid, P, rounded] = this.plotted;

@@ -4,7 +4,7 @@ import { div, h, note, typeset } from "../shared/elements.js";
 
 const SLIDERS = {
   N: "N, keys",
-  outliers: "outliers: one number in 1000 is so many times as large",
+  outliers: "outliers: one number in 1000 is this many times as large",
   sharpness: "sharpness: what Q is multiplied by",
 };
 const E4M3 = ["e4m3", "e4m3", "4 bits of exponent, 3 of mantissa"];
@@ -19,7 +19,7 @@ const CHOICES = {
     label: "means",
     options: [
       ["none", "around 0", "Q, K and V are normal numbers"],
-      ["channels", "channel means", "the channels of K and V have means of their own"],
+      ["channels", "channel means", "each channel of K and V has its own mean"],
       ["positive", "V positive", "all of V is larger than 0"],
     ],
   },
@@ -31,8 +31,8 @@ const CHOICES = {
     label: "how products are added",
     options: [
       ["13 bits", "13 bits", "as Hopper's tensor cores add products of eight bits"],
-      ["two levels", "two levels", "tiles so, and their sums in fp32"],
-      ["exact", "exact", "as no GPU does it in eight bits"],
+      ["two levels", "two levels", "13 bits within a tile, fp32 across tiles"],
+      ["exact", "exact", "no GPU does this in eight bits"],
     ],
   },
   scales: {
@@ -64,7 +64,7 @@ const PRESETS = {
   "int8 for Q and K": "careful, int8 for Q and K",
 };
 
-/** The controls of EightBitsLab; `ask` is called with what is chosen. */
+/** The controls of EightBitsLab; `ask` is called with a choice. */
 export class EightBitsSettings {
   /**
    * @param {Result} result
@@ -100,7 +100,7 @@ export class EightBitsSettings {
     ];
   }
 
-  /** A choice with its name before it. */
+  /** A choice preceded by its name. */
   #named(choice) {
     const [{ element }, { name }] = [this.choices[choice], CHOICES[choice]];
     return name ? div("flash-eight-named", h("span", {}, typeset(name)), element) : element;

@@ -3,7 +3,7 @@ import { div, h, panel, setSentence, svg } from "../shared/elements.js";
 import { short } from "../shared/numbers.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
-import { endingOf } from "./said.js";
+import { endingOf } from "./words.js";
 
 const CHART = { left: 46, right: 10, top: 8, high: 130, below: 20, line: 16 }; // px
 const BOTTOM = CHART.top + CHART.high;
@@ -68,7 +68,7 @@ export class RunningSum {
     );
   }
 
-  /** The ends of the sums, and 0 where there is room; some counts of keys. */
+  /** The final sums, and 0 if there is room; some counts of keys. */
   #labels(low, high, y, N, x) {
     const isFree = [low, high].every((end) => Math.abs(y(0) - y(end)) > CHART.line);
     const values = isFree ? [low, 0, high] : [low, high];

@@ -3,12 +3,12 @@ import { div, note, setSentence, svg, symbol } from "../shared/elements.js";
 import { eightPath, eightText } from "./marks.js";
 
 const GRID = { high: 54, comb: 12, below: 16, left: 2, right: 8 }; // px
-const LEAST = 2; // px, of a bar: one number in a thousand must be seen
+const LEAST = 2; // px, of a bar: one number in a thousand must be visible
 const EVERY = 4; // octaves from label to label
 const FOOT = GRID.high + 2; // px
 const HEIGHT = FOOT + GRID.comb + GRID.below;
 
-/** The sizes of the numbers of one tensor, and below them those of its format. What stays is not drawn again. */
+/** A histogram of one tensor by size, and below it the numbers of its format. Unchanged parts are not redrawn. */
 export class Tensor {
   /** @param {string} name */
   constructor(name) {
@@ -38,7 +38,7 @@ export class Tensor {
     if (this.drawn.room !== room) this.#axis(octaves, room, x);
     if (this.drawn.room !== room || this.drawn.format !== format) this.#comb(format, grid, octaves, x);
     this.drawn = { room, format };
-    const zero = Math.log2((grid[0] ?? 0) / 2 / (grid.at(-1) ?? 1)); // what is smaller becomes 0
+    const zero = Math.log2((grid[0] ?? 0) / 2 / (grid.at(-1) ?? 1)); // smaller numbers become 0
     const [unit, step] = [GRID.high / Math.max(...bars), wide / bars.length];
     const isGone = (k) => ((k + 0.5) * octaves) / bars.length - octaves < zero;
     const bar = (share, k) => {

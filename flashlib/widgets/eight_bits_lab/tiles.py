@@ -1,7 +1,7 @@
-"""Passes over the keys of EightBitsLab: as `lowbit.steps` makes them, but tile by tile only where that matters.
+"""Passes over the keys of EightBitsLab: those of `lowbit.steps`, but tile by tile only where it matters.
 
-Each line of `steps` is one of a few here, for all tiles at once, as NumPy takes as long for a tile as for all.
-What a step needs of the one before are m, l and O_acc. The same bits come out: see the tests.
+Each line of `steps` is computed here for all tiles at once, since NumPy takes as long for one tile as for all.
+Only m, l and O_acc are carried from step to step. The results are the same bit for bit, as the tests check.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ B_C = 128  # keys of a tile, as in the kernels
 
 
 class TileSteps(NamedTuple):
-    """All but O_acc of the Steps of a row block."""
+    """The Steps of a row block, without O_acc."""
 
     S: np.ndarray  # (T_c, ROWS, B_C)
     P: np.ndarray  # (T_c, ROWS, B_C), times p_times, before it is rounded
@@ -29,7 +29,7 @@ class TileSteps(NamedTuple):
 
     @property
     def in_O(self) -> np.ndarray:
-        """What a term of each tile counts in O, (T_c, ROWS): its m was not the last one, and l comes after."""
+        """The weight of each tile's terms in O, (T_c, ROWS): exp(its m - the last m) / l."""
         return np.exp(self.m - self.m[-1]) / self.l
 
 
@@ -59,7 +59,7 @@ def tiles(S: np.ndarray, recipe: Recipe) -> TileSteps:
 
 
 def passed(passes: Sequence[TileSteps], values: Sequence[np.ndarray], recipe: Recipe) -> list[TilePass]:
-    """Return a TilePass of each of several TileSteps with the sums of a recipe: together they take hardly longer.
+    """Return a TilePass for each of several TileSteps with the sums of a recipe: together they hardly take longer.
 
     values: V of each, (N, COLS).
     """

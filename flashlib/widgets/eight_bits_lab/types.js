@@ -1,4 +1,4 @@
-// What Python sends of EightBitsLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to EightBitsLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
  * @typedef {object} Setting
@@ -33,8 +33,8 @@
  * @typedef {object} Rounding
  * @property {string} name
  * @property {string} format
- * @property {number} below the share of numbers that are smaller than the axis shows
- * @property {number[]} bars the share of those in each part of an octave
+ * @property {number} below the share of numbers below the axis
+ * @property {number[]} bars the share of numbers in each part of an octave
  * @property {number} largest
  * @property {number} zeros the share of numbers that become 0
  * @property {number} error rms, over the rms of the numbers
@@ -56,11 +56,11 @@
  * @property {number} total the error of O
  * @property {Cause[]} causes
  * @property {Rounding[]} rounding
- * @property {Record<"qk" | "pv", number[]>} grids the positive numbers of the formats; none if they are too many
+ * @property {Record<"qk" | "pv", number[]>} grids the positive numbers of the formats; none if there are too many
  * @property {number} octaves
  * @property {{ before: number, now: number, scales: number }} bytes
  * @property {[string, number][]} record measured: words, TFLOP/s
- * @property {string} way those of what is chosen
+ * @property {string} way the words for the current choices
  * @property {string[]} words
  * @property {string} read
  * @property {DataView} buffer
@@ -69,8 +69,8 @@
 /** @typedef {SharedTraits & Setting & { result: Result }} Traits */
 
 /**
- * The numbers of a result as the page unpacks them from the buffer: of the scores that are shown, (rows, shown);
- * of O, (rows, cols); of the running sums, (points, rows, cols).
+ * The numbers of a result as the page unpacks them from the buffer: for the scores that are shown, (rows, shown); for O,
+ * (rows, cols); for the running sums, (points, rows, cols).
  * @typedef {object} Numbers
  * @property {Float64Array} S exactly
  * @property {Float64Array} S_now

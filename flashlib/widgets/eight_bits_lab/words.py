@@ -13,18 +13,18 @@ SUMS = {
 }
 MEANS = {
     "none": "around 0",
-    "channels": "with a mean of its own for each channel of K and V",
+    "channels": "with a separate mean for each channel of K and V",
     "positive": "with all of V larger than 0",
 }
 
 
 def percent(share: float) -> str:
-    """Return a share as a text, with three digits at most, as the page writes it."""
+    """Return a share as text with at most three digits, as the page writes it."""
     return f"{np.format_float_positional(float(f'{100 * share:.3g}'), trim='-')}%"
 
 
 def inputs(setting: dict) -> str:
-    """Return what is attended to."""
+    """Return a sentence on Q, K and V."""
     size = setting["outliers"]
     large = f"outliers {size} times as large, one number in {SHARE}" if size > 1 else "no outliers"
     numbers = f"{MEANS[setting['mean']]}, {large}"
@@ -36,7 +36,7 @@ def inputs(setting: dict) -> str:
 
 
 def error(total: float, causes: list[dict]) -> str:
-    """Return how far O is off, and what most of that comes from."""
+    """Return a sentence on the error of O and its largest cause."""
     if not total:
         return "O is exact."
     most = max(causes, key=lambda cause: cause["error"])
@@ -45,16 +45,15 @@ def error(total: float, causes: list[dict]) -> str:
 
 
 def together(total: float, causes: list[dict]) -> str:
-    """Return what errors that know nothing of each other would add up to."""
+    """Return a sentence on what independent errors would add up to."""
     root = sum(cause["error"] ** 2 for cause in causes) ** 0.5
     return (
-        f"Errors that know nothing of each other add up in squares, here to {percent(root)}; all at once make "
-        f"{percent(total)}."
+        f"Independent errors add up in squares, here to {percent(root)}; all at once they make {percent(total)}."
     )
 
 
 def how(setting: dict) -> list[str]:
-    """Return, for each cause, what is done: in the order of `numbers.MATTERS`."""
+    """Return for each cause a note on what is done, in the order of `rounded_attention.MATTERS`."""
     times, qk, pv = setting["p_times"], setting["qk"], setting["pv"]
     share = {"tensor": "one scale", "block": "a scale for 64 rows", "row": "a scale for each row"}[
         setting["scales"]
@@ -76,14 +75,14 @@ def how(setting: dict) -> list[str]:
 
 
 def rounding(one: dict) -> str:
-    """Return what rounding does to the numbers of a tensor."""
+    """Return a sentence on what rounding does to the numbers of a tensor."""
     off = f"in {one['format']}: off by {percent(one['error'])}"
     off = f"{off}, {percent(one['zeros'])} become 0" if one["zeros"] else off
     return f"{off}; the largest is {number(one['largest'])}"
 
 
 def read(bytes_: dict) -> str:
-    """Return how many bytes are read of K and V."""
+    """Return a sentence on the bytes that are read of K and V."""
     before, numbers, scales = bytes_["before"], bytes_["now"], bytes_["scales"]
     sizes = f"K and V are {_size(before)} in 16 bits. Now they are {_size(numbers + scales)}"
     return f"{sizes}: {_size(numbers)}, and {_size(scales)} of scales, in fp32." if scales else f"{sizes}."

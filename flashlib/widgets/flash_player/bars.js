@@ -1,4 +1,4 @@
-// One row of the block as bars: what it has summed shrinks by alpha where its maximum grew.
+// One row of the block as bars: its sums shrink by alpha where its maximum grew.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Frames } from "./frames.js" */
@@ -7,14 +7,14 @@ import { div, h, panel, setText, symbol } from "../shared/elements.js";
 import { between, exact, number } from "../shared/numbers.js";
 
 /**
- * Whether what was summed changes in this part of a step.
+ * Whether the sums change in this part of a step.
  * @param {string} part
  */
 export const sums = (part) => part === "rescale" || part === "add";
 
 const COLUMNS = 32; // of O_acc, at most
 
-/** m, alpha, l and O_acc of one row, as numbers and bars; dashed, what they were before this step. */
+/** m, alpha, l and O_acc of one row, as numbers and bars, with dashed outlines of their values before this step. */
 export class RowBars {
   static key = ({ d }) => d;
 
@@ -64,7 +64,7 @@ export class RowBars {
     const { step, reached } = at;
     this.element.classList.toggle("flash-unused", !step);
     setText(this.name, `Row ${selected}`);
-    this.same = this.shown === selected; // else bars change because they are of another row
+    this.same = this.shown === selected; // else the bars change because they belong to another row
     this.shown = selected;
     if (!step) return;
     const { peaks, learner } = this.frames;
@@ -72,7 +72,7 @@ export class RowBars {
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
     const rescaled = reached("rescale");
-    // What a learner's code did with alpha is not known: only what came out is.
+    // What a learner's code did with alpha is unknown: only its results are known.
     setText(this.factor, rescaled && !learner && row.m_old > -Infinity ? `× ${number(row.alpha)}` : "");
     this.factor.classList.toggle("flash-shrinks", row.alpha < 1);
     this.#signed(0, row.m_old, peaks.m);
@@ -93,7 +93,7 @@ export class RowBars {
   }
 
   /**
-   * O_acc, and as an outline what it was before this step.
+   * O_acc, and as an outline its value before this step.
    * @param {At<ForwardStep>} at
    * @param {ForwardStep} step
    * @param {number} r
@@ -133,7 +133,7 @@ export class RowBars {
   }
 
   /**
-   * A bar from `left` on, of a width; both are parts of the track.
+   * A bar with this left end and width, both as shares of the track.
    * @param {HTMLElement} bar
    * @param {number} left
    * @param {number} width

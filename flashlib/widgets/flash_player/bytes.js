@@ -1,4 +1,4 @@
-// The bytes that both orders have moved, over the steps, and what standard attention moves in all: one chart.
+// The bytes moved by both orders over the steps, and in all by standard attention, in one chart.
 
 /** @import { Frames } from "./frames.js" */
 import { div, h, note, setText, svg } from "../shared/elements.js";
@@ -6,9 +6,9 @@ import { between } from "../shared/numbers.js";
 import { bytes } from "./frames.js";
 
 const MOVERS = { fa1: "FA1", fa2: "FA2", standard: "standard attention, in all" };
-const TALL = 100; // units of the picture, which takes the room that there is
+const TALL = 100; // units of the picture, which is stretched to its place
 
-/** A position of the scrub bar is straight above the same position of the chart. Numbers of the axes: in its corners. */
+/** Each position of the scrub bar is directly above that of the chart. The axes have their numbers in the corners. */
 export class BytesChart {
   constructor() {
     const names = Object.keys(MOVERS);
@@ -53,7 +53,7 @@ export class BytesChart {
   }
 
   /**
-   * The bytes moved by a position.
+   * The bytes moved up to a position.
    * @param {Frames} frames
    * @param {number} position
    */

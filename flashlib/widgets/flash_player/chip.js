@@ -1,4 +1,4 @@
-// SRAM: the tiles held now, what they take of it, and the state of each row of the block.
+// SRAM: the tiles it holds now, the bytes they take, and the state of each row of the block.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Colours } from "../shared/colours.js" */
@@ -10,7 +10,7 @@ import { cellsIn, heatWidth, NamedTile, WITHOUT_NUMBERS } from "./matrix.js";
 import { StateTable } from "./table.js";
 import { Views } from "./views.js";
 
-const TILES = 508; // for Q_i, K_j, V_j, S_ij and P_ij beside each other, in pixels
+const TILES = 508; // px, for Q_i, K_j, V_j, S_ij and P_ij side by side
 
 export class Chip {
   static key = () => 0;
@@ -61,7 +61,7 @@ export class Chip {
   }
 
   /**
-   * The row and the column of the score that a pointer is at, null for none.
+   * The row and the column of the score under the pointer, or null.
    * @param {MouseEvent} event
    */
   scoreUnder(event) {
@@ -70,7 +70,7 @@ export class Chip {
   }
 
   /**
-   * Outline the row of Q and the row of K of a score, null for none.
+   * Outline a score's row of Q and row of K; null: none.
    * @param {[r: number, c: number] | null} score
    */
   outline(score) {
@@ -88,7 +88,7 @@ export class Chip {
 }
 
 /**
- * What the tiles take of the capacity.
+ * The part of the capacity that the tiles take.
  * @param {{ sram: number[] }} frames
  */
 function room({ sram: [held, capacity] }) {
@@ -104,7 +104,7 @@ function room({ sram: [held, capacity] }) {
   return { element, take() {} };
 }
 
-/** The tiles held now. */
+/** The tiles that are held now. */
 class Tiles {
   /** @type {Frames} */
   frames;
@@ -121,7 +121,7 @@ class Tiles {
     this.frames = frames;
     const { B_r, B_c, d } = frames;
     const all = cellsIn(TILES, Math.max(B_r, B_c), 3 * d + 2 * B_c);
-    const scores = all ?? cellsIn(TILES - 3 * heatWidth(d), B_r, 2 * B_c); // at least their numbers
+    const scores = all ?? cellsIn(TILES - 3 * heatWidth(d), B_r, 2 * B_c); // at least the scores with numbers
     this.tiles.Q_i.resize(B_r, d, all);
     for (const name of ["K_j", "V_j"]) this.tiles[name].resize(B_c, d, all);
     for (const name of ["S_ij", "P_ij"]) this.tiles[name].resize(B_r, B_c, scores);
@@ -138,7 +138,7 @@ class Tiles {
     for (const [name, first] of Object.entries(since)) {
       const { matrix, size } = this.tiles[name];
       const [start, stop] = step?.[name[0] === "K" || name[0] === "V" ? "cols" : "rows"] ?? [0, 0];
-      const dropped = part === "store" && name !== "Q_i"; // the tile is done with
+      const dropped = part === "store" && name !== "Q_i"; // the tile is finished
       const cols = name[0] in inputs ? d : (step?.n_c ?? 0);
       setText(size, step ? `${stop - start} × ${cols}` : "");
       if (!step || dropped || !reached(first)) {

@@ -38,7 +38,7 @@ class Compare extends Stepped {
     this.begin();
   }
 
-  /** The first step at which FA1 comes back to a row block: it reads a state again that FA2 has kept on chip. */
+  /** The first step at which FA1 returns to a row block: it reads back a state that FA2 has kept on chip. */
   opening() {
     const seen = new Set();
     const back = this.frames.steps.findIndex(({ i }) => seen.has(i) || !seen.add(i));
@@ -49,7 +49,7 @@ class Compare extends Stepped {
   unpack(sent) {
     const both = this.sides.map(({ order }) => new Frames(sent[order]));
     const moved = both.flatMap((frames) => [frames.total(), frames.standardMoved()].map(frames.sum));
-    const most = Math.max(...moved, 1); // one scale for both, of bytes and of colours
+    const most = Math.max(...moved, 1); // both share a scale, for bytes and for colours
     /** @type {Record<string, number>} */
     const peaks = {};
     for (const name of Object.keys(both[0].peaks))
@@ -77,7 +77,7 @@ class Compare extends Stepped {
 
   /** @param {number} k */
   placed(k) {
-    return `step ${k + 1} of ${this.frames.T}`; // each side has a tile of its own
+    return `step ${k + 1} of ${this.frames.T}`; // each side has its own tile
   }
 
   words() {
@@ -92,7 +92,7 @@ class Compare extends Stepped {
     const [fa1, fa2] = this.moved;
     const [less, more] = fa1 < fa2 ? ["FA1", "FA2"] : ["FA2", "FA1"];
     const times = number(Math.max(fa1, fa2) / Math.max(1, Math.min(fa1, fa2)));
-    const compared = fa1 === fa2 ? "as much as each other" : `${more} ${times} times as much as ${less}`;
+    const compared = fa1 === fa2 ? "the same amount" : `${more} ${times} times as much as ${less}`;
     const moved = `FA1 has moved ${bytes(fa1)} and FA2 ${bytes(fa2)}, ${compared}.`;
     return done ? `${moved} Both have the same O.` : moved;
   }

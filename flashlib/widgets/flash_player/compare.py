@@ -13,7 +13,7 @@ ORDERS = ("fa1", "fa2")
 class ComparePlayers(TiledWidget):
     """Play the steps of FlashAttention 1 and 2 at once on Q (N_q, d) and K, V (N_k, d), and count their bytes.
 
-    The arguments, and what may be set later, are those of FlashPlayer without order.
+    The arguments and settings are those of FlashPlayer without order.
     """
 
     _esm = script("flash_player/compare.js")
@@ -26,7 +26,7 @@ class ComparePlayers(TiledWidget):
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, mask=mask, **setting)
 
     def figure(self) -> Picture:
-        """Return a picture of the order in which each computes the tiles, and of the bytes that it moves."""
+        """Return a picture of the order in which each computes the tiles, and of the bytes it moves."""
         if self.problem:
             raise ValueError(self.problem)
         traces = {}

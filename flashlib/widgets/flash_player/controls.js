@@ -1,4 +1,4 @@
-// The controls of a tiling that Python answers: of these, the ones that a widget has.
+// The controls of a tiling to which Python responds; a widget has some of them.
 
 /** @import { Widget } from "../shared/widget.js" */
 /** @import { Shown } from "./types.js" */
@@ -30,7 +30,7 @@ const CHOICES = {
   ],
 };
 
-/** `blocks`: the sizes of blocks; `others`: all else, inputs among them. */
+/** `blocks`: the block sizes; `others`: everything else, including the inputs. */
 export class TilingControls {
   /** @param {Widget<any>} widget */
   constructor(widget) {
@@ -53,7 +53,7 @@ export class TilingControls {
   }
 
   /**
-   * Show the setting that was asked for last: while one drags, Python's answer is for an earlier one.
+   * Show the setting that was requested last: during a drag, Python's answer is for an earlier one.
    * @param {Shown} sent
    */
   show({ ranges }) {

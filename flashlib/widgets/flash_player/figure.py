@@ -13,9 +13,9 @@ from flashlib.softmax import State
 from flashlib.types import Step
 
 MAX_ROWS = 6  # of the state, in one picture
-MAX_ROWS_TRUE = 4  # with what they should be below them
+MAX_ROWS_TRUE = 4  # with the true values below them
 COLUMNS = {"row": 512, "m_old": 543, "m": 614, "alpha": 698, "l": 758, "O_acc": 832}  # of the state, in pixels
-LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7}  # more characters are written smaller
+LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7}  # longer numbers are written smaller
 SEVERAL = {"row": "rows", "column": "columns"}
 SIZE = 20  # of the largest l, in pixels
 
@@ -35,12 +35,12 @@ def draw(
     """Return a picture of one step as FlashPlayer shows it: Q, K, V, O, the tiles of S, and the rows' state.
 
     Q: (N_q, d); K, V: (N_k, d). steps: all of them; at: the index of the one to draw, or len(steps) for the end.
-    O: (N_q, d) as memory held it then, NaN where nothing was written yet. row: the row in the sentence,
-    of the block of that step; default: the one whose maximum grew most. true: the State that each step of a
-    learner's should have given; where a step's numbers differ, they stand below, and the sentence is about the
-    first such row.
-    changed: whether a mask changes scores, by a function f.
-    Raises IndexError for a step, or a row of it, that is not there.
+    O: (N_q, d) as memory held it then, NaN where nothing was written yet. row: the row in the sentence, within the
+    block of that step; default: the one whose maximum grew most. true: the correct State of each step of a
+    learner's; where a step's numbers differ, the correct ones are drawn below, and the sentence is about the first
+    such row.
+    changed: whether a mask changes scores with a function f.
+    Raises IndexError if there is no such step, or no such row in it.
     """
     steps = list(steps)
     if not 0 <= at <= len(steps):
@@ -146,7 +146,7 @@ def _draw_chip(picture, Q, K, V, steps, step, row, truth):
 
 
 def _draw_state(picture, steps, step, row, truth, cell):
-    """Draw the rows' state, and what it should be, if that is known; cell: the width of a number of O_acc."""
+    """Draw the rows' state, and the true state if it is known; cell: the width of a number of O_acc."""
     for name, x in COLUMNS.items():
         picture.text(x, 184, name, face="italic" if name in "ml" else "")
     most = MAX_ROWS if truth is None else MAX_ROWS_TRUE
@@ -183,7 +183,7 @@ def _draw_state(picture, steps, step, row, truth, cell):
 
 
 def _draw_truth(picture, truth, r, apart, y, ink, cells):
-    """Draw below a learner's row what should stand in the columns `apart`; cells: as Picture.matrix takes them."""
+    """Draw the true values of the columns `apart` below a learner's row; cells: as Picture.matrix takes them."""
     for name, x in (("m", COLUMNS["m"]), ("l", COLUMNS["l"] + SIZE + 5)):
         if name in apart:
             picture.text(x, y + 5, f"≠ {number(getattr(truth, name)[r])}", 10, ink)
@@ -207,7 +207,7 @@ def _apart(step, truth, r):
 
 
 def _wrong_words(step, truth, row, at):
-    """Return how a learner's row differs from the truth, "" if it does not."""
+    """Return how a learner's row differs from the truth, or "" if it does not."""
     r = row - step.rows.start
     apart = _apart(step, truth, r)
     if not apart:
@@ -235,7 +235,7 @@ def _sentence(step, row):
 
 
 def _growth(step):
-    """Return by how much the maximum of each row grew, 0 where there was none before."""
+    """Return how much the maximum of each row grew, 0 where there was none before."""
     return np.subtract(step.m, step.m_old, where=grown(step), out=np.zeros(len(step.m)))
 
 
@@ -246,7 +246,7 @@ def _span(name, block):
 
 
 def _peak(*arrays):
-    """Return the largest size of a finite number in the arrays, 0 if there is none."""
+    """Return the largest absolute value of a finite number in the arrays, 0 if there is none."""
     return max(
         (float(np.abs(X, where=np.isfinite(X), out=np.zeros(X.shape)).max(initial=0)) for X in arrays), default=0.0
     )

@@ -1,4 +1,4 @@
-// FlashPlayer: plays the steps that Python recorded. All numbers drawn are read from the one buffer it sent.
+// FlashPlayer: plays the steps that Python recorded. All drawn numbers are read from the one buffer that it sent.
 
 /** @import { At, ForwardStep, Sent, Traits } from "./types.js" */
 import { div, h, note, setSentence } from "../shared/elements.js";
@@ -55,14 +55,14 @@ class Player extends Stepped {
     /** @param {MouseEvent} event */
     const pointed = (event) => this.point(this.views.made.chip?.scoreUnder(event) ?? null);
     this.root.addEventListener("pointermove", pointed);
-    this.root.addEventListener("click", pointed); // of a finger
+    this.root.addEventListener("click", pointed); // from a finger
     this.root.addEventListener("pointerleave", () => this.point(null));
     this.begin();
     guide(this);
   }
 
   /**
-   * Point at a score of the tile, null for none: its product is written in place of the sentence.
+   * Point at a score of the tile, or null: its product is written in place of the sentence.
    * @param {[r: number, c: number] | null} score
    */
   point(score) {
@@ -105,7 +105,7 @@ class Player extends Stepped {
   }
 
   /**
-   * Slices travel at a load and at a store; between them, what is read is lit.
+   * Slices travel at a load and at a store; in between, the tiles that are read are highlighted.
    * @param {At<ForwardStep>} at
    * @param {ForwardStep} step
    */
@@ -117,7 +117,7 @@ class Player extends Stepped {
   }
 
   /**
-   * The state of the rows travels: in the FA1 order to SRAM and back, else O alone, and back.
+   * The state of the rows travels: in the FA1 order to SRAM and back, else only O, to HBM.
    * @param {ForwardStep} step
    * @param {"read" | "written"} kind
    */
@@ -128,7 +128,7 @@ class Player extends Stepped {
     for (const [name, X] of Object.entries(memory.held)) {
       const [column, cols] = name === "O" ? ["O_acc", frames.d] : [name, 1];
       const [slice, shown] = [memory.slice(name), chip.column(column)];
-      if (slice.hidden) continue; // a learner's state, of which only the steps' ends are known
+      if (slice.hidden) continue; // a learner's state, known only at the ends of steps
       const [data, offset] = stores ? [X, step.rows[0] * cols] : [frames.numbers, step[`${column}_old`]];
       const [from, to] = stores ? [shown, slice] : [slice, shown];
       send(motion, air, kind, from, to, [data, offset, step.n_r, cols, frames.peaks[name]], colour);

@@ -22,13 +22,13 @@ SOURCES = {"fa1": tiled.fa1_steps, "fa2": tiled.fa2_steps}
 class FlashPlayer(TiledWidget):
     """Play FlashAttention on Q (N_q, d) and K, V (N_k, d): each step is one Step of `tiled.steps`.
 
-    Without Q, K and V they are random, (N, d), normal, float64, the same for the same seed. B_r and B_c above N_q
-    and N_k are taken as N_q and N_k. capacity: bytes of SRAM to hold a tile against; default: the next power of
-    two above what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`. opens_at: the
-    step to open at, at its end.
+    Without Q, K and V they are random, (N, d), normal, float64, the same for the same seed. B_r and B_c are
+    clamped to N_q and N_k. capacity: bytes of SRAM to compare a tile with; default: the next power of two above
+    what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`. opens_at: the step to open
+    at, at its end.
     Setting `B_r`, `B_c`, `order`, `causal`, and `N`, `d`, `seed` of random inputs later, from Python or on the
-    page, computes the steps anew; a size out of range is then moved into it. Where `tiled.steps` refuses the
-    arguments, or there is more than can be drawn or played, a sentence says so in the player's place.
+    page, computes the steps again; sizes are then clamped to their range. If `tiled.steps` refuses the arguments,
+    or there is too much to draw or play, a sentence appears in place of the player.
     """
 
     _esm = script("flash_player/flash_player.js")
@@ -68,11 +68,11 @@ class FlashPlayer(TiledWidget):
         V: np.ndarray | None = None,
         **setting: Any,
     ) -> "FlashPlayer":
-        """Play a learner's own generator of steps, with the true values beside its own where they differ.
+        """Play a learner's own generator of steps, with the true values next to theirs where they differ.
 
         my_steps(Q, K, V, ...) is called with those of B_r, B_c, causal, order, scale and mask, if there is one,
-        that it takes by name, and yields Steps, of which i, j, m, l and O_acc are enough. The other arguments are
-        those of FlashPlayer.
+        that are among its parameters. It yields Steps, which need only i, j, m, l and O_acc. The other arguments
+        are those of FlashPlayer.
         """
         return cls(Q, K, V, my_steps=my_steps, **setting)
 
@@ -82,7 +82,7 @@ class FlashPlayer(TiledWidget):
     ) -> "FlashPlayer":
         """Play loop(Q, K, V, O, B_r, B_c, causal, scale), a generator that also fills O; see `from_steps`.
 
-        With a mask it is loop(Q, K, V, O, B_r, B_c, mask, scale): a `masks.Tiles`, with causal in it.
+        With a mask it is loop(Q, K, V, O, B_r, B_c, mask, scale), with a `masks.Tiles` that includes causal.
         """
 
         def my_steps(Q, K, V, B_r, B_c, causal, scale, mask=None):
@@ -95,7 +95,7 @@ class FlashPlayer(TiledWidget):
     def figure(self, at: int | None = None, row: int | None = None) -> Picture:
         """Return a picture of step `at`: 0 .. T - 1, or T for the end.
 
-        Default: the first wrong step of a learner's, else one that rescales.
+        Default: a learner's first wrong step, else one that rescales.
         """
         if self.problem:
             raise ValueError(self.problem)

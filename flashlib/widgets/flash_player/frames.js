@@ -1,10 +1,10 @@
-// What frames.py packed, unpacked: the steps and their numbers, and the frames that they are played as.
+// Unpacks what frames.py packed: the steps and their numbers, and the frames in which they are played.
 
 /** @import { At, Forward, ForwardStep, Moved, Opened, Recorded, Shown, Step, Tiling } from "./types.js" */
 import { PART } from "../shared/motion.js";
 import { float64 } from "../shared/numbers.js";
 
-/** The parts of a step of the forward pass. Each is a frame of its own; `store` only where a step stores. */
+/** The parts of a step of the forward pass. Each is a frame; `store` only if the step stores. */
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
 
 const SEVERAL = { row: "rows", column: "columns" };
@@ -18,25 +18,25 @@ export const span = (name, [start, stop]) =>
   stop - start === 1 ? `${name} ${start}` : `${SEVERAL[name]} ${start}–${stop - 1}`;
 
 /**
- * Which rows and columns of S a step computes.
+ * The rows and columns of S that a step computes.
  * @param {Step} step
  */
 export const place = ({ rows, cols }) => `${span("row", rows)}, ${span("column", cols)}`;
 
 /**
- * The longest text of them.
+ * The longest such text.
  * @param {Step[]} steps
  */
 export const longestPlace = (steps) => steps.map(place).reduce((a, b) => (a.length >= b.length ? a : b), "");
 
 /**
- * A count of bytes, every digit of it: 12 345 B.
+ * A count of bytes with all digits: 12 345 B.
  * @param {number} n
  */
 export const bytes = (n) => `${String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f")} B`;
 
 /**
- * What Python sent: sizes, the steps with the offset of each array in `numbers`, and the writes of what is stored.
+ * What Python sent: sizes, the steps with the offset of each array in `numbers`, and the stored rows.
  * @template {Step} [S=Step]
  */
 export class Trace {
@@ -52,9 +52,9 @@ export class Trace {
   stays;
   /** @type {Map<number, number>} the last step of each block that stays */
   lastOf;
-  /** @type {Record<string, number>} the largest size of the numbers of each matrix */
+  /** @type {Record<string, number>} the largest absolute value in each matrix */
   peaks;
-  /** @type {number | undefined} bytes that fill a bar, where two players share the scale */
+  /** @type {number | undefined} bytes that fill a bar, if two players share the scale */
   most;
 
   /**
@@ -108,7 +108,7 @@ export class Trace {
       const parts = detail ? this.parts.filter((part) => part !== "store" || step.stores) : ["add"];
       for (const part of parts) this.timeline.push([k, part]);
     });
-    this.last = this.timeline.length; // the frame after the last one: all is done
+    this.last = this.timeline.length; // the frame after the last one: everything is done
     this.frameOf.push(this.last);
   }
 
@@ -134,7 +134,7 @@ export class Trace {
   }
 
   /**
-   * Whether a frame multiplies what was summed.
+   * Whether a frame rescales sums.
    * @param {number} _frame
    */
   rescales(_frame) {
@@ -142,7 +142,7 @@ export class Trace {
   }
 
   /**
-   * How long a frame of the story lasts that does not, in ms.
+   * The duration in ms of a frame of the story that does not rescale.
    * @param {number} _frame
    */
   lasts(_frame) {
@@ -150,7 +150,7 @@ export class Trace {
   }
 
   /**
-   * The frame that the story goes to from a frame.
+   * The frame to which the story goes from a frame.
    * @param {number} frame
    */
   next(frame) {
@@ -158,7 +158,7 @@ export class Trace {
   }
 
   /**
-   * The frame of a part of a step; where only its end is played, that.
+   * The frame of a part of a step; the frame of its end if only that is played.
    * @param {number} k
    * @param {string} part
    */
@@ -167,7 +167,7 @@ export class Trace {
   }
 
   /**
-   * The frame in the place of one that another tiling had: as far through its T steps, and in the same part.
+   * The frame that corresponds to one of another tiling: as far through the T steps, and in the same part.
    * @param {{ k: number, part: string }} at
    * @param {number} T
    */
@@ -177,7 +177,7 @@ export class Trace {
   }
 
   /**
-   * The frame that says most at first: of the step that was asked for, what it has added.
+   * The most instructive frame to open at: where the requested step has added.
    * @param {number | null} step
    */
   opening(step) {
@@ -185,7 +185,7 @@ export class Trace {
   }
 
   /**
-   * The row of a block that the words are about until the learner picks one.
+   * The row of a block that the sentences are about until the learner picks one.
    * @param {S} [_step]
    */
   telling(_step) {
@@ -193,7 +193,7 @@ export class Trace {
   }
 
   /**
-   * Whether a step loads what it takes of the rows, or of the columns: what stays was loaded by an earlier one.
+   * Whether a step loads its rows, or its columns: blocks that stay were loaded by an earlier step.
    * @param {number} k
    * @param {"i" | "j"} side
    */
@@ -203,7 +203,7 @@ export class Trace {
   }
 
   /**
-   * Bytes read and written by the time of a frame, and in all.
+   * Bytes read and written up to a frame, and in all.
    * @param {At<S>} at
    * @returns {Moved}
    */
@@ -229,7 +229,7 @@ export class Trace {
   }
 
   /**
-   * What was moved is compared with these: [words, { read, written }] of each.
+   * The references for the moved bytes: [words, { read, written }] of each.
    * @returns {[words: string, moved: Moved][]}
    */
   baselines() {
@@ -237,7 +237,7 @@ export class Trace {
   }
 
   /**
-   * The largest size of a finite number in an array of the steps; size: how many numbers it has at a step.
+   * The largest absolute value of a finite number in an array of the steps; size: its length at a step.
    * @param {string} name
    * @param {(step: S) => number} size
    */
@@ -246,7 +246,7 @@ export class Trace {
   }
 
   /**
-   * The same of what is stored of the output `name`; undefined where there is one output.
+   * The same for the stored rows of the output `name`, which is undefined if there is only one output.
    * @param {string | undefined} name
    */
   peakStored(name) {
@@ -300,7 +300,7 @@ export class Frames extends Trace {
   }
 
   /**
-   * Which rows of a step had a maximum, and saw it grow.
+   * The rows of a step that had a maximum which grew.
    * @param {ForwardStep} step
    */
   #grown({ n_r, m_old, m }) {
@@ -315,8 +315,8 @@ export class Frames extends Trace {
   }
 
   /**
-   * The part in which a learner's steps part from the truth: m has its own, l and O_acc are added to, and where only O
-   * is wrong it is stored. Else of the step that was asked for what it has added; else the first rescale.
+   * The part in which a learner's steps go wrong: the one for m, the addition for l and O_acc, the store if only O is
+   * wrong. Else the frame in which the requested step has added; else the first rescale.
    * @param {number | null} step
    */
   opening(step) {
@@ -334,7 +334,7 @@ export class Frames extends Trace {
   }
 
   /**
-   * The first step is told in all its parts, and each that rescales: of the others what is loaded and what is added.
+   * The first step, and each that rescales, is told in all its parts; the others only in their load and their addition.
    * @param {number} frame
    */
   next(frame) {
@@ -344,7 +344,7 @@ export class Frames extends Trace {
   }
 
   /**
-   * The largest size that l, or O_acc, has in one row: what its bars are drawn against.
+   * The largest absolute value of l, or O_acc, in one row: the scale of its bars.
    * @param {"l" | "O_acc"} name
    * @param {number} row
    */
@@ -368,7 +368,7 @@ export class Frames extends Trace {
    * @param {number} r
    */
   row(step, r) {
-    const at = (name) => this.numbers[step[name] + r]; // undefined where the step has none
+    const at = (name) => this.numbers[step[name] + r]; // undefined if the step has none
     const cells = (name) => this.numbers.subarray(step[name] + r * step.n_c, step[name] + (r + 1) * step.n_c);
     return {
       scores: cells("S_ij"),
@@ -385,7 +385,7 @@ export class Frames extends Trace {
   }
 
   /**
-   * Which of m, l and O_acc a frame shows. Whether a learner's code rescales is not known before it adds.
+   * Which of m, l and O_acc a frame shows. Whether a learner's code rescales is unknown until it adds.
    * @param {{ reached: (part: string) => boolean }} at
    */
   now({ reached }) {

@@ -1,4 +1,4 @@
-"""A run of the algorithm recorded, and packed into one buffer that JavaScript can play."""
+"""A recorded run of the algorithm, packed into one buffer that JavaScript can play."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,13 +11,13 @@ from flashlib.softmax import State
 from flashlib.types import Step
 
 PACKED = ("S_ij", "P_ij", "m_old", "m", "alpha", "l_old", "l", "O_acc_old", "O_acc")
-"""What is packed for each Step, in this order; then alpha * l_old and alpha * O_acc_old, and a learner's truth."""
+"""Packed for each Step, in this order; then alpha * l_old and alpha * O_acc_old, and a learner's true State."""
 
 RESCALED = ("l_rescaled", "O_acc_rescaled")
 TRUE = ("m_true", "l_true", "O_acc_true")
 
 
-class Write(NamedTuple):
+class StoredRows(NamedTuple):
     """Rows of an output, as a step stored them."""
 
     after: int  # the step that stored them, 0 .. T - 1; -1 for before the first one
@@ -27,17 +27,17 @@ class Write(NamedTuple):
 
 
 class ForwardRecording(NamedTuple):
-    """All steps of a run, when which rows of O were stored, and the bytes moved by then.
+    """All steps of a run, which rows of O were stored when, and the bytes moved by then.
 
     read[k]: bytes read once step k has its tiles; read[T]: in all.
     written[k]: bytes written before step k stores; written[T]: once the last one has; written[T + 1]: in all.
 
-    Where the steps are a learner's: true, the State that each should have given; O_true, the true O; missed, the
-    tiles (i, j) that were not computed and should have been; remark, a sentence on how the steps ended, or "".
+    For a learner's steps: true, the correct State of each; O_true, the correct O; missed, the tiles (i, j) that
+    should have been computed and were not; remark, a sentence on how the steps ended, or "".
     """
 
     steps: list[Step]
-    writes: list[Write]
+    writes: list[StoredRows]
     read: list[int]
     written: list[int]
     O: np.ndarray  # (N_q, d)
@@ -56,7 +56,7 @@ class ForwardRecording(NamedTuple):
         return O
 
 
-class Store(HBM):
+class LoggedOutput(HBM):
     """An array in slow memory that keeps a list, `stored`: (rows, their values, bytes written before)."""
 
     def __array_finalize__(self, parent):
@@ -72,7 +72,7 @@ class Store(HBM):
 def record(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, order: str, **setting: Any) -> ForwardRecording:
     """Run tiled.steps(Q, K, V, order=order, ...), metered, and return its recording; raises what it raises."""
     Q, K, V = HBM.put(Q, K, V)
-    O = np.empty_like(Q).view(Store)
+    O = np.empty_like(Q).view(LoggedOutput)
     lse = np.empty_like(Q, shape=Q.shape[:1], dtype=np.promote_types(Q.dtype, np.float32))
     trace = tiled.steps(Q, K, V, order=order, **setting, O=O, lse=lse)
     followed = follow(trace, {"O": O}, stores_first=order == "fa1")
@@ -80,19 +80,18 @@ def record(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, order: str, **setting
 
 
 def follow(
-    trace: Iterable, outputs: dict[str, Store], *, stores_first: bool = False
-) -> tuple[list, list[Write], list[int], list[int]]:
-    """Run a trace that writes to outputs, {name: Store}; return steps, writes, read and written of its recording.
+    trace: Iterable, outputs: dict[str, LoggedOutput], *, stores_first: bool = False
+) -> tuple[list, list[StoredRows], list[int], list[int]]:
+    """Run a trace that writes to outputs, {name: LoggedOutput}; return its steps, writes, read and written.
 
-    stores_first: every step stores to the one output before it is yielded; else what a step stores is stored when
-    the trace goes on.
+    stores_first: every step stores to the one output before it is yielded; else after it.
     """
     moved = next(iter(outputs.values())).traffic
     steps, writes, read, written = [], [], [], []
 
     def take(after):
         for name, output in outputs.items():
-            writes.extend(Write(after, rows, X, name) for rows, X, _ in output.stored)
+            writes.extend(StoredRows(after, rows, X, name) for rows, X, _ in output.stored)
             output.stored.clear()
 
     for step in trace:
@@ -101,7 +100,7 @@ def follow(
         take(k - 1)
         written.append(moved.written)
         for rows, X, written[k] in own:
-            writes.append(Write(k, rows, X))
+            writes.append(StoredRows(k, rows, X))
         steps.append(step)
         read.append(moved.read)
         after_step = moved.written
@@ -111,14 +110,14 @@ def follow(
 
 
 def pack(recording: ForwardRecording, Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> dict:
-    """Return the recording and its inputs as whole numbers and one buffer of float64, little-endian.
+    """Return the recording and its inputs as integers and one buffer of float64, little-endian.
 
     steps: for each, [i, j, first row, last row + 1, first column, last column + 1, bytes read by then, bytes
     written by then, and the offset of each array named in `packed`]. writes: [step, first row, last row + 1,
-    offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; what steps share is in the
-    buffer once.
+    offset]. inputs: the offsets of Q, K, V and lse. Offsets count numbers, not bytes; an array that steps share is
+    in the buffer once.
     """
-    buffer = Buffer()
+    buffer = PackedArrays()
     truths: Sequence = recording.true or [()] * len(recording.steps)  # type: ignore[list-item]
     arrays = [
         (*(getattr(step, name) for name in PACKED), *_rescaled(step), *truth)
@@ -133,7 +132,7 @@ def pack(recording: ForwardRecording, Q: np.ndarray, K: np.ndarray, V: np.ndarra
     }
 
 
-def pack_steps(recording: Any, arrays: Iterable[tuple[np.ndarray, ...]], buffer: "Buffer") -> dict:
+def pack_steps(recording: Any, arrays: Iterable[tuple[np.ndarray, ...]], buffer: "PackedArrays") -> dict:
     """Return the steps of a recording with the offsets of their arrays, and the bytes moved before and in all."""
     steps = []
     for k, (step, own) in enumerate(zip(recording.steps, arrays, strict=True)):
@@ -145,14 +144,14 @@ def pack_steps(recording: Any, arrays: Iterable[tuple[np.ndarray, ...]], buffer:
     return {"steps": steps, "start": recording.written[0], "all": moved}
 
 
-class Buffer:
-    """Arrays one after another, each once, in one buffer of float64."""
+class PackedArrays:
+    """One buffer of float64 with arrays one after another, each once."""
 
     def __init__(self):
         self._arrays, self._offsets, self._size = [], {}, 0
 
     def put(self, X: np.ndarray) -> int:
-        """Return the offset of X, an array that stays as it is."""
+        """Return the offset of X, an array that must not change."""
         offset = self._offsets.get(id(X))
         if offset is None:
             offset = self._offsets[id(X)] = self._size
@@ -165,7 +164,7 @@ class Buffer:
 
 
 def _rescaled(step):
-    """Return alpha * l_old and alpha * O_acc_old, the old ones themselves where every alpha is 1."""
+    """Return alpha * l_old and alpha * O_acc_old: the old arrays themselves if every alpha is 1."""
     if (step.alpha == 1).all():
         return step.l_old, step.O_acc_old
     return step.alpha * step.l_old, step.alpha[:, None] * step.O_acc_old

@@ -1,4 +1,4 @@
-// S: the grid of tiles, each to come, in SRAM now, computed and dropped, cut by the mask, or skipped.
+// S: the grid of tiles, each still to come, in SRAM now, computed and dropped, cut by the mask, or skipped.
 
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Trace } from "./frames.js" */
@@ -8,7 +8,7 @@ import { between } from "../shared/numbers.js";
 import { mark } from "./legend.js";
 import { Matrix } from "./matrix.js";
 
-const GRID = { room: 128, cell: 30 }; // for S and for a cell of it, in pixels
+const GRID = { room: 128, cell: 30 }; // px, for S and for one of its cells
 
 export class Grid {
   static key = () => 0;
@@ -27,7 +27,7 @@ export class Grid {
   marked;
 
   /**
-   * pressed is called with the index of a step whose tile was clicked; room: for S, in pixels.
+   * pressed: called with the index of the step whose tile was clicked; room: for S, in pixels.
    * @param {(k: number) => void} pressed
    */
   constructor(pressed, room = GRID.room) {
@@ -95,7 +95,7 @@ export class Grid {
   }
 
   /**
-   * The outline of all tiles for which `is` holds, those beside each other as one.
+   * The outline of all tiles for which `is` holds, neighbours as one.
    * @param {(tile: number) => boolean} is
    */
   #path(is) {
@@ -125,14 +125,14 @@ export class Grid {
     return path;
   }
 
-  /** Where what is seen ends: at both ends of each run of masked scores, and where a row has other ends than the next. */
+  /** The border of the seen scores: at both ends of each masked run, and where a row's ends differ from the next row's. */
   #boundary() {
     const { N_k, masked } = this.frames;
     const { width, height } = this;
     let path = "";
     masked.forEach((ends, r) => {
       for (const c of ends) if (c > 0 && c < N_k) path += `M${c * width} ${r * height}v${height}`;
-      // Where one of two rows is masked and the other is not: between the ends of both, every other run.
+      // Where one of two rows is masked and the other is not: every other run between the ends of both.
       const turns = r ? [...masked[r - 1], ...ends].sort((a, b) => a - b) : [];
       for (let k = 0; k < turns.length; k += 2)
         if (turns[k] < turns[k + 1]) path += `M${turns[k] * width} ${r * height}H${turns[k + 1] * width}`;
@@ -140,7 +140,7 @@ export class Grid {
     return path;
   }
 
-  /** All that is masked, rows with the same ends as one. */
+  /** Everything that is masked, rows with the same ends as one. */
   #hidden() {
     const { masked } = this.frames;
     let path = "";
@@ -161,12 +161,12 @@ export class Grid {
   #under(event) {
     const { B_r, B_c, T_c } = this.frames;
     const box = this.field.getBoundingClientRect();
-    const scale = box.width / this.field.offsetWidth; // of a page that is zoomed
+    const scale = box.width / this.field.offsetWidth; // of a zoomed page
     const [x, y] = [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
     return Math.floor(y / this.height / B_r) * T_c + Math.floor(x / this.width / B_c);
   }
 
-  /** Label the T blocks of B that N is cut into, as many as fit where each takes `room` pixels. */
+  /** Label the T blocks of B into which N is cut, as many as fit if each label takes `room` pixels. */
   #label(name, side, T, B, N, size, room) {
     const every = Math.ceil(room / (B * size));
     const { children } = this.labels[name];
@@ -183,7 +183,7 @@ export class Grid {
     });
   }
 
-  /** What each mark means; only the marks that can be there. */
+  /** What each mark means; only the marks that can occur. */
   #mark() {
     const { masked, T, T_r, T_c, learner } = this.frames;
     const kinds = [
@@ -227,7 +227,7 @@ export class Grid {
   }
 }
 
-/** A pattern for what the mask cuts. It is found by its id, so each picture has one of its own. */
+/** A pattern for what the mask cuts. It is referenced by id, so each picture has its own. */
 function hatch() {
   const id = `flash-hatch-${Math.random().toString(36).slice(2)}`;
   const line = svg("path", { d: "M-1 1L1 -1M0 6L6 0M5 7L7 5" });

@@ -1,13 +1,13 @@
-// What to look at first: three callouts, until the learner has dismissed them, once and for all.
+// What to look at first: three callouts, shown until the learner dismisses them for good.
 
 import { div, h, setText } from "../shared/elements.js";
 
 const GUIDED = "flashlib.guided"; // in the browser's storage
 
-/** Where there is no mouse there is seldom a keyboard. */
+/** Devices without a mouse seldom have a keyboard. */
 const isTouched = () => matchMedia("(hover: none)").matches;
 
-/** What each is about, where in the page it stands, beside that and never on it, and what it says. */
+/** For each callout its target, its place on the page next to the target and never on it, and its text. */
 const CALLOUTS = [
   {
     about: ".flash-play",
@@ -26,7 +26,7 @@ const CALLOUTS = [
   },
 ];
 
-/** Whether it was dismissed; where nothing can be stored it is never shown, since it could not be dismissed for good. */
+/** Whether the guide was dismissed; if nothing can be stored it counts as dismissed, since it could not be for good. */
 function wasGuided() {
   try {
     return localStorage.getItem(GUIDED) !== null;
@@ -38,10 +38,10 @@ function wasGuided() {
 function dismiss() {
   try {
     localStorage.setItem(GUIDED, "yes");
-  } catch {} // it is full
+  } catch {} // the storage is full
 }
 
-/** Show the callouts on a player, one after another, if no other player of the page does. */
+/** Show the callouts on a player, one after another, unless another player on the page does. */
 export function guide(player) {
   const { root } = player;
   if (wasGuided() || document.querySelector(".flash-callout") || !root.querySelector(".flash-stage")) return;
@@ -54,7 +54,7 @@ export function guide(player) {
   const mark = (k) =>
     CALLOUTS.forEach(({ about }, n) => root.querySelector(about)?.classList.toggle("flash-told", n === k));
   const end = () => {
-    if (callout.contains(document.activeElement)) root.focus(); // else JupyterLab has the keys
+    if (callout.contains(document.activeElement)) root.focus(); // else JupyterLab gets the keys
     mark(-1);
     callout.remove();
     dismiss();
@@ -65,7 +65,7 @@ export function guide(player) {
     shown = k;
     const held = callout.contains(document.activeElement);
     CALLOUTS[k].stand(root, callout);
-    if (held) next.focus(); // what moves in the page loses it
+    if (held) next.focus(); // an element that moves on the page loses the focus
     if (k) callout.scrollIntoView({ block: "nearest" });
     mark(k);
     const last = k === CALLOUTS.length - 1;

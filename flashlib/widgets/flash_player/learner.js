@@ -1,4 +1,4 @@
-// A learner's own steps: where they part from the truth, as marks under the scrub bar and in words.
+// A learner's own steps: where they go wrong, as marks under the scrub bar and in words.
 
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep, Learner } from "./types.js" */
@@ -13,7 +13,7 @@ import { between, number } from "../shared/numbers.js";
 const size = (error) => (error < 1e300 ? number(error) : "∞ or NaN");
 
 /**
- * How far off each step is: a bar that is higher for each power of ten, from what rounding explains up to 1; and in words.
+ * The error of each step: as a bar, higher for each power of ten, from what rounding explains up to 1; and in words.
  * @param {HTMLElement} element
  * @param {HTMLElement} scale
  * @param {Learner} learner
@@ -35,7 +35,7 @@ export function drawErrors(element, scale, { errors, tolerance }, T) {
 }
 
 /**
- * What there is to say of a learner's steps at a frame.
+ * The sentences on a learner's steps at a frame.
  * @param {Learner} learner
  * @param {Frames} frames
  * @param {At<ForwardStep>} at
@@ -45,7 +45,7 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
     const parted = first
-      ? `It parted from the truth at step ${first[0] + 1}.`
+      ? `It went wrong at step ${first[0] + 1}.`
       : "m, l and O_acc were right at every step that was played.";
     const [i, j] = missed[0] ?? [];
     const sentences = [
@@ -67,10 +67,10 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
     );
     const place = name === "O_acc" ? `O_acc[${c}]` : name;
     const values = `is ${number(given)}, it should be ${number(truth)}`;
-    return `Here it parts from the truth: ${place} of row ${row} ${values}.`;
+    return `Here it goes wrong: ${place} of row ${row} ${values}.`;
   }
   if (errors[k] <= tolerance) return "";
-  const since = `it parted at step ${at + 1}, ${tile(steps[at])}, in ${name}`;
+  const since = `it went wrong at step ${at + 1}, ${tile(steps[at])}, in ${name}`;
   return `Off by up to ${size(errors[k])} of the true value; ${since}.`;
 }
 

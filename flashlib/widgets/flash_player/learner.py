@@ -1,4 +1,4 @@
-"""A learner's own generator of steps: run it, check what it yields, and say what it should have yielded."""
+"""A learner's own generator of steps: run it, check its steps, and compute the correct ones."""
 
 import inspect
 from collections.abc import Callable
@@ -9,14 +9,14 @@ import numpy as np
 from flashlib.learner.error_text import error_text
 from flashlib.learner.loop import InvalidStep, Recorder
 from flashlib.memory import HBM
-from flashlib.widgets.flash_player.frames import ForwardRecording, Write
+from flashlib.widgets.flash_player.frames import ForwardRecording, StoredRows
 
 SETTING = ("B_r", "B_c", "causal", "order", "scale", "mask")
-BIGGEST = 1e300  # stands for infinity: JSON has none
+BIGGEST = 1e300  # in place of infinity, which JSON lacks
 
 
 def accepted(my_steps: Callable) -> tuple[str, ...]:
-    """Return which of SETTING my_steps takes; raise TypeError if it cannot be called."""
+    """Return which of SETTING my_steps takes as parameters; raise TypeError if it cannot be called."""
     if not callable(my_steps):
         kind = type(my_steps).__name__
         raise TypeError(f"my_steps is a {kind}; pass the function itself, e.g. FlashPlayer.from_steps(my_steps)")
@@ -29,10 +29,10 @@ def accepted(my_steps: Callable) -> tuple[str, ...]:
 def record(my_steps: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **setting: Any) -> ForwardRecording:
     """Run my_steps(Q, K, V, ...) with those of SETTING that it takes, and return its ForwardRecording.
 
-    Each thing yielded needs i, j, m, l and O_acc, as a Step has them; what else a Step has is filled in from these
-    and from the true scores. O is taken to be O_acc / l after the last step of each row block. A step's `true` is
-    the state of the tiles that its row block has seen so far, each counted once, in whatever order they came.
-    Raises ValueError if nothing can be played: an exception, or what is not a step, before the first step.
+    Each yielded object needs i, j, m, l and O_acc, as in a Step; a Step's other fields are computed from these and
+    from the true scores. O is taken to be O_acc / l after the last step of each row block. A step's `true` is the
+    state of the tiles that its row block has seen so far, each counted once, in any order. Raises ValueError if
+    nothing can be played: if there is an exception, or something that is not a step, before the first step.
     """
     name = getattr(my_steps, "__name__", "my_steps")
     recorder = Recorder(Q, K, V, **setting)
@@ -42,13 +42,13 @@ def record(my_steps: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **se
     arguments = {name: given[name] for name in accepted(my_steps) if name in given}
     read, written, remark = [], [0], ""
     try:
-        with np.errstate(all="ignore"):  # what overflows or divides by zero is seen in the numbers
+        with np.errstate(all="ignore"):  # overflow and division by zero show in the numbers
             for _ in recorder.follow(my_steps(*on_hbm, **arguments)):
                 read.append(moved.read)
                 written.append(moved.written)
     except InvalidStep as error:
         remark = _said(error, name, len(recorder.steps))
-    except Exception as error:  # whatever it is, it is the learner's, and worth reading
+    except Exception as error:  # whatever it is, it comes from the learner's code and is worth reading
         remark = f"{name} raised {error_text(error)}"
     if not recorder.steps:
         raise ValueError(
@@ -58,7 +58,7 @@ def record(my_steps: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, **se
 
 
 def _said(error, my_steps, k):
-    """Return a sentence on what was yielded as step k and is not a step."""
+    """Return a sentence on something yielded as step k that is not a step."""
     why, given = error.why, error.fields.get("given")
     name = error.fields.get("name")
     if why == "goes_on":
@@ -75,7 +75,7 @@ def _said(error, my_steps, k):
 
 
 def _recording(recorder, read, written, remark):
-    """Return what was recorded as a ForwardRecording; O is O_acc / l of the last step of each row block."""
+    """Return the recorded steps as a ForwardRecording; O is O_acc / l of the last step of each row block."""
     steps = [
         _complete(step, recorder.before(k), recorder.tiles.get((step.i, step.j)))
         for k, step in enumerate(recorder.steps)
@@ -84,20 +84,20 @@ def _recording(recorder, read, written, remark):
     writes = []
     for i in set(range(len(recorder.rows))) - recorder.last.keys() - {i for i, _ in recorder.tiles}:
         O[recorder.rows[i]], lse[recorder.rows[i]] = 0, -np.inf  # it sees no key
-        writes.append(Write(-1, recorder.rows[i], O[recorder.rows[i]].copy()))
+        writes.append(StoredRows(-1, recorder.rows[i], O[recorder.rows[i]].copy()))
     for k in recorder.last.values():
         step = steps[k]
         divisor = np.where(step.l == 0, 1, step.l)
         with np.errstate(all="ignore"):
             O[step.rows] = step.O_acc / divisor[:, None]
             lse[step.rows] = step.m + np.log(divisor)
-        writes.append(Write(k, step.rows, O[step.rows].copy()))
+        writes.append(StoredRows(k, step.rows, O[step.rows].copy()))
     missed = tuple(tile for tile in recorder.tiles if tile not in recorder.truth.seen)
     return ForwardRecording(steps, writes, read, written, O, lse, recorder.true, recorder.O, missed, remark)
 
 
 def _complete(step, state, true):
-    """Return the step with what was not given filled in: the state before, and the scores of the true step."""
+    """Return the step with its missing fields filled in: the state before, and the scores of the true step."""
     masked = np.full((len(step.m), step.cols.stop - step.cols.start), -np.inf, step.m.dtype)
     given = lambda name, X: X if getattr(step, name) is None else getattr(step, name)  # noqa: E731
     m_old, S_ij = given("m_old", state.m), given("S_ij", masked if true is None else true.S_ij)
@@ -114,10 +114,10 @@ def _complete(step, state, true):
 
 
 def errors(recording: ForwardRecording) -> list:
-    """Return how far m, l and O_acc of each row of each step are from the truth, a list of (3, B_r) arrays.
+    """Return the errors of m, l and O_acc of each row of each step, a list of (3, B_r) arrays.
 
-    The error of m is a difference, which is a relative error of all that is multiplied by exp(-m). Those of l and
-    O_acc are relative, to the largest of the row.
+    The error of m is a difference, which is the relative error of everything multiplied by exp(-m). Those of l and
+    O_acc are relative to the largest in the row.
     """
     found = []
     for step, true in zip(recording.steps, recording.true, strict=True):  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def errors(recording: ForwardRecording) -> list:
 
 
 def verdict(recording: ForwardRecording) -> dict:
-    """Return what the page says of a learner's recording.
+    """Return the page's verdict on a learner's recording.
 
     errors: the largest error of each step. first: the first step, the name and the row where one differs
     from the truth by more than sqrt(eps) of its dtype, or None. O: [its largest difference from the true O, the

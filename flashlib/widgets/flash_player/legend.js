@@ -1,10 +1,10 @@
-// What each mark means that is not explained where it is.
+// The meaning of marks that are not explained where they appear.
 
 /** @import { Learner } from "./types.js" */
 import { h } from "../shared/elements.js";
 
 /**
- * A mark as the style sheet draws it, and what it means.
+ * A mark as drawn by the style sheet, and its meaning.
  * @param {string} state
  * @param {string} text
  */
@@ -26,7 +26,7 @@ export class Legend {
   static key = ({ learner, sram }) => [Boolean(learner), sram];
 
   /**
-   * compared: no state of rows is shown, so its marks are not needed.
+   * compared: no rows' state is shown, so its marks are not needed.
    * @param {{ learner: Learner | null, sram: number[], compared?: boolean }} frames
    */
   constructor({ learner, sram: [held, capacity], compared }) {
@@ -36,7 +36,7 @@ export class Legend {
       mark("written", "written"),
       mark("pending", "not written yet"),
       !compared && h("span", {}, "↑ the maximum grew"),
-      !compared && held > capacity && mark("over", "more than fits; it is played all the same"),
+      !compared && held > capacity && mark("over", "more than fits; it is played anyway"),
       learner && h("span", {}, "≠ the true value"),
     );
   }

@@ -1,4 +1,4 @@
-// The algorithm: the equation of each part of a step, and beside it the line of the source that does it.
+// The algorithm: the equation of each part of a step, next to the line of source that computes it.
 
 import { div, h, typeset } from "../shared/elements.js";
 
@@ -10,16 +10,16 @@ const setBy = (equation) =>
   equation.split(";").flatMap((part) => part.match(/^\s*(\w+) (?:=|\+=) /)?.slice(1) ?? []);
 
 /**
- * A line of code with each name in it as an element.
+ * A line of code with each name as an element.
  * @param {string} line
  */
 const named = (line) =>
   line.split(/\b([A-Za-z]\w*)\b/).map((part, k) => (k % 2 ? h("span", { "data-symbol": part }, part) : part));
 
-/** The equations of a step, and beside each the line of the source that does it; the one at work is lit. */
+/** The equations of a step, each next to its line of source; the current one is highlighted. */
 export class Lines {
   /**
-   * lines: of the source, for each part; equations: of each part of a step, what it does in a word or two, and as an equation.
+   * lines: of the source, for each part; equations: what each part of a step does, in a word or two, and as an equation.
    * @param {Record<string, string[]>} lines
    * @param {Record<string, [name: string, text: string]>} equations
    */
@@ -39,7 +39,7 @@ export class Lines {
     const table = h("table", { "aria-label": "the algorithm: equation and NumPy line" }, h("tbody", {}, rows));
     this.element = div("flash-lines", table);
     const most = Math.max(...Object.keys(equations).map((part) => lines[part].length), 1);
-    this.element.style.setProperty("--lines", most); // the room of the longest: what is below must not jump
+    this.element.style.setProperty("--lines", most); // room for the longest: the page below must not jump
   }
 
   take() {}
@@ -53,7 +53,7 @@ export class Lines {
   }
 
   /**
-   * Show the line that sets a name, in place of the one at work if the name is not there; null for that one alone.
+   * Show the line that sets a name, in place of the current line if that does not contain it; null: the current line alone.
    * @param {string | null} name
    */
   point(name) {

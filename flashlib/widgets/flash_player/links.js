@@ -1,11 +1,11 @@
-// Linked words: what is pointed at, or in focus, is lit wherever its name stands: words, cells, equations, code.
+// Linked names: a name that is pointed at, or in focus, is highlighted everywhere: in words, cells, equations, code.
 
 /** @typedef {(symbol: string) => void} Show */
 
 const NAMED = "[data-symbol], td[data-name], .flash-matrix[data-name]";
 
 /**
- * Where a name stands: of the rows of a table only in the one that is told.
+ * Where a name appears: among the rows of a table only in the described one.
  * @param {string} name
  */
 const places = (name) =>
@@ -16,7 +16,7 @@ const places = (name) =>
   ].join();
 
 /**
- * The name of what an event is about, null for none.
+ * The name at the target of an event, or null.
  * @param {EventTarget | null} target
  */
 function nameOf(target) {
@@ -46,7 +46,7 @@ export class Links {
     this.show();
   }
 
-  /** Light what has the name; called again when the page has changed. */
+  /** Highlight everything with the name; called again when the page has changed. */
   show() {
     for (const element of this.root.querySelectorAll(".flash-linked")) element.classList.remove("flash-linked");
     const found = this.name && /^\w+$/.test(this.name) ? [...this.root.querySelectorAll(places(this.name))] : [];

@@ -1,25 +1,25 @@
-// Matrices as heat maps, with their numbers where there is room.
+// Matrices as heat maps, with their numbers if there is room.
 
 /** @import { Colours } from "../shared/colours.js" */
 import { div, h, note, symbol } from "../shared/elements.js";
 import { between, exact, short } from "../shared/numbers.js";
 import { pictureOf } from "../shared/picture.js";
 
-export const CELL = { width: [27, 30], height: [16, 18] }; // the smallest and the largest that can hold a number, in pixels
-const ROWS = 92; // for the rows of a tile, in pixels
+export const CELL = { width: [27, 30], height: [16, 18] }; // px: the smallest and the largest cell with a number
+const ROWS = 92; // px, for the rows of a tile
 const HEAT = { width: 88, height: 66, cell: { width: 18, height: 10 } }; // of a tile without numbers
 
 export const WITHOUT_NUMBERS = "Larger tiles are drawn without numbers: point at a cell to read it.";
 const CELL_LINES = ["left", "top"].map((side) => `linear-gradient(to ${side}, var(--flash-panel) 1px, transparent 1px) 0 0`);
 
 /**
- * The width of a heat map of so many columns, in pixels.
+ * The width of a heat map with this many columns, in pixels.
  * @param {number} cols
  */
 export const heatWidth = (cols) => cols * between(1, HEAT.width / cols, HEAT.cell.width);
 
 /**
- * The size of cells with numbers where `cols` of them have to fit into a width, and `rows`; null if they do not.
+ * The size of cells with numbers if `rows` x `cols` of them must fit into a width; null if they do not fit.
  * @param {number} room
  * @param {number} rows
  * @param {number} cols
@@ -34,7 +34,7 @@ export function cellsIn(room, rows, cols) {
 /** @typedef {{ data: Float64Array, offset: number, rows: number, cols: number }} Shown */
 /** @typedef {{ values: Float64Array, rows: number, cols: number, peak: number, colour: Colours }} Painted */
 
-/** A tile under its name, and beside the name room for its size. */
+/** A tile under its name, with room for its size next to the name. */
 export class NamedTile {
   constructor(name, title = symbol(name)) {
     this.matrix = new Matrix(name);
@@ -56,9 +56,8 @@ export class NamedTile {
 }
 
 /**
- * A matrix drawn as a heat map: with its numbers where they are few enough (cells are elements then), else as a
- * picture, or one row as a gradient. The full value is shown under the pointer. It has room for rows x cols; what is
- * drawn may be smaller.
+ * A matrix drawn as a heat map: with its numbers if there are few enough (then cells are elements), else as a picture, or
+ * as a gradient for one row. The full value is shown under the pointer. It has room for rows x cols, but may show less.
  */
 export class Matrix {
   /** @type {number} */
@@ -100,7 +99,7 @@ export class Matrix {
   }
 
   /**
-   * Take a size, in cells and in pixels of a cell. Cells stay where they are enough: to make one costs most.
+   * Take a size, in cells and in pixels per cell. Existing cells are reused: creating one costs most.
    * @param {Size} size
    */
   resize({ rows, cols, width, height, numbers }) {
@@ -129,7 +128,7 @@ export class Matrix {
   }
 
   /**
-   * Draw rows x cols numbers of `data` from `offset` on; `peak` is the size of the strongest colour.
+   * Draw rows x cols numbers of `data` from `offset` on; `peak` is the value of the strongest colour.
    * @param {Float64Array} data
    * @param {number} offset
    * @param {number} rows
@@ -169,7 +168,7 @@ export class Matrix {
   }
 
   /**
-   * A pixel for each number. An image, since each canvas is a layer, and layers make every frame of the page slower.
+   * A pixel for each number. It is an image, since each canvas is a layer, and layers slow down every frame of the page.
    * @param {Shown} shown
    * @param {number} peak
    * @param {Colours} colour
@@ -180,19 +179,19 @@ export class Matrix {
     for (let r = 0; r < rows; r++)
       for (let c = 0; c < cols; c++) {
         const x = data[offset + r * cols + c];
-        if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else nothing is there yet
+        if (!Number.isNaN(x)) pixels[r * this.cols + c] = colour.pixel(x, peak); // else there is no number yet
       }
     return [...this.lines, `${pictureOf(pixels, this.cols, this.rows)} 0 0 / 100% 100%`].join();
   }
 
   /**
-   * Whether it would look different: painting costs more than comparing its numbers.
+   * Whether it would look different: painting costs more than comparing the numbers.
    * @param {Shown} shown
    * @param {number} peak
    * @param {Colours} colour
    */
   #isNew({ data, offset, rows, cols }, peak, colour) {
-    const values = data.slice(offset, offset + rows * cols); // a copy: what is in data may change
+    const values = data.slice(offset, offset + rows * cols); // a copy, since data may change
     const before = this.painted;
     this.painted = { values, rows, cols, peak, colour };
     if (!before || before.rows !== rows || before.cols !== cols) return true;
@@ -233,7 +232,7 @@ export class Matrix {
   }
 
   /**
-   * Change only what differs in a cell: most of the time of a step goes into this.
+   * Change only what differs in a cell: this takes most of the time of a step.
    * @param {number} k
    * @param {string} kind
    * @param {string} background
@@ -247,7 +246,7 @@ export class Matrix {
   }
 
   /**
-   * The row and the column that a pointer is at, null where there is no number.
+   * The row and the column under the pointer, null if there is no number.
    * @param {MouseEvent} event
    * @returns {[r: number, c: number] | null}
    */
@@ -267,7 +266,7 @@ export class Matrix {
   }
 
   /**
-   * Outline a row, null for none.
+   * Outline a row; null: none.
    * @param {number | null} r
    */
   outline(r) {

@@ -1,4 +1,4 @@
-// HBM: Q, K, V and O as strips, m and l too in the FA1 order, and the bytes that were moved.
+// HBM: Q, K, V and O as strips, in the FA1 order also m and l, and the bytes that were moved.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Colours } from "../shared/colours.js" */
@@ -9,14 +9,14 @@ import { between } from "../shared/numbers.js";
 import { bytes, span } from "./frames.js";
 import { Matrix } from "./matrix.js";
 
-const STRIP = { width: 64, height: 96, cell: { width: 18, height: 12 }, column: 12 }; // of a matrix, in pixels
+const STRIP = { width: 64, height: 96, cell: { width: 18, height: 12 }, column: 12 }; // px, of a matrix
 
 /** @typedef {[name: string, rows: number, cols: number]} Sizes */
 /** @typedef {{ matrix: Matrix, here: HTMLElement, rows: number, cols: number, element: HTMLElement }} Strip */
 
 /**
- * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; each is [name, rows, columns].
- * A subclass says which rows a step uses (`inUse`) and how much was stored (`progress`), and holds it (`fill`).
+ * Matrices in slow memory: `read`, which stay, and `written`, which fill as steps store; each is [name, rows, columns]. A
+ * subclass says which rows a step uses (`inUse`) and how much was stored (`progress`), and keeps what was stored (`fill`).
  * @template {Trace<any>} [F=Trace<any>]
  */
 export class Hbm {
@@ -37,7 +37,7 @@ export class Hbm {
     /** @type {Record<string, Strip>} */
     this.strips = {};
     /** @type {Record<string, Float64Array>} */
-    this.held = {}; // what memory holds of what is written
+    this.held = {}; // the contents of the written matrices
     for (const [name, rows, cols] of [...read, ...written])
       this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? STRIP.column : width, height);
     for (const [name, rows, cols] of written) this.held[name] = new Float64Array(rows * cols);
@@ -88,7 +88,7 @@ export class Hbm {
   }
 
   /**
-   * How much of what is written is there after step `done`, in words; stored: the step that stores now.
+   * How much has been written after step `done`, in words; stored: the step that stores now.
    * @param {number} _done
    * @param {Step} [_stored]
    */
@@ -97,7 +97,7 @@ export class Hbm {
   }
 
   /**
-   * Take what was stored from step `first` to step `done`; -1 for all from the beginning.
+   * Take the rows stored from step `first` to step `done`; first is -1 for everything from the beginning.
    * @param {number} _first
    * @param {number} _done
    */
@@ -119,7 +119,7 @@ export class Hbm {
   }
 
   /**
-   * The rows of a matrix that are outlined, as an element.
+   * The outlined rows of a matrix, as an element.
    * @param {string} name
    */
   slice(name) {
@@ -127,7 +127,7 @@ export class Hbm {
   }
 
   /**
-   * Hold what was stored after step `done`, T for the end.
+   * Show the rows stored up to step `done`, T for the end.
    * @param {number} done
    * @param {Colours} colour
    */
@@ -152,7 +152,7 @@ export class Hbm {
 }
 
 /**
- * The memory of the forward pass: O, and m and l too in the FA1 order, are written.
+ * The memory of the forward pass: O is written, and in the FA1 order also m and l.
  * @extends {Hbm<Frames>}
  */
 export class Memory extends Hbm {
@@ -192,7 +192,7 @@ export class Memory extends Hbm {
   }
 
   /**
-   * The rows that are loaded, outlined as long as the step works on them, and those that it stores.
+   * The rows that are loaded, outlined while the step works on them, and those that it stores.
    * @param {Step} step
    * @param {string} part
    * @param {boolean} storing
@@ -206,7 +206,7 @@ export class Memory extends Hbm {
   }
 
   /**
-   * Take what was stored from step `first` to step `done`; -1 for all from the beginning.
+   * Take the rows stored from step `first` to step `done`; first is -1 for everything from the beginning.
    * @param {number} first
    * @param {number} done
    */
@@ -228,7 +228,7 @@ export class Memory extends Hbm {
   }
 }
 
-/** Bytes read and written so far, beside what they are compared with. */
+/** Bytes read and written so far, next to their references. */
 class Meter {
   /** @type {Trace<any>} */
   frames;
@@ -236,7 +236,7 @@ class Meter {
   most;
 
   /**
-   * keyed: what is read and what is written have their colours beside them, as no legend says them.
+   * keyed: reads and writes have their colours next to them, for want of a legend.
    * @param {Trace<any>} frames
    * @param {boolean} keyed
    */
@@ -276,7 +276,7 @@ class Meter {
   /** @param {At} at @param {Motion} motion */
   draw(at, motion) {
     const { read, written } = this.frames.moved(at);
-    const stored = this.frames.learner ? "" : `${bytes(written)} written`; // a learner's steps do not tell
+    const stored = this.frames.learner ? "" : `${bytes(written)} written`; // unknown for a learner's steps
     if (this.keyed) {
       setText(this.read, `${bytes(read)} read`);
       setText(this.written, stored);

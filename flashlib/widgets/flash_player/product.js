@@ -1,13 +1,13 @@
-// A score that is pointed at: its row of Q and its row of K, and their product written out.
+// A score under the pointer: its row of Q, its row of K, and their product written out.
 
 /** @import { Frames } from "./frames.js" */
 /** @import { ForwardStep } from "./types.js" */
 import { inBrackets, number, short } from "../shared/numbers.js";
 
-const TERMS = 6; // of a product that are written; of a longer one the first of them
+const TERMS = 6; // terms of a product that are written; of a longer one, the first
 
 /**
- * The product behind a score: r and c count in its tile.
+ * The product behind a score; r and c are relative to its tile.
  * @param {Frames} frames
  * @param {ForwardStep} step
  * @param {number} r
@@ -25,5 +25,5 @@ export function product({ numbers, inputs, d, scale, changed }, step, r, c) {
   const written = `(${few.join(" + ")}) · ${inBrackets(scale)} = ${number(value)}`;
   const product = `Row ${row} of Q times row ${key} of K: ${written}.`;
   if (score === -Infinity) return `${product} The mask cuts it: −∞.`;
-  return changed ? `${product} The mask makes of it ${number(score)}.` : product;
+  return changed ? `${product} The mask changes it to ${number(score)}.` : product;
 }

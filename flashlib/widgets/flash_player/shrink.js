@@ -1,15 +1,15 @@
-// The rescale in a row of the table: the factor goes from alpha to l and O_acc, and what they were shrinks by it.
+// The rescale in a row of the table: the factor moves from alpha to l and O_acc, whose old values shrink by it.
 
 /** @import { Motion } from "../shared/motion.js" */
 import { h } from "../shared/elements.js";
 import { between, number } from "../shared/numbers.js";
 
-const LEAST = 0.15; // of its size: what shrinks more than that would not be seen
+const LEAST = 0.15; // of the size: anything that shrinks further would be invisible
 
 /** @typedef {{ element: HTMLElement, copy: HTMLElement }} Copied */
 
 /**
- * An element, and a copy of it as it is now, which is not on the page yet.
+ * An element, and a copy of its current look, which is not on the page yet.
  * @param {HTMLElement} element
  * @returns {Copied}
  */
@@ -22,7 +22,7 @@ export function copyOf(element) {
 }
 
 /**
- * Shrink what elements were, by alpha; in the row that is told, the factor goes to each of them first.
+ * Shrink the elements' old looks by alpha; in the described row, the factor first moves to each of them.
  * @param {Motion} motion
  * @param {HTMLElement} cell of alpha
  * @param {number} alpha

@@ -1,4 +1,4 @@
-"""The lines of an algorithm's source, found by the names that they assign."""
+"""The lines of an algorithm's source, found from the names that they assign."""
 
 import ast
 import inspect
@@ -15,15 +15,14 @@ PARTS = {
     "add": ("l", "O_acc"),
     "store": ("divisor", "O", "lse", "m_hbm"),
 }
-"""The parts of a step, in their order, and the names that each assigns."""
+"""The parts of a step, in order, and the names that each assigns."""
 
 
 def lines_of(function: Callable, *, causal: bool, parts: dict[str, tuple[str, ...]] = PARTS) -> dict:
-    """Return the source lines of each part of a step, {part: [line, ...]}; no lines where no source can be read.
+    """Return the source lines of each part of a step, {part: [line, ...]}; no lines if the source cannot be read.
 
-    What stands under `if causal:` or `if causal and ...:` counts only if causal. A line belongs to the part whose
-    name it assigns first. Outside the loop that yields only loads and stores count: there, what is summed is set
-    to its first value.
+    Lines under `if causal:` or `if causal and ...:` count only if causal. A line belongs to the part whose name it
+    assigns first. Outside the loop that yields, only loads and stores count: the sums are initialised there.
     """
     found = {part: [] for part in parts}
     for assigned, inside, lines in _assignments(function, causal):
@@ -35,11 +34,11 @@ def lines_of(function: Callable, *, causal: bool, parts: dict[str, tuple[str, ..
 
 @lru_cache(maxsize=8)
 def _assignments(function, causal):
-    """Return the names, whether it is in the loop that yields, and the lines of each assignment in a loop."""
+    """Return for each assignment in a loop its names, whether that loop yields, and its lines."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
         tree = ast.parse(text)
-    except (OSError, TypeError, SyntaxError):  # built in, typed into a shell, a lambda in the middle of a line
+    except (OSError, TypeError, SyntaxError):  # a builtin, code typed into a shell, a lambda within a line
         return []
     lines = text.splitlines()
     at_step = max((depth for node, depth in _inside(tree, causal) if isinstance(node, ast.Yield)), default=0)
@@ -58,7 +57,7 @@ LOOPS = ast.For | ast.While
 
 
 def _inside(node, causal, depth=0):
-    """Yield each node below `node`, in the order of the text, and in how many loops it is."""
+    """Yield each node below `node`, in the order of the text, and how many loops enclose it."""
     for child in ast.iter_child_nodes(node):
         yield child, depth
         if causal or not _asks_for_causal(child):
@@ -74,6 +73,6 @@ def _asks_for_causal(node):
 
 
 def _names(assignment):
-    """Return the names that an assignment sets, `O` for `O[rows]` too, from left to right."""
+    """Return the names that an assignment sets, from left to right; for `O[rows]` it is `O`."""
     targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
     return [x.id for target in targets for x in ast.walk(target) if isinstance(x, ast.Name)]

@@ -1,4 +1,4 @@
-// A player of steps in their parts, whatever the steps are of.
+// A player of steps with parts, for any pass.
 
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { At, Setting, Step } from "./types.js" */
@@ -18,10 +18,10 @@ import { Links } from "./links.js";
 import { Views } from "./views.js";
 
 /**
- * Plays the frames of what Python sent in `frames`. A subclass has `kinds`, what its Views are made of; `unpack`,
- * which makes a Trace of what was sent; `equations` of each part of a step, whose names are said; `drawViews`; and
- * `words` and `ending`, the sentence on a frame and on the end. inParts: whether a step is played in its parts, and
- * a row of it can be selected.
+ * Plays the frames that Python sent in `frames`. A subclass has `kinds`, the kinds of its Views; `unpack`, which makes a
+ * Trace of what was sent; `equations` for each part of a step, whose names are shown; `drawViews`; and `words` and
+ * `ending`, the sentences on a frame and on the end. inParts: whether a step is played in its parts, and one of its rows
+ * can be selected.
  * @template {SharedTraits & Setting & { frames: any }} Traits
  * @template {Step} S
  * @template {Trace<S>} F
@@ -54,7 +54,7 @@ export class Stepped extends Widget {
   constructor(context, name, label, kinds, { inParts = true } = {}) {
     super(context, `${name} flash-played flash-stepped`, label);
     /** @type {number | null} */
-    this.picked = null; // the row that the learner picked, counted in its block
+    this.picked = null; // the row that the learner picked, relative to its block
     this.inParts = this.detail = inParts;
     const of = (name) => (frame) => this.frames[name](frame);
     const told = { rescales: of("rescales"), lasts: of("lasts"), next: of("next"), flies: true };
@@ -90,7 +90,7 @@ export class Stepped extends Widget {
   }
 
   /**
-   * The line at work, and what is folded: the other lines, and what the marks mean.
+   * The current line, and folded the other lines and the legend.
    * @param {Record<"lines" | "legend", HTMLElement>} places
    */
   foot({ lines, legend }) {
@@ -173,7 +173,7 @@ export class Stepped extends Widget {
 
   /** Take the colours of the theme, and paint what does not change from frame to frame. */
   paint() {
-    if (!this.root.isConnected) return; // called again when it is on the page
+    if (!this.root.isConnected) return; // paint is called again once it is on the page
     this.colour = colourScale(this.root);
     this.paintViews();
   }
@@ -183,7 +183,7 @@ export class Stepped extends Widget {
   }
 
   /**
-   * Play every part of a step, or its end only; stay at the step that is shown.
+   * Play every part of a step, or only its end; stay at the current step.
    * @param {boolean} detail
    */
   setDetail(detail) {
@@ -199,7 +199,7 @@ export class Stepped extends Widget {
   }
 
   /**
-   * Describe this row from now on, and the one in its place in other blocks.
+   * From now on describe this row, and the corresponding one in other blocks.
    * @param {number} row
    */
   select(row) {
@@ -227,7 +227,7 @@ export class Stepped extends Widget {
   }
 
   /**
-   * Say what is shown: the place, the part of the step, the sentence.
+   * Write what is shown: the place, the part of the step, the sentence.
    * @param {At<S>} at
    */
   #tell(at) {
@@ -249,7 +249,7 @@ export class Stepped extends Widget {
    */
   write(words) {
     if (this.sentence.flashText !== words) {
-      if (this.sentence.contains(document.activeElement)) this.root.focus(); // else JupyterLab has the keys
+      if (this.sentence.contains(document.activeElement)) this.root.focus(); // else JupyterLab gets the keys
       setSentence(this.sentence, words);
       /** @type {NodeListOf<HTMLElement>} */
       const names = this.sentence.querySelectorAll(".flash-symbol");
@@ -275,7 +275,7 @@ export class Stepped extends Widget {
   }
 
   /**
-   * What else there is to say of a frame.
+   * Further remarks on a frame.
    * @param {At<S>} _at
    */
   remark(_at) {

@@ -1,4 +1,4 @@
-// The state of each row of the block, as a table; what alpha multiplies shrinks in its row.
+// The state of each row of the block, as a table; in each row, the values that alpha multiplies shrink.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Colours } from "../shared/colours.js" */
@@ -126,7 +126,7 @@ export class StateTable {
   }
 
   /**
-   * O_acc of a row, and what it should be where a learner's differs.
+   * O_acc of a row, and the true values where a learner's differ.
    * @param {{ O_acc: Matrix, ghost: Matrix | null }} row
    * @param {At<ForwardStep>} at
    * @param {number} r
@@ -143,7 +143,7 @@ export class StateTable {
   }
 
   /**
-   * l as a bar, and once it was rescaled an outline of what it was.
+   * l as a bar, and after a rescale an outline of its old value.
    * @param {{ was: HTMLElement, now: HTMLElement }} bars
    * @param {At<ForwardStep>} at
    * @param {Motion} [motion]
@@ -170,7 +170,7 @@ export class StateTable {
   }
 
   /**
-   * A number, and beside it the true one where a learner's differs.
+   * A number, and next to it the true one if a learner's differs.
    * @param {HTMLElement} cell
    * @param {number | undefined} x
    * @param {number | undefined} [truth]

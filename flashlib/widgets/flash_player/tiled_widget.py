@@ -1,4 +1,4 @@
-"""What the widgets that play a tiling have in common: inputs, settings and their ranges, limits."""
+"""The base of the widgets that play a tiling: inputs, settings and their ranges, limits."""
 
 from collections.abc import Sequence
 
@@ -13,22 +13,22 @@ from flashlib.widgets.lab import Lab
 
 MAX_CELLS = 65_536  # of S
 MAX_TILES = 4_096
-MAX_NUMBERS = 6_000_000  # in the buffer: 48 MB
-RANDOM = {"N": [1, 64], "d": [1, 16]}  # what the page offers
+MAX_NUMBERS = 6_000_000  # numbers in the buffer: 48 MB
+RANDOM = {"N": [1, 64], "d": [1, 16]}  # the range offered on the page
 
 
 class TiledWidget(Lab):
     """A widget that shows the steps of a tiling of Q (N_q, d), K and V (N_k, d), given or random.
 
-    A subclass has `_frames(**setting)`, which runs the steps and returns what the page is sent; `setting` holds
-    B_r, B_c, causal and what else the subclass adds to it. One that takes more than Q, K and V names all in
-    `_names`, and has a `_check` and a `_numbers` of its own. With a mask of `flashlib.masks` there is no control
-    for causal.
+    A subclass has `_frames(**setting)`, which runs the steps and returns what is sent to the page; `setting` holds
+    B_r, B_c, causal and the subclass's own settings. A subclass that takes more inputs than Q, K and V names all
+    of them in `_names`, and has its own `_check` and `_numbers`. With a mask of `flashlib.masks` there is no
+    control for causal.
     """
 
     _shows = "frames"
     _names: tuple[str, ...] = ("Q", "K", "V")
-    _relief = "a larger B_c"  # makes fewer numbers
+    _relief = "a larger B_c"  # which means fewer numbers
     _opens_at, _seed = None, 0
     _inputs: tuple[np.ndarray, ...] = ()
 
@@ -46,17 +46,17 @@ class TiledWidget(Lab):
         super().__init__({**setting, "N": N, "d": d, "seed": seed}, inputs=inputs)
 
     def _take(self, inputs):
-        """Keep a copy of the inputs that are given."""
+        """Keep a copy of the given inputs."""
         if self._random:
             return
         if any(X is None for X in inputs):
             names = f"{', '.join(self._names[:-1])} and {self._names[-1]}"
             raise TypeError(f"{names} are given in part; pass all, or none of them for random ones")
         self._check(*inputs)
-        self._inputs = tuple(np.array(X) for X in inputs)  # the learner may change theirs later
+        self._inputs = tuple(np.array(X) for X in inputs)  # the learner may change the originals later
 
     def _checked(self, name, value):
-        """Return a setting; once something is shown, N and d are moved into what the page offers."""
+        """Return a setting; once something is shown, N and d are clamped to the page's range."""
         if name in RANDOM and self._setting:
             low, high = self.frames["ranges"][name]
             return min(max(value, low), high)
@@ -83,18 +83,18 @@ class TiledWidget(Lab):
         raise NotImplementedError
 
     def _check(self, *inputs, **setting):
-        """Raise TypeError or ValueError where inputs or setting are not accepted, before any work."""
+        """Raise TypeError or ValueError if the inputs or the setting are not accepted, before any work."""
         Q, K, V = inputs
         check_floating(Q=Q, K=K, V=V)
-        check_shapes(Q, K, V, axes="(N, d)")  # V is drawn as K is
+        check_shapes(Q, K, V, axes="(N, d)")  # V is drawn like K
         tiled.steps(Q, K, V, **setting)
 
     def _numbers(self, N_q, N_k, d, T_r, T_c):
-        """Return how many numbers the page would be sent, at most."""
+        """Return the most numbers that would be sent to the page."""
         return 2 * N_q * N_k + (T_c + 1) * N_q * (4 * d + 8) + 2 * N_k * d  # S, P; states and O; K, V
 
     def _shown(self, controls, **setting):
-        """Return the setting as the page gets it: its values, which can be changed, and their ranges."""
+        """Return the setting in the page's form: its values, which of them can be changed, and their ranges."""
         N, _, d = sizes_of(self._inputs)
         return {
             "setting": {**setting, "N": N, "d": d, "seed": self._seed},
@@ -106,7 +106,7 @@ class TiledWidget(Lab):
         return [name for name in controls if name != "causal" or self._mask is None]
 
     def _played(self, recording, B_r, B_c, **setting):
-        """Return what the page is sent of one run."""
+        """Return what is sent to the page about one run."""
         N_q, N_k, d = sizes_of(self._inputs)
         dtype = self._inputs[0].dtype.name
         standard = cost.standard_traffic(N_q, N_k, d, dtype=dtype)
@@ -120,19 +120,19 @@ class TiledWidget(Lab):
         }
 
     def _opened(self, T):
-        """Return the step of T to open at, or None: once, since another tiling has other steps."""
+        """Return which of T steps to open at, or None; only once, since another tiling has different steps."""
         at, self._opens_at = self._opens_at, None
         return at if at is not None and at < T else None
 
     def _tiled(self, B_r, B_c, **setting):
-        """Return the sizes of all that is tiled, and the setting."""
+        """Return the sizes of everything that is tiled, and the setting."""
         N_q, N_k, d = sizes_of(self._inputs)
         sizes = {"N_q": N_q, "N_k": N_k, "d": d, "T_r": -(-N_q // B_r), "T_c": -(-N_k // B_c)}
         setting |= {"dtype": self._inputs[0].dtype.name, "scale": resolve_scale(self._scale, d)}
         return {**sizes, "B_r": B_r, "B_c": B_c, **setting, **self._masked(N_q, N_k, setting["causal"])}
 
     def _masked(self, N_q, N_k, causal):
-        """Return which scores are not seen, of each row [first, last + 1, first, ...], and whether they change."""
+        """Return each row's hidden scores, [first, last + 1, first, ...], and whether the mask changes scores."""
         tiles = masks.resolve(self._mask, causal, N_q, N_k)
         changes = np.diff(~tiles.seen(*tiles.all), axis=1, prepend=False, append=False)
         return {
@@ -141,7 +141,7 @@ class TiledWidget(Lab):
         }
 
     def _mask_name(self):
-        """Return what `repr` says of a mask, "" without one."""
+        """Return the text of a mask in `repr`, "" without one."""
         return "" if self._mask is None else f", mask={name_of(self._mask)}"
 
     def _largest(self):
@@ -149,7 +149,7 @@ class TiledWidget(Lab):
         return tuple(max(1, len(X)) for X in self._inputs[:2])
 
     def _into_range(self, B_r, B_c):
-        """Return B_r and B_c moved into what can be played; raise ValueError where no block size helps."""
+        """Return B_r and B_c clamped to what can be played; raise ValueError if no block size can be."""
         blocks = {"B_r": B_r, "B_c": B_c}
         for name, largest in zip(blocks, self._largest(), strict=True):
             blocks[name] = min(max(blocks[name], 1), largest)
@@ -161,13 +161,13 @@ class TiledWidget(Lab):
         return blocks
 
     def _smallest(self, name, **blocks):
-        """Return the smallest B_r, or B_c, that can be played while the other one stays."""
+        """Return the smallest B_r, or B_c, that can be played with the other one unchanged."""
         largest = dict(zip(("B_r", "B_c"), self._largest(), strict=True))[name]
         candidates = range(1, largest + 1)
         return next((n for n in candidates if not self._too_much(**{**blocks, name: n})), largest)
 
     def _too_much(self, B_r, B_c):
-        """Return a sentence on why these block sizes are too much to draw or play, or None."""
+        """Return a sentence on why these block sizes give too much to draw or play, or None."""
         N_q, N_k, d = sizes_of(self._inputs)
         T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)
         if N_q * N_k > MAX_CELLS:
@@ -197,7 +197,7 @@ class TiledWidget(Lab):
 
 
 def name_of(mask: Mask) -> str:
-    """Return a mask in a word or more, such as "window & softcap"."""
+    """Return a mask's name, such as "window & softcap"."""
     sign = {masks.Both: " & ", masks.Either: " | "}.get(type(mask))
     return sign.join(map(name_of, mask.parts)) if sign else type(mask).__name__.lower()  # type: ignore[attr-defined]
 

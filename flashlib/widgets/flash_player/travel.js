@@ -1,4 +1,4 @@
-// What travels between HBM and SRAM: slices in, at a load; out, at a store.
+// What travels between HBM and SRAM: slices in at a load, and out at a store.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Colours } from "../shared/colours.js" */
@@ -7,7 +7,7 @@
 import { Matrix } from "./matrix.js";
 
 /**
- * Where an element, or the room of several, lies on the page.
+ * The box of an element, or of several, on the page.
  * @param {Element | Element[]} elements
  */
 function boxOf(elements) {
@@ -17,7 +17,7 @@ function boxOf(elements) {
   return { left, top, width: right - left, height: bottom - top };
 }
 
-/** The transform that puts what lies in the box `to` into the box `from`. */
+/** The transform from the box `to` to the box `from`. */
 const across = (from, to) =>
   `translate(${from.left - to.left}px, ${from.top - to.top}px) scale(${from.width / to.width}, ${from.height / to.height})`;
 
@@ -28,7 +28,7 @@ const across = (from, to) =>
 const edge = (kind) => ({ outline: `2px solid var(--flash-${kind})`, zIndex: 2 });
 
 /**
- * Take an element of SRAM from its slice in HBM to its place.
+ * Move an element of SRAM from its slice in HBM to its place.
  * @param {Motion} motion
  * @param {HTMLElement} slice
  * @param {HTMLElement} element
@@ -42,8 +42,8 @@ function bring(motion, slice, element) {
 }
 
 /**
- * Take a copy of rows through the air, from a place to another: `matrix` is [numbers, offset, rows, cols, peak]. The
- * place that it goes to shows them when it is there.
+ * Move a copy of rows from one place to another: `matrix` is [numbers, offset, rows, cols, peak]. The destination shows
+ * them on arrival.
  * @param {Motion} motion
  * @param {HTMLElement} air
  * @param {"read" | "written"} kind
@@ -71,8 +71,8 @@ export function send(motion, air, kind, from, to, matrix, colour) {
 }
 
 /**
- * At a load, bring the slices that it takes from HBM; at another part, light what it reads of SRAM. slices: for each
- * matrix, its tile and the index that says which; lit: for each part of a step, the tiles that it reads.
+ * At a load, move its slices from HBM; in other parts, highlight the tiles of SRAM that are read. slices: for each matrix,
+ * its tile and the index that selects it; lit: for each part of a step, the tiles that it reads.
  * @param {Carrier} player
  * @param {{ k: number, part: string }} at
  * @param {Record<string, [tile: string, index: "i" | "j"]>} slices

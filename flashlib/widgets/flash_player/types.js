@@ -1,7 +1,7 @@
-// What Python sends of the players of a tiling, and how the page unpacks it. Types only: no script has this file.
+// What Python sends to the players of a tiling, and how the page unpacks it. Types only, in no script.
 
 /**
- * Sizes and setting of all that is tiled.
+ * Sizes and setting of everything that is tiled.
  * @typedef {object} Tiling
  * @property {number} N_q
  * @property {number} N_k
@@ -13,7 +13,7 @@
  * @property {boolean} causal
  * @property {string} dtype
  * @property {number} scale
- * @property {number[][]} masked of each row, the columns at which what is masked begins and ends
+ * @property {number[][]} masked of each row, the columns at which masked scores begin and end
  * @property {boolean} changed whether the mask changes scores
  */
 
@@ -51,7 +51,7 @@
  */
 
 /**
- * What there is to say of a learner's own steps.
+ * The verdict on a learner's own steps.
  * @typedef {object} Learner
  * @property {number[]} errors
  * @property {number} tolerance

@@ -1,4 +1,4 @@
-// What a player is put together from.
+// The views that make up a player.
 
 import { div } from "../shared/elements.js";
 
@@ -8,15 +8,15 @@ import { div } from "../shared/elements.js";
  */
 
 /**
- * How each view is made of the frames, and the key that says when anew.
+ * For each view, the key that says when to make it anew, and how to make it from the frames.
  * @template Frames
  * @template Made
  * @typedef {{ [Name in keyof Made]: [key: (frames: Frames) => any, make: (frames: Frames) => Made[Name]] }} Kinds
  */
 
 /**
- * Views of the frames, each made anew only where its key says that what it is made of has changed: one that stays is
- * given the new frames. `places` are where they stand, `made` the views.
+ * Views of the frames. Each is made anew only if its key has changed; otherwise it is given the new frames. `places` are
+ * their containers, `made` the views.
  * @template Frames
  * @template {Record<string, View<Frames>>} Made
  */

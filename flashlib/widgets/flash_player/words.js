@@ -29,7 +29,7 @@ export const forwardEquations = ({ order, changed }) => ({
   ],
 });
 
-/** By part of a step. `first` is whether the step loads what stays for the inner loop. */
+/** By part of a step. `first`: whether the step loads the block that stays for the inner loop. */
 const SENTENCES = {
   load: ({ i, j, first, name, m_old, l_old, order }) => {
     const state =

@@ -1,4 +1,4 @@
-"""MaskLab: which tiles a mask hides, and what is left to compute."""
+"""MaskLab: which tiles a mask hides, and what remains to be computed."""
 
 from flashlib.widgets.mask_lab.mask_lab import MaskLab
 

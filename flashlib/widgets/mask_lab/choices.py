@@ -1,4 +1,4 @@
-"""What can be chosen in MaskLab: the settings, what is accepted for each, and the mask that they make."""
+"""The settings of MaskLab, the accepted values of each, and the mask that they make up."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ from flashlib.widgets.flash_player.tiled_widget import name_of
 from flashlib.widgets.mask_lab import expression
 from flashlib.widgets.settings import one_of, whole
 
-LARGEST = 96  # rows and keys: more could not be told apart
+LARGEST = 96  # rows and keys: more could not be distinguished
 COUNTS = {  # name: the smallest and largest value, and whether None is accepted
     "left": (0, LARGEST, True),
     "right": (0, LARGEST, True),
@@ -24,7 +24,7 @@ COUNTS = {  # name: the smallest and largest value, and whether None is accepted
     "B_c": (1, LARGEST, False),
     "d": (1, 256, False),
 }
-KINDS = {  # name: the settings that are its own
+KINDS = {  # name: its own settings
     "causal": (),
     "window": ("left", "right"),
     "prefix": ("n",),
@@ -40,7 +40,7 @@ MOST_SHOWN = 8  # lengths in the code
 
 
 def checked(name: str, value: Any) -> Any:
-    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+    """Return a setting as a built-in type; raise TypeError or ValueError if it is not accepted."""
     if name == "kind" and (not isinstance(value, str) or value not in KINDS):
         kinds = ", ".join(repr(kind) for kind in KINDS if kind != "given")
         raise ValueError(f"The kind of mask is {value!r:.60}; pass {kinds}, or one of flashlib.masks")
@@ -62,12 +62,12 @@ def checked(name: str, value: Any) -> Any:
 
 
 def used(kind: str, also: str) -> list[str]:
-    """Return the names of the settings that decide the mask."""
+    """Return the names of the settings that determine the mask."""
     return [*KINDS[kind], *(KINDS[also] if also not in ("none", kind) else ())]
 
 
 def as_text(lengths: Any) -> Any:
-    """Return lengths, (20, 9), as the text that is typed; anything else as it is."""
+    """Return lengths such as (20, 9) as they would be typed; anything else unchanged."""
     try:
         return lengths if isinstance(lengths, str) else ", ".join(map(str, lengths))
     except TypeError:
@@ -75,7 +75,7 @@ def as_text(lengths: Any) -> Any:
 
 
 def read_lengths(text: str) -> list[int]:
-    """Return the lengths of documents in a text; raise ValueError unless they are numbers of at least 1."""
+    """Return the lengths of documents in a text; raise ValueError unless they are integers of at least 1."""
     words = re.split(r"[\s,]+", text.strip(" ,\t\n"))
     bad = [word for word in words if not re.fullmatch(r"0*[1-9][0-9]{0,3}", word)]
     if bad:
@@ -87,14 +87,14 @@ def read_lengths(text: str) -> list[int]:
 
 
 def pack(lengths: list[int], N: int) -> list[int]:
-    """Return the lengths as N tokens hold them: what goes beyond is cut off, what is left is one more document."""
+    """Return the lengths that fill N tokens: what goes beyond is cut off, a remainder is one more document."""
     ends = np.minimum(np.cumsum(lengths), N)
     packed = np.diff(ends, prepend=0)
     return [int(length) for length in [*packed, N - ends[-1]] if length]
 
 
 def table(block: int, share: int, N_q: int, N_k: int) -> np.ndarray:
-    """Return a table of blocks, of which `share` percent are seen: the diagonal first, then at random."""
+    """Return a table of blocks with `share` percent of them seen: first the diagonal, then random ones."""
     T_r, T_c = -(-N_q // block), -(-N_k // block)
     order = np.random.default_rng(0).random((T_r, T_c))
     i = np.arange(T_r)
@@ -107,7 +107,7 @@ def table(block: int, share: int, N_q: int, N_k: int) -> np.ndarray:
 
 
 def make(setting: dict, given: Mask | None = None) -> tuple[Any, str]:
-    """Return the mask of a setting, and Python that makes it; `given` is that of the kind "given"."""
+    """Return the mask of a setting, and the code that makes it; `given` is the mask of kind "given"."""
     kind, also = setting["kind"], setting["also"]
     if kind == "given":
         mask, code = given, name_of(given)  # type: ignore[arg-type]

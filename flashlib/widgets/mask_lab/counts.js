@@ -3,7 +3,7 @@ import { div, h, note, panel, setSentence, setText, typeset } from "../shared/el
 
 const swatch = (kind) => h("i", { class: `flash-mask-swatch flash-mask-swatch-${kind}` });
 
-/** How many tiles there are of each kind, and what becomes of the scores. */
+/** How many tiles there are of each kind, and how many scores are seen. */
 export class TileCounts {
   constructor() {
     const rows = { whole: "whole: no mask", cut: "cut: masked", hidden: "hidden: skipped" };
@@ -29,7 +29,7 @@ export class TileCounts {
   }
 }
 
-/** What is needed under the mask, of what is needed without one. */
+/** The cost with the mask, compared with the cost without one. */
 export class Against {
   /** @type {{ element: HTMLElement, bar: HTMLElement, text: HTMLElement, percent: HTMLElement }[] | undefined} */
   rows;

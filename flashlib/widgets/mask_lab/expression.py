@@ -1,4 +1,4 @@
-"""A mask written as a line of Python, such as (r - c) % 3 == 0: a few kinds of syntax, which Python computes."""
+"""A mask written as a line of Python, such as (r - c) % 3 == 0: a small subset of the language."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ import numpy as np
 
 LONGEST = 200  # characters
 ACCEPTED = "comparisons, + - * / // %, & | ~, numbers, r, c, N_q, N_k, abs, min and max"
-# No power: with it a short line computes without end, or fills the memory.
+# No power: with it a short line can compute forever, or fill the memory.
 NAMES = "Lt LtE Gt GtE Eq NotEq Add Sub Mult Div FloorDiv Mod BitAnd BitOr USub UAdd Invert"
 OPERATORS = tuple(getattr(ast, name) for name in NAMES.split())
 NUMPY = {"abs": "np.abs", "min": "np.minimum", "max": "np.maximum"}  # as `code` writes them
@@ -16,7 +16,7 @@ FROM_NUMPY = {numpy: name for name, numpy in NUMPY.items()}
 
 
 def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a + (b - a) * (b < a)  # of arrays and tensors alike
+    return a + (b - a) * (b < a)  # of arrays or of tensors
 
 
 def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -27,9 +27,10 @@ FUNCTIONS = {"abs": abs, "min": minimum, "max": maximum}
 
 
 def read(text: str, N_q: int, N_k: int) -> Callable:
-    """Return what a line says as f(r, c) of positions, arrays or torch tensors of whole numbers, which gives bool.
+    """Return a line as a function f(r, c) of positions, integer arrays or torch tensors, that returns bools.
 
-    Raises ValueError, in a sentence, for all but comparisons of what ACCEPTED names; f too where it divides by 0.
+    Raises ValueError, with a sentence, for anything but comparisons of what ACCEPTED names. f raises it too if it
+    divides by 0.
     """
     text = _without_numpy(text.strip())
     line = compile(_parse(text), "<mask>", "eval")
@@ -48,19 +49,19 @@ def read(text: str, N_q: int, N_k: int) -> Callable:
             raise ValueError(f"{_quoted(text)} is a number, not a comparison; compare it, e.g. r - c < 8")
         return value
 
-    seen(np.array([1009]), np.array([2003]))  # of any numbers, as long as nobody divides by what is 0 there
+    seen(np.array([1009]), np.array([2003]))  # for any numbers, unless a divisor is 0 there
     return seen
 
 
 def code(text: str, N_q: int, N_k: int) -> str:
-    """Return a line that `read` accepts as Python that NumPy computes, with the sizes as numbers."""
+    """Return a line that `read` accepts as Python code for NumPy, with the sizes as numbers."""
     names = NUMPY | {"N_q": str(N_q), "N_k": str(N_k)}
-    lines = (line.partition("#")[0] for line in _without_numpy(text).splitlines())  # no text has a #
+    lines = (line.partition("#")[0] for line in _without_numpy(text).splitlines())  # no line contains a #
     return re.sub(rf"\b({'|'.join(names)})\b", lambda found: names[found[0]], " ".join(" ".join(lines).split()))
 
 
 def _without_numpy(text):
-    """Return a line with abs, min and max under those names."""
+    """Return a line with NumPy's functions under the names abs, min and max."""
     return re.sub(r"\bnp\.(abs|minimum|maximum)\b", lambda found: FROM_NUMPY[found[0]], text)
 
 

@@ -1,6 +1,6 @@
 import { h } from "../shared/elements.js";
 
-/** A field for a text, which is asked for when it is entered; what is typed stays until another text is shown. */
+/** A text field, which sends its text when it is entered; the typed text stays until a different one is shown. */
 export function field(name, label, change) {
   const input = h("input", {
     type: "text",
@@ -12,7 +12,7 @@ export function field(name, label, change) {
     onchange: () => change(input.value),
   });
   const element = h("label", { class: "flash-mask-typed" }, h("span", {}, name), input);
-  let shown = null; // the last text that was
+  let shown = null; // the last text that was shown
   const show = (text) => {
     if (text !== shown) input.value = shown = text;
   };

@@ -5,7 +5,7 @@ import numpy as np
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.inks import INK, ON_FILL, ZERO
 from flashlib.pictures.number_text import number
-from flashlib.widgets.mask_lab.numbers import CUT, HIDDEN
+from flashlib.widgets.mask_lab.tile_counts import CUT, HIDDEN
 
 SIDE = 300  # pixels, at most, of the scores
 COMPUTED, SEEN = "#e1e1e1", "#a9a9a9"
@@ -44,7 +44,7 @@ def draw(result: dict) -> Picture:
 
 
 def _draw_scores(picture, result):
-    """Draw the scores: hidden tiles hatched, computed ones filled, what is seen in them darker."""
+    """Draw the scores: hidden tiles hatched, computed ones filled, and in these the seen scores darker."""
     setting = result["setting"]
     N_q, N_k, B_r, B_c = (setting[name] for name in ("N_q", "N_k", "B_r", "B_c"))
     picture.text(14, 18, f"S: {N_q} × {N_k} scores, tiles of {B_r} × {B_c}", 13, face="bold")
@@ -79,7 +79,7 @@ def _draw_scores(picture, result):
 
 
 def cell(N_q: int, N_k: int) -> tuple[float, float]:
-    """Return the width and height of a score in pixels; one is at most three times the other."""
+    """Return the width and height of a score in pixels; neither is more than three times the other."""
     wide, high = (min(24, SIDE / N) for N in (N_k, N_q))
     return min(wide, 3 * high), min(high, 3 * wide)
 
@@ -92,7 +92,7 @@ def _draw_key(picture, x, y, text, fill, inner, hatched=False):
 
 
 def _lines(sentence):
-    """Return a sentence in lines of at most LINE characters."""
+    """Return the lines of a sentence, each of at most LINE characters."""
     lines = [""]
     for word in sentence.split():
         if len(lines[-1]) + len(word) > LINE:

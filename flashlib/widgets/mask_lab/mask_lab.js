@@ -1,4 +1,4 @@
-// MaskLab: what a mask leaves to compute. Python computed all numbers and sentences; this draws them.
+// MaskLab: what a mask leaves to compute. Python computed all numbers and sentences; this file draws them.
 
 /** @import { Result, Traits } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
@@ -75,7 +75,7 @@ class MaskLab extends Widget {
     );
   }
 
-  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  /** Show the last request, which may not be answered yet: a slider must not jump back under the hand. */
   #show() {
     const { setting, used } = this.result ?? {};
     if (!setting) return;

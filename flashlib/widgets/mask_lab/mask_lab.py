@@ -1,4 +1,4 @@
-"""MaskLab: which tiles a mask hides, leaves whole or cuts, what each row sees, and what is left to compute."""
+"""MaskLab: which tiles a mask hides, leaves whole or cuts, what each row sees, and what remains to be computed."""
 
 from typing import Any
 
@@ -9,24 +9,25 @@ from flashlib.masks import Mask
 from flashlib.pictures.canvas import Picture
 from flashlib.widgets.flash_player import FlashPlayer
 from flashlib.widgets.lab import Lab
-from flashlib.widgets.mask_lab import choices, figure, numbers, words
+from flashlib.widgets.mask_lab import choices, figure, tile_counts, words
 from flashlib.widgets.widget import script, style
 
 
 def _sent(result, _):
-    """Return a result as the page gets it."""
-    return result | {"runs": numbers.packed(result["runs"])} if result else result
+    """Return a result in the form sent to the page."""
+    return result | {"runs": tile_counts.packed(result["runs"])} if result else result
 
 
 class MaskLab(Lab):
     """Show a mask over the scores of one head, (N_q, N_k), cut into tiles of B_r x B_c.
 
-    mask: "causal", "window" (left, right), "prefix" (n), "documents" (lengths, a text or whole numbers; the rest
-    of N_k is one more document, what goes beyond N_k is cut off), "blocks" (block x block scores each, share
-    percent of them seen), "line" (a line of Python), or one of `flashlib.masks`, which is then "given".
-    also: a second mask, "causal", "window" or "documents"; what both see is seen. d: the head dimension, for FLOPs
-    and bytes. All can be set later, from Python or on the page; a value that is not accepted then changes nothing
-    and is answered in `refused`. `mask` is the mask that is shown, `result` holds all that is, `play()` plays it.
+    mask: "causal", "window" (left, right), "prefix" (n), "documents" (lengths, a text or integers; the rest of N_k
+    is one more document, what goes beyond N_k is cut off), "blocks" (block x block scores each, share percent of
+    them seen), "line" (a line of Python), or one of `flashlib.masks`, whose kind is "given".
+    also: a second mask, "causal", "window" or "documents"; a score is seen if both see it. d: the head dimension,
+    for FLOPs and bytes. All can be set later, from Python or on the page; a value that is not accepted then
+    changes nothing, and `refused` says why. `mask` is the mask that is shown, `result` holds everything that is
+    shown, and `play()` plays it.
     """
 
     _esm = script("mask_lab/mask_lab.js")
@@ -102,7 +103,7 @@ class MaskLab(Lab):
     def _computed(self, setting):
         sizes = {name: setting[name] for name in choices.SIZES}
         mask, code = choices.make(setting, self._given)
-        result = numbers.compute(mask, **sizes)
+        result = tile_counts.compute(mask, **sizes)
         self._mask = mask
         kinds = [name for name in choices.KINDS if name != "given" or self._given]
         result |= {

@@ -2,9 +2,9 @@
 import { svg } from "../shared/elements.js";
 import { upTo } from "./settings.js";
 
-const PLACE = { side: 384, left: 34, top: 38, cell: 24, strip: 14 }; // units of the picture; those of a cell at most
+const PLACE = { side: 384, left: 34, top: 38, cell: 24, strip: 14 }; // units of the picture; of a cell at most
 
-/** The scores, cut into tiles: hatched where they are masked, filled where they are computed; and one row of them. */
+/** The scores, cut into tiles: hatched if masked, filled if computed; and one row of them. */
 export class Scores {
   /** @type {number} */
   wide;
@@ -18,7 +18,7 @@ export class Scores {
   runs;
 
   /**
-   * moved is called with the row under the pointer, or null, pressed with one that was clicked.
+   * moved: called with the row under the pointer, or null; pressed: called with a row that was clicked.
    * @param {(row: number | null) => void} moved
    * @param {(row: number) => void} pressed
    */
@@ -61,7 +61,7 @@ export class Scores {
   }
 
   /**
-   * Draw what does not change with the row.
+   * Draw what does not depend on the row.
    * @param {Result} result
    */
   take({ setting, runs, kinds, tiles, lengths }) {
@@ -95,7 +95,7 @@ export class Scores {
   }
 
   /**
-   * Draw one row: in the scores, and below them, larger.
+   * Draw one row: in the scores, and enlarged below them.
    * @param {number} row
    */
   draw(row) {
@@ -113,7 +113,7 @@ export class Scores {
     );
   }
 
-  /** The tiles of a kind, those beside each other as one. */
+  /** The tiles of a kind, neighbours as one. */
   #tiles(kinds, B_r, B_c, letter) {
     return kinds
       .map((row, i) => {
@@ -130,7 +130,7 @@ export class Scores {
     return runs.map(box).join("");
   }
 
-  /** A filled corner on each tile that is cut. */
+  /** A filled corner on each cut tile. */
   #corners(kinds, B_r, B_c) {
     const size = Math.min(8, (B_r * this.high) / 2, (B_c * this.wide) / 2);
     if (size < 2) return "";
@@ -141,7 +141,7 @@ export class Scores {
     return kinds.map((row, i) => [...row].map((kind, j) => (kind === "c" ? corner(i, j) : "")).join("")).join("");
   }
 
-  /** Number the T blocks of B that N is cut into, as many as fit where each takes `room`; `at` gives their places. */
+  /** Number the T blocks of B into which N is cut, as many as fit if each takes `room`; `at` gives their places. */
   #number(element, T, B, N, size, room, name, at) {
     const every = Math.ceil(room / (B * size));
     const shown = upTo(0, Math.floor((T - 1) / every)).map((n) => n * every);
@@ -182,12 +182,12 @@ export class Scores {
  * @returns {[number, number][][]}
  */
 function unpackRuns({ buffer, byteOffset, byteLength }, N) {
-  const all = new Int32Array(buffer.slice(byteOffset, byteOffset + byteLength)); // a copy: where it lies may not do
+  const all = new Int32Array(buffer.slice(byteOffset, byteOffset + byteLength)); // a copy, for its alignment
   let at = N;
   return Array.from(all.subarray(0, N), (count) => Array.from({ length: count }, () => [all[at++], all[at++]]));
 }
 
-/** A pattern for what is masked. It is found by its id, so each picture has one of its own. */
+/** A pattern for masked scores. It is referenced by id, so each picture has its own. */
 function hatching() {
   const id = `flash-mask-${Math.random().toString(36).slice(2)}`;
   const line = svg("path", { d: "M-1 1L1 -1M0 6L6 0M5 7L7 5" });

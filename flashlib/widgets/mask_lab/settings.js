@@ -29,8 +29,8 @@ const HINTS = {
   causal: "c <= r: a row at position r sees the keys up to its own.",
   window: "r - left <= c <= r + right.",
   prefix: "c <= r, or c < n: all rows see the first n keys.",
-  documents: "What N_k leaves is one more document; what goes beyond it is cut off.",
-  blocks: "Of the blocks of a table, share percent are seen; a tile may have another size.",
+  documents: "The rest of N_k is one more document; what goes beyond N_k is cut off.",
+  blocks: "In the table, share percent of the blocks are seen; a tile may have a different size.",
   line: "r: the position of a row, c: a key. Comparisons, + - * / // %, & | ~, `N_q`, `N_k`, abs, min and max.",
   given: "The mask that MaskLab was made with.",
 };
@@ -55,7 +55,7 @@ const VALUES = {
 };
 const SIZES = ["N_q", "N_k", "B_r", "B_c", "d"];
 
-/** The controls of MaskLab; `ask` is called with what is chosen. */
+/** The controls of MaskLab; `ask` is called with a choice. */
 export class MaskSettings {
   /**
    * @param {string[]} kinds
@@ -97,14 +97,14 @@ export class MaskSettings {
     const options = Object.entries(ALSO).map(([value, text]) => h("option", { value }, text));
     const select = h(
       "select",
-      { class: "flash-speed", "aria-label": "a second mask: seen is what both see", onchange: () => ask({ also: select.value }) },
+      { class: "flash-speed", "aria-label": "a second mask: a score is seen if both see it", onchange: () => ask({ also: select.value }) },
       options,
     );
     const element = h("label", { class: "flash-toggle" }, "and", select);
     return { element, show: (value) => (select.value = value) };
   }
 
-  /** Show what is chosen, and only those settings of masks that are used. */
+  /** Show the choices, and only those settings of masks that are used. */
   show(chosen, used) {
     this.kind.show(chosen("kind"));
     this.also.show(chosen("also"));
@@ -114,7 +114,7 @@ export class MaskSettings {
     setSentence(this.hint, HINTS[chosen("kind")]);
   }
 
-  /** Mark each field that holds, as `refused` says by its name, what was not accepted. */
+  /** Mark each field whose value was not accepted, according to the names in `refused`. */
   mark(refused) {
     for (const [name, { invalid }] of Object.entries(this.fields)) invalid(refused(name));
   }

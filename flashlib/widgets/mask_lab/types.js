@@ -1,4 +1,4 @@
-// What Python sends of MaskLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to MaskLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
  * @typedef {object} Setting
@@ -30,7 +30,7 @@
  */
 
 /**
- * What Python found of a mask.
+ * What Python computed of a mask.
  * @typedef {object} Result
  * @property {DataView} runs of each row, how many; then their columns, from and to: see `unpackRuns`
  * @property {string[]} kinds a letter for each tile, a string for each row of tiles

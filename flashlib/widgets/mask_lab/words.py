@@ -2,13 +2,13 @@
 
 from flashlib.language.phrases import and_list, by_number
 from flashlib.pictures.number_text import number
-from flashlib.widgets.mask_lab.numbers import ENTRY, HIDDEN, ITEM
+from flashlib.widgets.mask_lab.tile_counts import ENTRY, HIDDEN, ITEM
 
 MOST_NAMED = 6  # runs of keys
 
 
 def summary(result: dict) -> str:
-    """Return what the mask leaves to compute, in a sentence or two."""
+    """Return a sentence or two on what the mask leaves to compute."""
     tiles, scores = result["tiles"], result["scores"]
     if not tiles["computed"]:
         return "Every tile is hidden: nothing is computed, and O is 0."
@@ -28,7 +28,7 @@ def summary(result: dict) -> str:
 
 
 def loop(result: dict) -> str:
-    """Return how a loop over tiles finds those that it computes."""
+    """Return sentences on how a loop over tiles finds those to compute."""
     if result["bounds"]:
         return (
             "Each row sees an interval of keys, and neither end falls from row to row. So a row block has a first "
@@ -44,7 +44,7 @@ def loop(result: dict) -> str:
 
 
 def rows(result: dict, N_q: int, N_k: int, B_r: int, B_c: int) -> list[str]:
-    """Return, for each row, what it sees and what its row block computes."""
+    """Return, for each row, a sentence on what it sees and what its row block computes."""
     past, T_c = N_k - N_q, -(-N_k // B_c)
     blocks = [_block(i, kinds, T_c) for i, kinds in enumerate(result["kinds"])]
     sentences = []
@@ -59,14 +59,14 @@ def rows(result: dict, N_q: int, N_k: int, B_r: int, B_c: int) -> list[str]:
 
 
 def _block(i, kinds, T_c):
-    """Return what a row block computes, as a sentence."""
+    """Return a sentence on what a row block computes."""
     tiles = _runs_of([kind != HIDDEN for kind in kinds])
     sentence = f"Its row block, i\u00a0=\u00a0{i}, computes {T_c - kinds.count(HIDDEN)} of {T_c} tiles"
     return f"{sentence}: j\u00a0=\u00a0{listed(tiles)}." if tiles else f"{sentence}."
 
 
 def documents(lengths: list[int], N: int) -> str:
-    """Return what padding would cost the documents of a pack of N tokens."""
+    """Return a sentence on what padding would cost for the documents of a pack of N tokens."""
     if len(lengths) == 1:
         return f"One document of {N} tokens."
     longest = max(lengths)
@@ -77,7 +77,7 @@ def documents(lengths: list[int], N: int) -> str:
 
 
 def listed(runs: list[list[int]]) -> str:
-    """Return runs of whole numbers, [first, one after the last], as a text."""
+    """Return runs of integers, [first, one after the last], as text."""
     parts = [part for start, end in runs[:MOST_NAMED] for part in _parts(start, end)][:MOST_NAMED]
     named = [f"{start} to {end - 1}" if end > start + 1 else str(start) for start, end in parts]
     if rest := sum([end - start for start, end in runs]) - sum([end - start for start, end in parts]):
@@ -86,12 +86,12 @@ def listed(runs: list[list[int]]) -> str:
 
 
 def _parts(start, end):
-    """Return a run as it is listed: one of two numbers as both."""
+    """Return a run as it is listed: a run of two numbers as both of them."""
     return [(start, start + 1), (start + 1, end)] if end == start + 2 else [(start, end)]
 
 
 def _runs_of(flags):
-    """Return the runs of true ones in a list."""
+    """Return the runs of true values in a list."""
     runs = []
     for k, flag in enumerate(flags):
         if flag and runs and runs[-1][1] == k:

@@ -1,4 +1,4 @@
-// A node of the tree: a card with its State, and the edges from its children with what they are scaled by.
+// A node of the tree: a card with its State, and the edges from its children with their factors.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Node as Sent, Numbers } from "./types.js" */
@@ -27,12 +27,12 @@ export function show(element, values, written = number) {
 }
 
 /**
- * A number where there is little room: 0.25, −12.3, 1.
+ * A number in little room: 0.25, −12.3, 1.
  * @param {number} x
  */
 export const brief = (x) => (Number.isInteger(x) ? number(x) : short(x));
 
-/** A line from (x, y) down, over to toX between the heights `bend` and toY, and down to it. */
+/** A line from (x, y) down to the height `bend`, over to toX, and down to toY. */
 const curve = (x, y, bend, toX, toY) =>
   `M${x} ${y}V${bend}C${x} ${toY - 1} ${toX} ${bend} ${toX} ${Math.max(bend, toY - 3)}V${toY}`;
 
@@ -103,7 +103,7 @@ export class Card {
     });
   }
 
-  /** Write the numbers, in columns of so many px. */
+  /** Write the numbers, in columns of this many px. */
   write(written, column) {
     for (const [name, elements] of Object.entries(this.numbers))
       elements.forEach((element, k) => show(element, [valuesOf(this.state, name)[k]], written));
@@ -114,7 +114,7 @@ export class Card {
     });
   }
 
-  /** Lay the card at (x, y), and an edge from each of the points above it. */
+  /** Place the card at (x, y), with an edge from each of the points above it. */
   place([x, y], { width, height, gap }, from) {
     const [left, top] = [`${x - width / 2}px`, `${y}px`];
     Object.assign(this.element.style, { left, top, width: `${width}px`, height: `${height}px` });
@@ -134,7 +134,7 @@ export class Card {
   }
 
   /**
-   * Let the card come down from its children.
+   * Move the card down from its children.
    * @param {Motion} motion
    */
   come(motion) {

@@ -1,4 +1,4 @@
-"""What MergeTree accepts. Each check returns what it was given, made plain, or raises a sentence."""
+"""Checks of MergeTree's arguments. Each returns its argument in plain types, or raises with a sentence."""
 
 import re
 from numbers import Real
@@ -9,7 +9,7 @@ import numpy as np
 from flashlib.widgets.settings import is_whole
 
 MAX_N, MAX_d, MAX_LEAVES = 16, 4, 10
-LARGEST = 1e100  # of the values: their sums stay finite
+LARGEST = 1e100  # of the values, so that their sums stay finite
 ORDERS = ("left to right", "balanced", "random order")
 WORDS_OF_X = f"accepted are 2 to {MAX_N} numbers, finite or -inf, e.g. [1, 3, 2, -inf]"
 
@@ -51,7 +51,7 @@ def check_cuts(cuts: object, N: int) -> list[int]:
 
 
 def check_moves(moves: Any, parts: int) -> list[list[int]]:
-    """Return the moves as lists; raise TypeError or ValueError unless each can be made after those before it."""
+    """Return the moves as lists; raise TypeError or ValueError unless each is possible after those before it."""
     accepted = "accepted are [a, b], two nodes without a parent, and [], the identity as one more leaf"
     for move in moves:
         if not isinstance(move, list | tuple) or len(move) not in (0, 2) or not all(map(is_whole, move)):
@@ -82,17 +82,17 @@ def check_order(order: object) -> tuple[str, int | None]:
 
 
 def _numbers(name, X, accepted):
-    """Return X as a new fp64 array; raise TypeError or ValueError unless it is made of real numbers."""
+    """Return X as a new fp64 array; raise TypeError or ValueError unless it contains real numbers."""
     if not isinstance(X, list | tuple | np.ndarray):
         raise TypeError(f"{name} is {X!r:.30}; pass a list or a NumPy array: {accepted}")
     try:
         array = np.array(X)
-    except ValueError as error:  # of lists that differ in length
+    except ValueError as error:  # lists of different lengths
         raise ValueError(f"{name} has rows that differ in length; {accepted}") from error
     if array.size and array.dtype.kind not in "iuf":
         items = np.array(X, dtype=object).ravel().tolist()
         odd = (f"{y!r:.30}" for y in items if isinstance(y, bool) or not isinstance(y, Real))
         found = next(odd, "a number too large")
         raise TypeError(f"{name} has {found} in it, which is not an fp64 number; {accepted}")
-    with np.errstate(over="ignore"):  # of a long double, which is then refused
+    with np.errstate(over="ignore"):  # from a long double, which is then refused
         return array.astype(np.float64)

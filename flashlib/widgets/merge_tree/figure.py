@@ -7,7 +7,7 @@ import numpy as np
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL
 from flashlib.pictures.number_text import number, short
-from flashlib.widgets.merge_tree.numbers import differences, grow, moves_of, output, roots_of, whole_row
+from flashlib.widgets.merge_tree.tree import differences, grow, moves_of, output, roots_of, whole_row
 
 WIDTH, MARGIN, LEFT = 930, 8, 36  # pixels; the row begins at LEFT
 TOP, ROW_LINE = 44, 16  # of the row
@@ -15,7 +15,7 @@ LINE_HEIGHT, GAP = 16, 38  # of a card, and between two levels
 
 
 def draw(x: np.ndarray, V: np.ndarray, cuts: list[int], moves: list[list[int]], plain_mean: bool) -> Picture:
-    """Return a Picture of the tree. What is not merged yet is merged from left to right, and the title says so."""
+    """Return a Picture of the tree. Nodes not merged yet are merged from left to right, and the title says so."""
     nodes = grow(x, V, cuts, moves)
     rest = _finish(nodes)
     nodes = grow(x, V, cuts, moves + rest)
@@ -42,14 +42,14 @@ def draw(x: np.ndarray, V: np.ndarray, cuts: list[int], moves: list[list[int]], 
 
 
 def _finish(nodes):
-    """Return the moves that merge what is left, from left to right."""
+    """Return the moves that merge the remaining nodes from left to right."""
     roots = sorted(roots_of(nodes), key=lambda k: nodes[k].place[0])
     ids = [*roots, *range(len(nodes), len(nodes) + len(roots))]
     return [[ids[a], ids[b]] for a, b in moves_of("left to right", None, len(roots), 0)]
 
 
 def _lines(node, d, plain_mean, room):
-    """Return the text of a card, line by line, with room for so many numbers of a vector."""
+    """Return the lines of a card, with room for this many numbers of a vector."""
     state = node.state
     lines = [node.name, f"m {number(state.m)}   l {number(state.l)}"]
     vectors = [("O_acc", np.broadcast_to(state.O_acc, d)), ("O", output(state, d))]

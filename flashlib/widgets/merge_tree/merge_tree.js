@@ -14,7 +14,7 @@ const HINT = "Pick a node with a thick border, then another: they are merged.";
 const DONE = "One root is left. Try another order, or cut elsewhere.";
 
 /**
- * The numbers of a node, as Python packed them, by name.
+ * The numbers of a node, as packed by Python, by name.
  * @param {Float64Array} numbers
  * @param {number} offset
  * @param {number} d
@@ -68,13 +68,13 @@ class MergeTree extends Widget {
     return this.sent.setting.moves;
   }
 
-  /** The moves that were asked for: Python may still be at the last ones. */
+  /** The requested moves: Python may still be working on the last ones. */
   get asked() {
     return this.model.get("moves");
   }
 
   /**
-   * Ask for other moves; asking for the same again would bring no answer.
+   * Request different moves; requesting the same ones again would bring no answer.
    * @param {number[][]} moves
    */
   #move(moves) {
@@ -88,7 +88,7 @@ class MergeTree extends Widget {
   }
 
   /**
-   * Pick a node without a parent, or none; where one is picked already, the two are merged.
+   * Pick a node without a parent, or none; if one is already picked, the two are merged.
    * @param {number | null} k
    */
   pick(k) {
@@ -105,7 +105,7 @@ class MergeTree extends Widget {
   }
 
   /**
-   * Tell of a node while it is looked at, and of the last move otherwise.
+   * Describe a node while it is looked at, and otherwise the last move.
    * @param {number | null} k
    */
   #look(k) {
@@ -113,7 +113,7 @@ class MergeTree extends Widget {
     this.#showPicked();
   }
 
-  /** Python has computed it already; it only takes note. */
+  /** Python has already computed it; it only takes note. */
   #showPlain(on) {
     this.model.set("plain_mean", on);
     if (!this.off) this.model.save_changes();
@@ -165,7 +165,7 @@ class MergeTree extends Widget {
     this.plain.show(plain);
     this.root.classList.toggle("flash-merge-plain", plain);
     this.root.classList.toggle("flash-merge-begun", this.moves.length > 0);
-    // Not "false": where all settings are off, these would be said to be on.
+    // Not "false": if all settings were off, these would be announced as on.
     for (const button of [this.undo, this.again]) button.ariaDisabled = this.moves.length ? null : "true";
     this.tree.draw(this.sent, this.states, plain);
     this.comparison.draw(this.sent, this.states[this.states.length - 1], this.whole);

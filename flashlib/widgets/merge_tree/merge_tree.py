@@ -9,7 +9,7 @@ from flashlib.pictures.number_text import number
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.merge_tree import figure
 from flashlib.widgets.merge_tree.checks import check_cuts, check_moves, check_order, check_row, check_values
-from flashlib.widgets.merge_tree.numbers import differences, grow, moves_of, pack, roots_of, spread, whole_row
+from flashlib.widgets.merge_tree.tree import differences, grow, moves_of, pack, roots_of, spread, whole_row
 from flashlib.widgets.merge_tree.words import describe, explain
 from flashlib.widgets.widget import script, style
 
@@ -20,14 +20,14 @@ X_VALUES = ((1.0, 0.2), (-0.5, 0.8), (0.3, -1.1), (1.6, 0.4), (-0.9, 0.7), (0.6,
 
 
 class MergeTree(Lab):
-    """Cut a row of scores x, (N,), with values V, (N, d), anywhere; merge the States of its parts in any order.
+    """Cut a row of scores x, (N,), with values V, (N, d), anywhere, and merge its parts' States in any order.
 
     x: 2 to 16 numbers, finite or -inf; default: eight. V: finite, d from 1 to 4; default: two numbers a score.
-    cuts: where the row is cut, as np.split takes them; default: into four parts. order: "left to right",
-    "balanced" or "random order" to begin with everything merged. moves: the merges to begin with where there is no
-    order; default: of three parts or more the first two, so that a merge can be seen. All is computed in fp64.
+    cuts: where the row is cut, as for np.split; default: into four parts. order: "left to right", "balanced" or
+    "random order", to begin with everything merged. moves: the merges to begin with if there is no order; default:
+    with three parts or more, the first two parts, so that a merge is visible. Everything is computed in fp64.
     `cuts`, `order` and `moves` can be set later, from Python or on the page. A move is [a, b], two nodes without a
-    parent, or [] for the identity as one more leaf; nodes are numbered as they come, first the parts, then one for
+    parent, or [] for the identity as one more leaf; nodes are numbered in order, first the parts, then one for
     each move.
     """
 
@@ -44,7 +44,7 @@ class MergeTree(Lab):
         super().__init__({"cuts": cuts, "moves": moves, "order": order}, x=x, V=V)
 
     def _take(self, x, V):
-        self._tried, self._seed = {}, 0  # the root of each order so far, by its tree
+        self._tried, self._seed = {}, 0  # the root of each order tried so far, by its tree
         self._x = check_row(X if x is None else x)
         N = len(self._x)
         self._V = check_values(_values(x, N) if V is None else V, N)
@@ -59,7 +59,7 @@ class MergeTree(Lab):
         return value
 
     def _computed(self, setting):
-        """Return the tree that is asked for; unless moves were changed, they follow from cuts and order."""
+        """Return the requested tree; unless the moves were changed, they follow from cuts and order."""
         cuts, moves, order = setting.values()
         if moves is None:
             moves = [[0, 1]] if len(cuts) > 1 and not order else []
@@ -68,7 +68,7 @@ class MergeTree(Lab):
         return self._grown(**self._preset(cuts, order, identities=moves.count([])))
 
     def _preset(self, cuts, order, identities):
-        """Return the setting that merges all in an order, a fresh one where that is random, or nothing for ""."""
+        """Return the setting that merges all nodes in an order, a fresh one if it is random, or nothing for ""."""
         (name, seed), parts = check_order(order), len(cuts) + 1
         moves = check_moves([[]] * identities, parts)
         if order == "random order":
@@ -80,7 +80,7 @@ class MergeTree(Lab):
         return {"cuts": cuts, "moves": moves, "order": name}
 
     def _fresh_seed(self, cuts, identities):
-        """Return the next seed whose order was not tried yet; the next one if that is hard to find."""
+        """Return the next seed whose order was not tried yet, or just the next one if none is found quickly."""
         seeds = [(self._seed + k) % SEEDS for k in range(1, TRIES + 1)]
         for seed in seeds:
             moves = moves_of("random order", seed, len(cuts) + 1, identities)
@@ -121,7 +121,7 @@ class MergeTree(Lab):
         return max(found[name] for name in "mlO")
 
     def figure(self) -> Picture:
-        """Return a picture of the tree. What is not merged yet is merged from left to right there."""
+        """Return a picture of the tree, in which nodes not merged yet are merged from left to right."""
         return figure.draw(self._x, self._V, self.cuts, self.moves, self.plain_mean)
 
     def _sizes(self):

@@ -1,4 +1,4 @@
-// What stands beside the tree of MergeTree: is it right, how a node came about, and the trees so far.
+// The panels next to the tree of MergeTree: whether it is right, how a node was computed, and the trees so far.
 
 /** @import { Numbers, Result } from "./types.js" */
 import { disclosure } from "../shared/controls.js";
@@ -22,7 +22,7 @@ const headings = (names) => {
   return h("thead", {}, h("tr", {}, cells));
 };
 
-/** The root of the tree beside the whole row, and by how much they differ. */
+/** The root of the tree next to the whole row, and their difference. */
 export class Comparison {
   constructor() {
     this.rows = COMPARED.map((name) => this.#row(name));
@@ -40,7 +40,7 @@ export class Comparison {
   }
 
   /**
-   * last: the numbers of the last node, which is the root once there is one.
+   * last: the numbers of the last node, which is the root once there is only one.
    * @param {Result} result
    * @param {Numbers} last
    * @param {Numbers} whole
@@ -56,7 +56,7 @@ export class Comparison {
   }
 }
 
-/** How a node came about: the last one, or the one that is looked at. */
+/** How a node was computed: the last one, or the one that is looked at. */
 export class Account {
   constructor() {
     this.title = h("h3");
@@ -85,7 +85,7 @@ export class Account {
   }
 }
 
-/** The trees with one root so far, and by how much the newest differ from the whole row. */
+/** The trees with one root so far, and how much the newest differ from the whole row. */
 export class Log {
   constructor() {
     this.count = h("h3");

@@ -5,7 +5,7 @@ import { div, h, setText, symbol } from "../shared/elements.js";
 import { exact, number } from "../shared/numbers.js";
 import { brief } from "./card.js";
 
-const LABELS = 24; // px, the names at the left
+const LABELS = 24; // px, for the names on the left
 
 export class Row {
   /** @type {number} */
@@ -44,7 +44,7 @@ export class Row {
     return h("button", { ...button, style: `left:${left}`, onclick: () => cut(at) });
   }
 
-  /** The least width in which its numbers can be read, in px. */
+  /** The smallest width in which its numbers are legible, in px. */
   get least() {
     return LABELS + this.N * (this.N > 12 ? 35 : 42);
   }
@@ -58,7 +58,7 @@ export class Row {
   }
 
   /**
-   * Colour scores by their size among the scores, values among the values.
+   * Colour scores relative to the largest score, and values relative to the largest value.
    * @param {Colours} colour
    */
   paint(colour) {
@@ -76,7 +76,7 @@ export class Row {
   }
 
   /**
-   * Lay it out in so many px; return where it ends.
+   * Lay it out in this many px; return where it ends.
    * @param {number} width
    */
   lay(width) {

@@ -1,4 +1,4 @@
-// The tree that grows under the row of MergeTree. Columns and levels are Python's, pixels are of this page.
+// The tree that grows below the row of MergeTree. Python chooses columns and levels, this page the pixels.
 
 /** @import { Node as Sent, Numbers, Result } from "./types.js" */
 import { div, svg } from "../shared/elements.js";
@@ -9,9 +9,9 @@ import { Row } from "./row.js";
 
 const LEAST = 58; // px, of a column
 const FROM_ROW = 20; // px, between the row and the leaves
-const HIGHEST = 520; // px, of cards with all their numbers, were each merge a level of its own
+const HIGHEST = 520; // px, of cards with all their numbers if each merge had its own level
 
-/** The size of the cards, and what there is room for on them: "full", "wide" or "narrow". */
+/** The size of the cards, and how much fits on them: "full", "wide" or "narrow". */
 function sizeOf(column, leaves, d, plain) {
   const width = Math.min(176, column - 4);
   const full = { kind: "full", width, height: 54 + 16 * (plain ? 3 : 2) * Math.ceil(d / 2), gap: 26 };
@@ -96,7 +96,7 @@ export class Tree {
     });
   }
 
-  /** Take the width that there is: asked only where it may have changed, since the page is laid out to answer. */
+  /** Take the available width: queried only when it may have changed, since the query forces a layout. */
   #measure() {
     this.room = this.element.clientWidth;
     this.place();
@@ -132,7 +132,7 @@ export class Tree {
     this.#letScroll(stage > room);
   }
 
-  /** What scrolls can be reached by keyboard. */
+  /** Make scrolling parts reachable by keyboard. */
   #letScroll(scrolls) {
     const { element } = this;
     if (scrolls) Object.assign(element, { tabIndex: 0, role: "region", ariaLabel: "the row and the tree" });

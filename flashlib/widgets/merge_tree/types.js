@@ -1,9 +1,9 @@
-// What Python sends of MergeTree: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to MergeTree's page, in the dicts that its Python code builds. Types only, in no script.
 
 /** @typedef {[name: string, spans: [number, number][], children: number[], at: number[]]} Node */
 
 /**
- * Of the root from the whole row, the largest.
+ * The largest differences of the root from the whole row.
  * @typedef {object} Differences
  * @property {number} m
  * @property {number} l
@@ -15,7 +15,7 @@
  * @typedef {object} Setting
  * @property {number[]} cuts where the row is cut
  * @property {number[][]} moves the merges so far: the two nodes of each; [] adds the identity
- * @property {string} order "" for by hand
+ * @property {string} order "" if merged by hand
  */
 
 /**
@@ -24,13 +24,13 @@
  * @property {Setting} setting
  * @property {number} N
  * @property {number} d
- * @property {number[]} roots what is not merged yet
+ * @property {number[]} roots the nodes not merged yet
  * @property {number} leaves
  * @property {Node[]} nodes
  * @property {string} words
  * @property {string[]} accounts of each node
  * @property {Differences | null} differences
- * @property {[string, string, number][]} tried an order, its tree, and how far its root is off
+ * @property {[string, string, number][]} tried an order, its tree, and the error of its root
  * @property {number} count
  * @property {number} spread
  * @property {DataView} buffer the numbers of the nodes
@@ -46,7 +46,7 @@
  * @property {Float64Array} O_acc
  * @property {Float64Array} O
  * @property {Float64Array} plain the plain mean of its children's outputs
- * @property {Float64Array} alphas what its children were multiplied by; NaN at a leaf
+ * @property {Float64Array} alphas the factors of its children; NaN at a leaf
  */
 
 export {};

@@ -1,22 +1,22 @@
-"""What MergeTree says: how the State of a node came about, with its numbers."""
+"""The sentences of MergeTree: how the State of a node was computed, with its numbers."""
 
 import numpy as np
 
 from flashlib.pictures.number_text import number
-from flashlib.widgets.merge_tree.numbers import Node, output
+from flashlib.widgets.merge_tree.tree import Node, output
 
 
 def explain(nodes: list[Node], moves: list[list[int]]) -> str:
-    """Return what the last move did, in words and with its numbers."""
+    """Return sentences on what the last move did, with its numbers."""
     if moves:
         return describe(nodes[-1], nodes)
     if len(nodes) == 1:
         return "The row is in one part, so its State is computed at once. Cut it anywhere."
-    return f"{len(nodes)} parts, each with a State of its own. Merge them in any order, or cut the row elsewhere."
+    return f"{len(nodes)} parts, each with its own State. Merge them in any order, or cut the row elsewhere."
 
 
 def describe(node: Node, nodes: list[Node]) -> str:
-    """Return how the State of a node came about, line by line and with its numbers."""
+    """Return lines on how the State of a node was computed, with its numbers."""
     state, d = node.state, len(node.plain)
     if node.name == "identity":
         lines = ["The identity is the State of no scores:", "m = −∞", "l = 0", "O_acc = 0"]
@@ -46,11 +46,11 @@ def _sums(node, nodes):
     lines = [f"alpha_a = {factors[0]}", f"alpha_b = {factors[1]}", f"l = {terms} = {number(state.l)}"]
     lines += [f"O_acc = {_vector(state.O_acc, d)}, likewise", f"O = O_acc / l = {_vector(output(state, d), d)}"]
     if -np.inf in (pairs[0][0].m, pairs[1][0].m):
-        lines.append("A State of no scores weighs nothing; the other one stays.")
+        lines.append("A State of no scores has no weight; the other one stays.")
     return lines
 
 
 def _vector(values, d):
-    """Return d numbers as text; 0 stands for d of them."""
+    """Return d numbers as text; 0 means d zeros."""
     texts = ", ".join(map(number, np.broadcast_to(values, d)))
     return f"({texts})" if d > 1 else texts

@@ -1,12 +1,13 @@
-// The charts of OnlineSoftmaxLab, a column a score. `scan` is what Python computed: arrays by name, one number a
-// score, and `terms`. j is the score of now; phase is "rescale", then "add" for each score, and "end" after the last.
+// The charts of OnlineSoftmaxLab, with a column for each score. `scan` is what Python computed: arrays by name, with
+// one number for each score, and `terms`. j is the current score; phase is "rescale", then "add" for each score, and
+// "end" after the last.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Phase, Scan } from "./types.js" */
 import { div, h, setText, symbol } from "../shared/elements.js";
 import { exact, number, short } from "../shared/numbers.js";
 
-export const ROOM = 0.92; // of the height of a chart; what is above stays free
+export const ROOM = 0.92; // of the height of a chart; the rest stays free
 
 /** @param {number} part */
 export const percent = (part) => `${(100 * part).toFixed(2)}%`;
@@ -21,7 +22,7 @@ export const compact = (x) => (number(x).length > 8 ? short(x) : number(x));
 export const factor = (alpha) => `× ${compact(alpha)}`;
 
 /**
- * Give an element a size of 0 to 1, as its "width" or "height"; at 0 neither it nor its outline is shown.
+ * Give an element a size from 0 to 1, as its "width" or "height"; at 0 neither it nor its outline is shown.
  * @param {HTMLElement} element
  * @param {"width" | "height"} side
  * @param {number} part
@@ -32,7 +33,7 @@ export function measure(element, side, part) {
 }
 
 /**
- * Give an element a look, such as { width: "20%" }; where it had another one, it moves from there.
+ * Give an element a look, such as { width: "20%" }; if it had a different one, it moves from there.
  * @param {HTMLElement} element
  * @param {Record<string, string>} look
  * @param {Motion} motion
@@ -47,7 +48,7 @@ export function become(element, look, motion) {
   if (moved.length) motion.from(element, Object.fromEntries(moved));
 }
 
-/** One column a score: an area for what is drawn, and words below. At the left the axis, at the right a margin. */
+/** A column for each score: an area for the drawing, and words below. On the left the axis, on the right a margin. */
 class Chart {
   /**
    * @param {string} name
@@ -85,7 +86,7 @@ class Chart {
 }
 
 /**
- * The heights of scores, 0 to 1, and of zero. Where zero is far from all of them it is left out: `cut` says so.
+ * The heights of scores, 0 to 1, and of zero. If zero is far from all of them it is left out: `cut` says so.
  * @param {Float64Array} x
  */
 function heightsOf(x) {
@@ -93,7 +94,7 @@ function heightsOf(x) {
   const size = Math.max(...finite.map(Math.abs)) || 1; // divided by it, differences stay finite
   const [low, high] = [Math.min(...finite) / size, Math.max(...finite) / size];
   const cut = low < high && Math.min(Math.abs(low), Math.abs(high)) > 3 * (high - low) && low * high > 0;
-  const below = cut ? (high - low) / 4 : 0; // so that the smallest has a bar too
+  const below = cut ? (high - low) / 4 : 0; // so that the smallest also has a bar
   let from = cut ? low - (low > 0 ? below : 0) : Math.min(0, low);
   const to = cut ? high + (low < 0 ? below : 0) : Math.max(0, high);
   if (from === to) from = -1;
@@ -107,7 +108,7 @@ function heightsOf(x) {
   return { place, zero, cut, marks: finite.length ? marks : [] };
 }
 
-/** The scores, as bars from zero, and m, a line that goes up in steps. */
+/** The scores, as bars from zero, and m, a line that rises in steps. */
 export class Scores extends Chart {
   /** @param {Scan} scan */
   constructor({ N, x, m }) {
@@ -172,7 +173,7 @@ export class Terms extends Chart {
     this.tag = this.field.appendChild(h("span", { class: "flash-online-factor flash-strong" }));
   }
 
-  /** What is right, what is shown, and what it is to be compared with, for score k. */
+  /** For score k the right value, the one shown, and the one to compare it with. */
   #values(k, j, phase, rescale) {
     const { N, p, terms, weight, weight_wrong } = this.scan;
     if (phase === "end") return [weight[k], rescale ? weight[k] : weight_wrong[k], weight[k]];
@@ -204,7 +205,7 @@ export class Terms extends Chart {
     });
     const shrinks = rescale && phase === "rescale" && isRescaled(this.scan, j);
     setText(this.tag, shrinks ? factor(alpha[j]) : "");
-    this.tag.style.left = percent(j / N); // from here on the chart is empty then
+    this.tag.style.left = percent(j / N); // from here on the chart is then empty
   }
 }
 
@@ -216,7 +217,7 @@ export class Terms extends Chart {
 export const isRescaled = ({ m_old, m }, j) => m_old[j] > -Infinity && m[j] > m_old[j];
 
 /**
- * The position that says most at first: the first rescale, where all terms shrink; else the end, where the weights are.
+ * The most instructive position to open at: the first rescale, where all terms shrink; else the end, with the weights.
  * @param {Scan} scan
  */
 export function openingOf(scan) {

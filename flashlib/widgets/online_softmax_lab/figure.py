@@ -12,7 +12,7 @@ PENDING = {"edge": INK, "dotted": True}
 
 
 def draw(known: dict[str, np.ndarray], at: int, rescale: bool) -> Picture:
-    """Draw what `scan` found after the score `at`: the scores and m, the terms of l, and l over the scan."""
+    """Draw the results of `scan` after the score `at`: the scores and m, the terms of l, and l over the scan."""
     m, l, wrong = (number(known[name][at]) for name in ("m", "l", "l_wrong"))
     words = f"Score {at + 1} of {len(known['x'])}: m = {m}, l = {l}, without the rescale {wrong}"
     picture = Picture(930, 286, words)
@@ -25,7 +25,7 @@ def draw(known: dict[str, np.ndarray], at: int, rescale: bool) -> Picture:
 
 
 def _chart(picture, left, width, N, low, high, title, marks):
-    """Return a chart with a column a score; marks: {number: text}, on the axis that goes up."""
+    """Return a chart with a column for each score; marks: {number: text}, on the vertical axis."""
     chart = Chart(picture, (left, TOP, width, HEIGHT), (0.4, N + 0.6), (low, high))
     across = range(1, N + 1) if N <= 10 else (1, N)
     chart.axes(title, {j: str(j) for j in across}, marks, "")
@@ -61,7 +61,7 @@ def _draw_scores(picture, known, at):
 
 
 def _range(x, size):
-    """Return both ends of the axis, and its marks; zero is left out if it is far from all scores."""
+    """Return both ends of the axis and its marks; zero is left out if it is far from all scores."""
     low, high = (x.min(), x.max()) if len(x) else (0.0, 0.0)
     ends, span = {low: short(low * size), high: short(high * size)}, high - low
     if low * high > 0 and min(abs(low), abs(high)) > 3 * span > 0:

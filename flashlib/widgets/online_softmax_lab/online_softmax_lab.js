@@ -1,5 +1,5 @@
-// OnlineSoftmaxLab: plays the scan that Python computed. Each score takes two positions, "rescale" and "add"; the
-// last one, "end", shows the weights. The scan without the rescale was sent too: that switch does not ask Python.
+// OnlineSoftmaxLab: plays the scan that Python computed. Each score takes two positions, "rescale" and "add"; the last
+// one, "end", shows the weights. The scan without the rescale was sent too, so its switch needs no answer from Python.
 
 /** @import { Phase, Scan, Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
@@ -47,7 +47,7 @@ class OnlineLab extends Widget {
       autocomplete: "off",
       onchange: () => this.type(this.typed.value),
     });
-    this.filled = ""; // what the field held when it was shown or asked for
+    this.filled = ""; // the text of the field when it was last shown or sent
     const fillIn = Object.entries(this.model.get("examples")).map(([name, text]) =>
       h("button", { type: "button", class: "flash-button flash-text", onclick: () => this.type(text) }, name),
     );
@@ -103,11 +103,11 @@ class OnlineLab extends Widget {
   load({ N, rows, text, weight, weight_wrong, buffer }) {
     const numbers = float64(buffer);
     const named = Object.fromEntries(rows.map((name, k) => [name, numbers.subarray(k * N, (k + 1) * N)]));
-    const isAsLong = this.scan?.N === N; // then a score was changed, and one wants to see what that changes
+    const isAsLong = this.scan?.N === N; // then only scores were changed, and the learner wants to compare
     const scan = /** @type {Scan} */ ({ N, terms: numbers.subarray(rows.length * N), ...named });
     this.scan = scan;
     this.total = { true: weight, false: weight_wrong };
-    if (this.typed.value === this.filled) this.typed.value = this.filled = text; // else it was typed on meanwhile
+    if (this.typed.value === this.filled) this.typed.value = this.filled = text; // else the learner has gone on typing
     this.scores = new Scores(scan);
     this.terms = new Terms(scan);
     this.sum = new Sum(scan);
@@ -120,7 +120,7 @@ class OnlineLab extends Widget {
   }
 
   /**
-   * Whether what was summed is multiplied at a position.
+   * Whether the sums are rescaled at a position.
    * @param {number} position
    */
   #rescales(position) {
@@ -146,8 +146,8 @@ class OnlineLab extends Widget {
   }
 
   /**
-   * What is below the columns is left out where it would not fit; there is room for the longest sentence. How wide
-   * they are is only asked when that changes: to ask lays the page out.
+   * The words below the columns are left out if they would not fit; there is room for the longest sentence. The width is
+   * queried only when it changes: the query forces a layout.
    */
   fit() {
     if (!this.room) return;
@@ -187,7 +187,7 @@ class OnlineLab extends Widget {
 
   #noteOn(phase, rescale) {
     if (phase === "end") return `they add up to ${number(this.total[rescale])}`;
-    return rescale ? "all with the m of now" : "each with the m of when it was added";
+    return rescale ? "all with the current m" : "each with the m at its time";
   }
 }
 

@@ -8,23 +8,23 @@ from flashlib.pictures.number_text import number
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.online_softmax_lab.figure import draw
-from flashlib.widgets.online_softmax_lab.numbers import ROWS, check_row, examples, read, scan, write
+from flashlib.widgets.online_softmax_lab.scan import ROWS, check_row, examples, read, scan, write
 from flashlib.widgets.widget import script, style
 
 
 class OnlineSoftmaxLab(Lab):
-    """Scan a row of scores x, (N,), fp64: m and l as each score passes, and what l is without the rescale.
+    """Scan a row of scores x, (N,), fp64: m and l after each score, and what l would be without the rescale.
 
     x: 1 to 64 numbers, finite or -inf; can be set later, or typed on the page. rescale: whether l is multiplied by
-    alpha = exp(m_old - m) when the maximum grows; both scans are always computed, this says which one is shown.
-    Setting another x raises TypeError or ValueError for one that cannot be shown.
+    alpha = exp(m_old - m) when the maximum grows; both scans are always computed, and this selects the one shown.
+    Setting an x that cannot be shown raises TypeError or ValueError.
     """
 
     _esm = script("online_softmax_lab/online_softmax_lab.js")
     _css = style("online_softmax_lab/online_softmax_lab.css")
 
     rescale = traitlets.Bool(True).tag(sync=True)
-    typed = traitlets.Unicode().tag(sync=True)  # x as text: the one way in
+    typed = traitlets.Unicode().tag(sync=True)  # x as text: the only input
     examples = traitlets.Dict({name: write(x) for name, x in examples().items()}).tag(sync=True)
     frames = traitlets.Dict().tag(sync=True)
     _shows, _texts = "frames", ("typed",)
@@ -38,7 +38,7 @@ class OnlineSoftmaxLab(Lab):
         self.rescale = bool(rescale)
 
     def _checked(self, name, value):
-        """Return the text of a row, which is first given as numbers."""
+        """Return the text of a row, which is given as numbers at first."""
         if not self._setting:
             return write(check_row(value))
         read(value)

@@ -1,4 +1,4 @@
-// l as a bar: the terms one after another. Where m grows it shrinks, from the dashed outline of what it was.
+// l as a bar: the terms one after another. When m grows it shrinks, from a dashed outline of its old size.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Phase, Scan } from "./types.js" */
@@ -47,7 +47,7 @@ export class Sum {
     const share = (part) => Math.max(0, part) / this.largest[rescale];
     const size = (part) => percent(share(part));
     if (rescale && phase === "rescale") {
-      // what was added last shrinks with the others
+      // the last term shrinks with the others
       this.parts[0].style.width = size(before);
       this.parts[1].style.width = size(0);
     }
@@ -63,14 +63,14 @@ export class Sum {
     this.reference.title = exact(rescale ? before : right);
   }
 
-  /** The terms after score j side by side; alpha changes all of them alike. */
+  /** The terms after score j side by side; alpha changes all of them by the same factor. */
   #drawPieces(j) {
     const { N, terms, l } = this.scan;
     const grow = (k) => (j < 0 ? 0 : (100 * terms[j * N + k]) / (l[j] || 1));
     this.pieces.forEach((piece, k) => (piece.style.flexGrow = String(grow(k))));
   }
 
-  /** What is done to l now, below the place in the bar where it shows. */
+  /** What happens to l now, below the affected place in the bar. */
   #drawTag(j, phase, rescale, shrinks) {
     const { alpha, l_old, kept, p, l, l_wrong } = this.scan;
     const old = rescale ? l_old[j] : j && l_wrong[j - 1];

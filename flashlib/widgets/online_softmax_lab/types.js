@@ -1,4 +1,4 @@
-// What Python sends of OnlineSoftmaxLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to OnlineSoftmaxLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
  * What Python computed of a row: the words of each step, and all numbers in one buffer.
@@ -8,7 +8,7 @@
  * @property {string} typed
  * @property {string} text
  * @property {string[]} rows the names of the rows of the buffer
- * @property {number} weight what the weights add up to
+ * @property {number} weight the sum of the weights
  * @property {number} weight_wrong the same without the rescaling of l
  * @property {DataView} buffer
  */
@@ -18,7 +18,7 @@
  */
 
 /**
- * The scan as the page unpacks it: the rows of the buffer by name, one number a score, and `terms`, N of each score.
+ * The scan as the page unpacks it: the rows of the buffer by name, one number per score, and `terms`, N per score.
  * @typedef {{ N: number, terms: Float64Array } & Record<RowName, Float64Array>} Scan
  */
 

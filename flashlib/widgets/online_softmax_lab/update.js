@@ -1,4 +1,4 @@
-// The update of m and l in numbers: alpha large, the equation, and how wrong l is.
+// The update of m and l in numbers: alpha in large type, the equation, and the error of l.
 
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Phase, Scan } from "./types.js" */
@@ -8,7 +8,7 @@ import { exact, inBrackets, number, short } from "../shared/numbers.js";
 import { compact, isRescaled, percent, ROOM } from "./charts.js";
 
 /**
- * Words with the names among them set as symbols: names stand between bars, as in "l = |alpha| · |l_old|".
+ * Words with the names among them set as symbols: names are between bars, as in "l = |alpha| · |l_old|".
  * @param {string} text
  */
 export const formula = (text) => say(text).split("|").map((part, k) => (k % 2 ? symbol(part) : part));
@@ -51,7 +51,7 @@ export class Update {
     const { x, m, alpha, l_old, kept, p, l, l_wrong } = this.scan;
     const total = rescale ? l : l_wrong;
     const wrong_old = j ? l_wrong[j - 1] : 0;
-    const start = rescale ? kept[j] : wrong_old; // what the new term is added to
+    const start = rescale ? kept[j] : wrong_old; // the sum to which the new term is added
     let lines = [total[j] ? `= exp(|x| − ${inBrackets(m[j])}) / ${number(total[j])}` : "= 0, since l = 0", ""];
     if (phase !== "end") {
       const added = phase === "add";
@@ -83,7 +83,7 @@ export class Update {
     if (grew && phase === "rescale") motion.from(this.large, { transform: "scale(1.3)" });
   }
 
-  /** At the end the terms are divided by l, each for itself. */
+  /** At the end each term is divided by l. */
   #drawDivision(total) {
     setText(this.sign, "÷ ");
     setText(this.alpha, number(total));
@@ -102,7 +102,7 @@ export class Update {
     });
   }
 
-  /** The equation, with the part of it lit that is done now. */
+  /** The equation, with the current part highlighted. */
   #drawRule(phase, rescale) {
     const kind = `${phase} ${rescale}`;
     if (this.rule.dataset.kind === kind) return;
@@ -117,7 +117,7 @@ export class Update {
   }
 }
 
-/** The relative error of l, as a number, and as a curve where nothing is rescaled: else it is flat. */
+/** The relative error of l, as a number, and if nothing is rescaled also as a curve, which is otherwise flat. */
 class ErrorCurve {
   /** @param {Scan} scan */
   constructor(scan) {

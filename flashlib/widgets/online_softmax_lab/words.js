@@ -1,4 +1,4 @@
-// What OnlineSoftmaxLab says: a sentence for each position, and what the marks mean.
+// The sentences of OnlineSoftmaxLab, one for each position, and what the marks mean.
 
 /** @import { Scan } from "./types.js" */
 import { div, h, symbol } from "../shared/elements.js";

@@ -1,4 +1,4 @@
-"""OverflowLab: where exp and its sum leave a floating-point format."""
+"""OverflowLab: where exp and its sum leave the range of a floating-point format."""
 
 from flashlib.widgets.overflow_lab.overflow_lab import OverflowLab
 

@@ -7,11 +7,11 @@ import numpy as np
 from flashlib.pictures.canvas import Picture, length
 from flashlib.pictures.inks import INK, ON_FILL, WRONG, ZERO
 from flashlib.pictures.number_text import number
-from flashlib.widgets.overflow_lab.numbers import COLUMNS
+from flashlib.widgets.overflow_lab.row_softmax import COLUMNS
 
 WIDTH, LEFT, RIGHT, LINE_HEIGHT = 930, 78, 918, 20  # pixels
 MARKS = {"overflow": "▲", "underflow": "▼", "subnormal": "≈", "wrong": "✕"}
-HEADERS = {  # and where each column begins
+HEADERS = {  # and the left end of each column
     "x_j": 78,
     "exp(x_j)": 188,
     "naive": 336,
@@ -84,11 +84,11 @@ def _draw_legend(picture, y):
     picture.text(520, y, "no numbers there", 11)
     picture.dots(646, y - 5, 16, 10)
     picture.box(646, y - 5, 16, 10, edge=INK)
-    picture.text(668, y, "subnormal: digits go missing", 11)
+    picture.text(668, y, "subnormal: digits are lost", 11)
 
 
 def _draw_table(picture, result, columns, rest, top):
-    """Write the numbers of each score and, beneath, the sums; return the bottom."""
+    """Write the numbers of each score and the sums below them; return the bottom."""
     for header, x in HEADERS.items():
         picture.text(x, top, header, 12, face="bold")
     columns_of_marks = [result["marks"].get(name, [""] * result["n"]) for name in COLUMNS]
@@ -110,7 +110,7 @@ def _draw_table(picture, result, columns, rest, top):
 
 
 def _write(picture, column, y, text, mark):
-    """Write a number and its mark, smaller where the column has too little room."""
+    """Write a number and its mark, in smaller type if the column is too narrow."""
     x, end = [*HEADERS.values(), RIGHT][column : column + 2]
     text = text.replace("∞", "inf") + (f" {MARKS[mark]} {mark}" if mark else "")
     face = "bold" * bool(mark)

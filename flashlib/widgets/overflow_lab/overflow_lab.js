@@ -1,4 +1,4 @@
-// OverflowLab: what exp, the sum and the two softmaxes become in a floating-point format, as Python computed it.
+// OverflowLab: exp, the sum and both softmaxes in a floating-point format, as computed by Python.
 
 /** @import { Result, Traits } from "./types.js" */
 import { choice, slider } from "../shared/controls.js";
@@ -49,11 +49,11 @@ class OverflowLab extends Widget {
     this.controls = this.#controls();
     this.range = this.#range();
     this.start("result", { ArrowLeft: () => this.#step(0), ArrowRight: () => this.#step(1) });
-    const reset = () => this.sent && this.dtype.show(this.sent.asked.dtype); // what was refused is not chosen
+    const reset = () => this.sent && this.dtype.show(this.sent.asked.dtype); // a refused dtype must not stay selected
     this.hear("refused", reset);
   }
 
-  /** x in steps, and the places to go to. */
+  /** The steps of x, and buttons for its thresholds. */
   #controls() {
     const [previous, next] = this.neighbours;
     const here = h("span", { class: "flash-overflow-x" }, symbol("x"), " = ", this.x);
@@ -76,7 +76,7 @@ class OverflowLab extends Widget {
     range.addEventListener("keydown", (event) => {
       const neighbour = ["ArrowLeft", "ArrowRight"].indexOf(event.key);
       if (neighbour < 0) return;
-      event.preventDefault(); // its own step is wider than the format's
+      event.preventDefault(); // the slider's own step is wider than the format's
       this.#step(neighbour);
     });
     return range;
@@ -87,7 +87,7 @@ class OverflowLab extends Widget {
   }
 
   #step(k) {
-    this.neighbours[k].click(); // which does nothing while the button is off
+    this.neighbours[k].click(); // which does nothing while the button is disabled
   }
 
   /** @param {Result} sent */
@@ -102,7 +102,7 @@ class OverflowLab extends Widget {
     this.draw();
   }
 
-  /** Make what depends on the number of scores, which stays. */
+  /** Create everything that depends on the number of scores, which never changes. */
   #build(n) {
     this.axis = new Axis(n, this.controls, this.range);
     this.table = new Table(n);
@@ -115,7 +115,7 @@ class OverflowLab extends Widget {
     );
   }
 
-  paint() {} // the style sheet does
+  paint() {} // all colours are in the style sheet
 
   draw() {
     const started = performance.now();
@@ -133,7 +133,7 @@ class OverflowLab extends Widget {
   /** @param {Result} sent */
   #drawControls({ asked, name, x, neighbours, range, step, most_copies, thresholds }) {
     this.dtype.show(asked.dtype);
-    // What was asked last, which may not be answered yet: a slider must not jump back under the hand.
+    // The last request, which may not be answered yet: a slider must not jump back under the hand.
     const chosen = (name) => (this.off ? asked[name] : this.model.get(name));
     this.copies.show(Math.round(Math.log2(chosen("copies"))), [0, Math.floor(Math.log2(most_copies))]);
     setText(this.copied, String(chosen("copies")));

@@ -1,4 +1,4 @@
-"""OverflowLab: where exp and its sum leave a floating-point format, and what softmax makes of it."""
+"""OverflowLab: where exp and its sum leave the range of a floating-point format, and softmax then."""
 
 from math import isfinite, isnan, log, log2
 from numbers import Real
@@ -9,7 +9,7 @@ import traitlets
 from flashlib.pictures.canvas import Picture
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.overflow_lab import figure
-from flashlib.widgets.overflow_lab.numbers import (
+from flashlib.widgets.overflow_lab.row_softmax import (
     COLUMNS,
     NAMES,
     WEIGHTS,
@@ -26,23 +26,23 @@ from flashlib.widgets.settings import one_of, whole
 from flashlib.widgets.widget import script, style
 
 MAX_OFFSETS = 16  # bars
-MAX_OFFSET = 1000  # fp16 and bf16 still have numbers close enough there
+MAX_OFFSET = 1000  # up to there the numbers of fp16 and bf16 are close enough together
 MAX_SCORES = 65_536  # in the row
 
 
 class OverflowLab(Lab):
-    """Show the naive and the safe softmax of the scores x + offsets in a dtype, and what overflows and underflows.
+    """Show naive and safe softmax of the scores x + offsets in a dtype, and what overflows and underflows.
 
-    x: a number, taken as the dtype's nearest one. dtype: float16, bfloat16 (which needs torch), float32 or
-    float64, as a name or as NumPy's or torch's own. offsets: 1 to 16 numbers. copies: how often the row is
-    repeated, since a long row overflows in its sum before any term does. Setting `x`, `dtype` or `copies` later,
-    from Python or on the page, computes anew; an x out of the range of a new dtype is moved to its end.
+    x: a number, rounded to the dtype. dtype: float16, bfloat16 (which needs torch), float32 or float64, as a name
+    or as NumPy's or torch's own. offsets: 1 to 16 numbers. copies: how often the row is repeated, since in a long
+    row the sum overflows before any term does. Setting `x`, `dtype` or `copies` later, from Python or on the page,
+    computes everything again; x is clamped to the range of a new dtype.
     """
 
     _esm = script("overflow_lab/overflow_lab.js")
     _css = style("overflow_lab/overflow_lab.css")
 
-    x = traitlets.Float().tag(sync=True)  # as asked for; `result` has the dtype's nearest
+    x = traitlets.Float().tag(sync=True)  # as requested; `result` has the dtype's nearest number
     dtype = traitlets.Unicode().tag(sync=True)
     copies = traitlets.Int(1).tag(sync=True)
     result = traitlets.Dict().tag(sync=True)
@@ -57,7 +57,7 @@ class OverflowLab(Lab):
 
     def _checked(self, name, value):
         if name == "dtype":
-            format_of(one_of(name, value, NAMES))  # which may not be installed
+            format_of(one_of(name, value, NAMES))  # torch may not be installed
         if name == "copies":
             most, n = self._most_copies, len(self._offsets)
             accepted = (
@@ -81,7 +81,7 @@ class OverflowLab(Lab):
     def _shown(self, x, dtype, copies):
         """Return what the page shows: numbers as float64 in a buffer, since JSON has no inf and no NaN."""
         f = format_of(dtype)
-        setting = {"x": x, "dtype": dtype, "copies": copies}  # x differs whenever another was asked for
+        setting = {"x": x, "dtype": dtype, "copies": copies}  # x differs whenever another one was requested
         x = f.nearest(x)
         row = compute(f, x, self._offsets, copies)
         totals = [sum(getattr(row, name)) * copies for name in WEIGHTS]
@@ -90,7 +90,7 @@ class OverflowLab(Lab):
         low, high = x_range(f, self._offsets)
         neighbours = [f.neighbour(x, towards) for towards in (-np.inf, np.inf)]
         return {
-            **{"setting": setting, "asked": setting},  # as Python calls it, and as the page does
+            **{"setting": setting, "asked": setting},  # Python's name, and the page's
             "name": NAMES[dtype],
             "x": [x, f.text(x)],
             "neighbours": [[y, f.text(y)] for y in neighbours],
@@ -109,7 +109,7 @@ class OverflowLab(Lab):
         }
 
     def figure(self) -> Picture:
-        """Return a Picture of the exponentials on the axis of the dtype's range, and of the numbers."""
+        """Return a Picture of the exponentials on an axis over the dtype's range, and of the numbers."""
         return figure.draw(self.result)
 
     def _sizes(self):
@@ -130,7 +130,7 @@ def _verdict(f, row, name):
 
 
 def _checked_offsets(offsets):
-    """Return the offsets as a tuple of floats; raise TypeError or ValueError for others than those accepted."""
+    """Return the offsets as a tuple of floats; raise TypeError or ValueError if they are not accepted."""
     accepted = f"accepted are 1 to {MAX_OFFSETS} numbers from -{MAX_OFFSET} to {MAX_OFFSET}, e.g. (-2, -1, 0)"
     try:
         values = tuple(float(offset) for offset in offsets)

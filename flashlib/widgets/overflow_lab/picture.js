@@ -5,7 +5,7 @@ import { exps } from "./table.js";
 
 const LIMITS = { smallest: "smallest", normal: "normal from", largest: "largest", one: "exp(0)\u00a0=" };
 
-/** One line of the picture: a bar from 1 to the naive term, a diamond at the safe one, and what falls off. */
+/** One line of the picture: a bar from 1 to the naive term, a diamond at the safe one, and flags for what is off it. */
 class Bar {
   constructor(label, name) {
     this.label = h("div", { class: "flash-overflow-label" }, label);
@@ -28,7 +28,7 @@ class Bar {
   }
 }
 
-/** The terms of n scores and their sum on the axis of all numbers that the format has, under the slider of x. */
+/** The terms of n scores and their sum on an axis of all numbers of the format, under the slider of x. */
 export class Axis {
   constructor(n, controls, range) {
     const names = Array.from({ length: n }, (_, j) => `x_${j + 1}`);
@@ -96,7 +96,7 @@ export function marksLegend() {
     item(swatch("flash-overflow-bar"), typeset("naive: exp(x_j) from 1, log axis")),
     item(swatch("flash-overflow-diamond"), typeset(`safe: ${"exp(x_j − m)"}`)),
     item(swatch("", "high"), "no numbers there"),
-    item(swatch("", "subnormal"), "subnormal: digits go missing"),
+    item(swatch("", "subnormal"), "subnormal: digits are lost"),
     item(h("span", { class: "flash-overflow-cross" }, "✕"), "wrong by more than rounding"),
   );
 }

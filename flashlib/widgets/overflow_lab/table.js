@@ -5,14 +5,14 @@ import { exact, number } from "../shared/numbers.js";
 export const COLUMNS = ["x", "e", "naive", "shifted", "e_safe", "safe", "exact"];
 const SUMS = ["l", "naive_total", "l_safe", "safe_total"];
 const MARKS = { overflow: "▲ overflow", underflow: "▼ underflow", subnormal: "≈ subnormal", wrong: "✕ wrong" };
-const SCROLLS = { tabindex: 0, role: "region", "aria-label": "the numbers" }; // on a narrow page, by keyboard too
+const SCROLLS = { tabindex: 0, role: "region", "aria-label": "the numbers" }; // on a narrow page, also by keyboard
 
 const shown = (x) => (x === Infinity ? "inf" : number(x));
 
 /** exp(x_j), exp(x_j − m) and the like as elements. */
 export const exps = (...parts) => h("span", {}, "exp(", parts, ")");
 
-/** A number with the word that marks it beneath; `draw` shows another one. */
+/** A number above the word that marks it; `draw` shows a different one. */
 class Value {
   constructor(name) {
     this.text = h("span", { class: "flash-overflow-number" });

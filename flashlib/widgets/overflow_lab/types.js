@@ -1,7 +1,7 @@
-// What Python sends of OverflowLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to OverflowLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
- * A number, and as it is written in its format.
+ * A number, and its text in its format.
  * @typedef {[number, string]} Written
  */
 
@@ -20,7 +20,7 @@
  * @property {number} n scores
  * @property {DataView} buffer the columns of the table
  * @property {string[]} scores
- * @property {Record<string, string[]>} marks by column: what went wrong with each of its values
+ * @property {Record<string, string[]>} marks by column: what is wrong with each of its values
  * @property {Record<"positive" | "sum" | "terms", Written>} thresholds
  * @property {Record<"smallest" | "normal" | "largest", number[]>} limits
  * @property {{ naive: string, safe: string }} verdicts

@@ -1,14 +1,23 @@
-"""What OverflowLab says of a row of scores."""
+"""The sentences of OverflowLab on a row of scores."""
 
 from decimal import Decimal
 from math import isinf
 
 from flashlib.language.phrases import counted
-from flashlib.widgets.overflow_lab.numbers import EXACT, NAMES, Format, Row, digits, error, is_right, tidy
+from flashlib.widgets.overflow_lab.row_softmax import (
+    EXACT,
+    NAMES,
+    FloatFormat,
+    RowSoftmax,
+    digits,
+    error,
+    is_right,
+    tidy,
+)
 
 
 def apart(a: Decimal, b: float) -> list:
-    """Return two different numbers as texts of six digits, or of as many as it takes to tell them apart."""
+    """Return two different numbers as texts of six digits, or as many as it takes to distinguish them."""
     for count in range(6, EXACT.prec):
         texts = [tidy(f"{number:.{count}g}") for number in (Decimal(a), Decimal(b))]
         if texts[0] != texts[1]:
@@ -16,8 +25,8 @@ def apart(a: Decimal, b: float) -> list:
     return texts
 
 
-def explain(f: Format, row: Row) -> list:
-    """Return two sentences or more as texts: what happens to the naive softmax, and what to the safe one."""
+def explain(f: FloatFormat, row: RowSoftmax) -> list:
+    """Return two texts: what happens to the naive softmax, and what happens to the safe one."""
     return [_explain_naive(f, row), _explain_safe(f, row)]
 
 
@@ -50,7 +59,7 @@ def _explain_naive(f, row):
         )
     reason = f"no exp(x_j) is too large or too small for {name}"
     if 0 in row.e:
-        reason = "nothing overflows, and what underflows does not count beside the largest term"
+        reason = "nothing overflows, and what underflows does not count next to the largest term"
     if isinf(row.l_safe):
         return f"The naive weights are right to {_count(digits(f, wrong))}: {reason}, nor is their sum."
     between = error(row.naive, row.safe)

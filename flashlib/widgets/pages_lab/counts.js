@@ -2,7 +2,7 @@
 /** @import { Frame, Result } from "./types.js" */
 import { div, h, note, panel, setText } from "../shared/elements.js";
 
-/** How many rows hold no token: of the pages in use, and if the longest length were reserved for each sequence. */
+/** How many rows hold no token: in the pages in use, and if the longest length were reserved for each sequence. */
 export class RowCounts {
   /** @type {number} */
   all;

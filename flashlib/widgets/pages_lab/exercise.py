@@ -1,4 +1,4 @@
-"""An allocator as the exercise of chapter 15 asks for it, which reports less than `Pages`."""
+"""An allocator as required by the exercise of chapter 15, which reports less than `Pages`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def as_played(allocator: Any) -> Any:
-    """Return an allocator's class as PagesLab reads it: itself if it has `lengths`, which the exercise's has not.
+    """Return an allocator's class in PagesLab's form: itself if it has `lengths`, which the exercise's lacks.
 
     The exercise's append takes a count and returns slots and what was copied, and its table takes one sequence.
     """

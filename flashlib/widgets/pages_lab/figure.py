@@ -6,14 +6,14 @@ from flashlib.language.phrases import counted
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, WRITTEN, WRONG
 
-ACROSS, WIDE, HIGH = 8, 66, 44  # pages in a line, and their size with the gap, in pixels
+ACROSS, WIDE, HIGH = 8, 66, 44  # pages in a line, and the size of a page with its gap, in pixels
 FILLED = "#a9a9a9"
 LEFT, RIGHT, TOP = 16, 572, 100
 STATES = {"f": "free", "k": "kept"}
 
 
-def telling(frames: list[dict]) -> int:
-    """Return the index of a frame that shows much: what is wrong, a copy, no page left, or most pages shared."""
+def instructive_frame(frames: list[dict]) -> int:
+    """Return the index of an instructive frame: an error, a copy, no page left, or the most pages shared."""
     for shown in (lambda f: f["kind"] == "fault", lambda f: f["copied"], lambda f: f["kind"] == "out"):
         if found := [k for k, frame in enumerate(frames) if shown(frame)]:
             return found[0]
@@ -23,7 +23,7 @@ def telling(frames: list[dict]) -> int:
 def draw(result: dict, at: int | None = None) -> Picture:
     """Return a Picture of a frame."""
     frames, setting = result["frames"], result["setting"]
-    at = telling(frames) if at is None else at
+    at = instructive_frame(frames) if at is None else at
     frame, lines = frames[at], -(-setting["n_pages"] // ACROSS)
     tables = [name for name in result["names"] if name in frame["tables"]]
     height = max(TOP + 22 + HIGH * lines, TOP + 22 + 26 * len(tables)) + 62
@@ -49,7 +49,7 @@ def draw(result: dict, at: int | None = None) -> Picture:
 
 
 def _draw_page(picture, frame, page, rows, x, y):
-    """Draw a page: its number, who has it, and its rows, those with a token filled."""
+    """Draw a page: its number, its owners, and its rows, those with a token filled."""
     wide, high, state = WIDE - 6, HIGH - 6, frame["state"][page]
     wrong = page in frame["wrong"]
     picture.box(x, y, wide, high, edge=WRONG if wrong else INK, thick=3 if wrong else 1, dotted=state in STATES)
@@ -68,7 +68,7 @@ def _draw_page(picture, frame, page, rows, x, y):
 
 
 def _draw_table(picture, name, frame, y):
-    """Draw the block table of a sequence, as many pages as there is room for."""
+    """Draw the block table of a sequence, with as many pages as there is room for."""
     pages, length = frame["tables"][name], frame["lengths"][name]
     picture.text(RIGHT, y, name, 12, face="bold")
     for k, page in enumerate(pages[:9]):

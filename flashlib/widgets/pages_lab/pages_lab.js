@@ -1,4 +1,4 @@
-// PagesLab: plays what an allocator did, an operation at a time. Python ran it and looked at it; this draws.
+// PagesLab: plays what an allocator did, one operation at a time. Python ran it and read its state; this file draws it.
 
 /** @import { Result, Traits } from "./types.js" */
 import { div, h, setText } from "../shared/elements.js";
@@ -27,7 +27,7 @@ class PagesLab extends Widget {
     this.status = h("span", { class: "flash-status" });
     this.call = h("code", { class: "flash-paging-call" });
     this.words = h("p", {});
-    this.room = h("p", { "aria-hidden": "true" }); // the longest sentence, not seen: what is below must not jump
+    this.room = h("p", { "aria-hidden": "true" }); // the longest sentence, invisible: the page below must not jump
     this.strip = new Strip();
     this.tables = new Tables();
     this.counts = new RowCounts();
@@ -59,7 +59,7 @@ class PagesLab extends Widget {
     );
   }
 
-  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  /** Show the last request, which may not be answered yet: a slider must not jump back under the hand. */
   #show() {
     const { setting } = this.result ?? {};
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)));

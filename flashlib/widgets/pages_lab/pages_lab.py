@@ -1,4 +1,4 @@
-"""PagesLab: requests begin, grow, fork and end, and an allocator gives them pages; what it does is played."""
+"""PagesLab: requests begin, grow, fork and end, and an allocator gives them pages, played step by step."""
 
 import inspect
 
@@ -14,24 +14,23 @@ from flashlib.widgets.pages_lab.play import Play
 from flashlib.widgets.settings import is_whole, one_of, whole
 from flashlib.widgets.widget import script, style
 
-NEEDED = "start", "append", "free", "table", "lengths"  # without them nothing can be played
+NEEDED = "start", "append", "free", "table", "lengths"  # needed to play anything
 N_PAGES = 4, 32
 STOPS = {"page": [1, 2, 4, 8, 16], "n_pages": [4, 6, 8, 10, 12, 16, 20, 24, 28, 32]}
 
 
 class PagesLab(Lab):
-    """Play how an allocator of `n_pages` pages of `page` rows serves requests, an operation at a time.
+    """Play how an allocator of `n_pages` pages of `page` rows serves requests, one operation at a time.
 
     scenario: "requests come and go", "a shared prompt", "fork and copy on write", "out of pages" or "speculation";
     default: the first that the allocator has the methods for. page: 1, 2, 4, 8 or 16. n_pages: 4 to 32.
     allocator: a class that is called with n_pages and page and has the methods of `flashlib.cache.Pages`, the
-    default: start, append and free, and table and lengths, by which its state is read. fork and drop may be
-    missing, and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's
-    exercise is one too, see `exercise.as_played`. If an allocator has used, kept, free_pages, waste or
-    check, they are compared with its tables; pages in its kept_by_age are shown as kept. The first operation after
-    which something is wrong says what, and the play ends there. scenario, page and n_pages can be set later, from
-    Python or on the page; a value that is not accepted changes nothing and is answered in `refused`. `result`
-    holds what is shown.
+    default: start, append and free, and table and lengths, which report its state. fork and drop may be missing,
+    and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's exercise is
+    accepted too, see `exercise.as_played`. If an allocator has used, kept, free_pages, waste or check, they are
+    compared with its tables; pages in its kept_by_age are shown as kept. The first operation after which something
+    is wrong reports it, and the play ends there. scenario, page and n_pages can be set later, from Python or on
+    the page; a value that is not accepted changes nothing, and `refused` says why. `result` holds what is shown.
     """
 
     _esm = script("pages_lab/pages_lab.js")
@@ -69,11 +68,11 @@ class PagesLab(Lab):
         return {
             **{"setting": setting, "stops": STOPS, "off": self._off, "allocator": self._allocator.__name__},
             **{"names": scenarios.names(ops), "longest": scenarios.longest(ops), "frames": frames},
-            "opens": figure.telling(frames),
+            "opens": figure.instructive_frame(frames),
         }
 
     def figure(self, at: int | None = None) -> Picture:
-        """Return a picture of frame `at`; default: the one that shows most, see `figure.telling`."""
+        """Return a picture of frame `at`; default: the most instructive one, see `figure.instructive_frame`."""
         return figure.draw(self.result, at)
 
     def _sizes(self):

@@ -1,26 +1,26 @@
-"""The frames of PagesLab: an allocator runs a script, and is looked at after each operation."""
+"""The frames of PagesLab: an allocator runs a script, and its state is read after each operation."""
 
 from flashlib.widgets.pages_lab import rules, words
-from flashlib.widgets.pages_lab.look import AllocatorFault, Look, look, raised, shown
+from flashlib.widgets.pages_lab.look import AllocatorFault, Look, error_in_words, look, short_repr
 from flashlib.widgets.pages_lab.scenarios import Op, longest
 from flashlib.widgets.settings import is_whole
 
-FREE, OWNED, SHARED, KEPT = "fosk"  # a page is one of these
+FREE, OWNED, SHARED, KEPT = "fosk"  # the states of a page
 
 
 class Play:
-    """Runs operations on `make(n_pages, page)` and notes a frame for each, until one of them does something wrong.
+    """Runs operations on `make(n_pages, page)`, recording a frame for each, until one does something wrong.
 
-    takes_tokens: whether its `start` takes a prompt. Where no pages are left, the newest sequences are put
-    off, one after another.
+    takes_tokens: whether its `start` takes a prompt. If no pages are left, the newest sequences are put off, one
+    after another.
     """
 
     def __init__(self, make, n_pages, page, takes_tokens=True):
         self.make, self.n_pages, self.page, self.takes_tokens = make, n_pages, page, takes_tokens
         self.rows = rules.PageRows(page)
-        self.handles = {}  # what start and fork returned, by the name of the sequence; the newest is last
-        self.put_off = {}  # how many tokens sequences had that had to give their pages back
-        self.known = 0  # as start said it last
+        self.handles = {}  # what start and fork returned, by the name of the sequence, the newest last
+        self.put_off = {}  # how many tokens each sequence had when it had to return its pages
+        self.known = 0  # as last returned by start
         self.seen = Look({}, {})
         self.frames = []
 
@@ -37,7 +37,7 @@ class Play:
         return self.frames
 
     def _run(self, op):
-        """Run an operation, unless its sequence is not there: it was put off."""
+        """Run an operation, unless its sequence was put off."""
         name, living = op.name, op.name in self.handles
         match op.method:
             case "start":
@@ -59,7 +59,7 @@ class Play:
                 self._append(name, n, n, "")
 
     def _call(self, call, method, *arguments):
-        """Call a method and note what it says was seen; where it is wrong, note that, and stop."""
+        """Call a method and note the snapshot it returns; if something is wrong, note that and stop."""
         try:
             sentence, kind, marks = method(*arguments)
         except AllocatorFault as fault:
@@ -69,21 +69,21 @@ class Play:
         return kind
 
     def _try(self, method, *arguments):
-        """Return what a method of the allocator returns; whatever it raises is a AllocatorFault."""
+        """Return what a method of the allocator returns; whatever it raises becomes an AllocatorFault."""
         try:
             return getattr(self.allocator, method)(*arguments)
         except Exception as error:
-            raise AllocatorFault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {error_in_words(error)}.") from error
 
     def _look(self, name):
-        """Return what was seen before and what is seen now, after an operation on one sequence."""
+        """Return the snapshots before and after an operation on one sequence."""
         before = self.seen
         self.seen = look(self.allocator, self.handles, self.n_pages)
         rules.check_others(name, before, self.seen)
         return before, self.seen
 
     def _check(self, name=None):
-        """Check what must hold after any operation, and that one sequence is what it has to be."""
+        """Check what must hold after any operation, and that one sequence is as it should be."""
         if name:
             rules.check_length(name, len(self.rows.tokens[name]), self.seen, self.page)
             self.rows.check(name, self.seen)
@@ -93,7 +93,7 @@ class Play:
         try:
             self.allocator = self.make(self.n_pages, self.page)
         except Exception as error:
-            raise AllocatorFault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {error_in_words(error)}.") from error
         self._check()
         return words.begun(self.n_pages, self.page), "begin", {}
 
@@ -120,12 +120,12 @@ class Play:
         for other, taken in self.handles.items():
             if taken is handle or (is_whole(handle) and taken == handle):
                 raise AllocatorFault(
-                    f"It returned {shown(handle)}, which is the sequence {other}; each needs one of its own."
+                    f"It returned {short_repr(handle)}, which is the sequence {other}; each needs its own."
                 )
         self.handles[name] = handle
 
     def _append(self, name, tokens, text, why):
-        """Append, and where there are no pages put off the newest sequences until there are."""
+        """Append; while pages are lacking, put off the newest sequence and try again."""
         while self._call(f"append({name}, {text})", self._append_once, name, tokens, why) == "out":
             last = list(self.handles)[-1]
             self.put_off[last] = len(self.rows.tokens[last]) + (last == name) * rules.count(tokens)
@@ -147,7 +147,7 @@ class Play:
             self._check()
             return words.refused(needed, before, self.n_pages, type(error).__name__), "out", {}
         except Exception as error:
-            raise AllocatorFault(f"It raised {raised(error)}.") from error
+            raise AllocatorFault(f"It raised {error_in_words(error)}.") from error
         before, after = self._look(name)
         rules.check_length(name, N + n, after, self.page)
         slots = rules.read_slots(slots, n)
@@ -178,7 +178,7 @@ class Play:
 
     def _note(self, call, words, kind, written=(), copied=(), taken=(), wrong=()):
         seen, n_pages, page = self.seen, self.n_pages, self.page
-        owners = [[] for _ in range(n_pages)]  # as `seen.owners` of each, all at once
+        owners = [[] for _ in range(n_pages)]  # as `seen.owners` of each page, all at once
         for name, own in seen.pages.items():
             for one in dict.fromkeys(own):
                 owners[one].append(name)

@@ -1,6 +1,6 @@
-"""What must hold after each operation of an allocator, whoever wrote it.
+"""The rules that must hold after each operation of any allocator.
 
-`PageRows` has what every row of every page would hold if K and V were written where the allocator says.
+`PageRows` tracks what each row of each page would hold if K and V were written where the allocator says.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.language.phrases import by_number, counted
-from flashlib.widgets.pages_lab.look import AllocatorFault, Look, ask, shown
+from flashlib.widgets.pages_lab.look import AllocatorFault, Look, ask, short_repr
 from flashlib.widgets.settings import is_whole
 
 ONE_OWNER = "A page is written only while it has one owner."
@@ -18,18 +18,18 @@ ONE_OWNER = "A page is written only while it has one owner."
 class PageRows:
     """The token in each row of each page, and the tokens of each sequence.
 
-    A token is a number that follows from its id and all tokens before it, as its K and V do; without an id it is
-    like no other.
+    A token is a number that depends on its id and all tokens before it, like its K and V; without an id it
+    differs from all others.
     """
 
     def __init__(self, page):
         self.page = page
-        self.tokens = {}  # of a sequence, by its name
-        self._held = {}  # of page and row: the token there, and the name of the sequence that wrote it
+        self.tokens = {}  # of each sequence, by name
+        self._held = {}  # (page, row): the token there, and the name of the sequence that wrote it
         self._numbers, self._last = {}, 0
 
     def add(self, name: str, tokens: Any) -> list[int]:
-        """Return the numbers of tokens that a sequence gets: of ids, or of a count."""
+        """Return the numbers of tokens added to a sequence, given as ids or as a count."""
         own = self.tokens.setdefault(name, [])
         first = len(own)
         for token in [None] * tokens if is_whole(tokens) else tokens:
@@ -39,7 +39,7 @@ class PageRows:
         return own[first:]
 
     def copy(self, source: int, target: int) -> None:
-        """Copy a page, as whoever stores K and V does."""
+        """Copy a page, as the owner of K and V would."""
         for row in range(self.page):
             self._held[target, row] = self._held.get((source, row))
 
@@ -64,7 +64,7 @@ class PageRows:
 
 
 def check_length(name: str, length: int, seen: Look, page: int) -> None:
-    """Raise AllocatorFault unless a sequence has this length, and as many pages as it needs."""
+    """Raise AllocatorFault unless a sequence has this length and as many pages as it needs."""
     if seen.lengths[name] != length:
         raise AllocatorFault(
             f"{name} has to have {length} tokens now; lengths([{name}]) says {seen.lengths[name]}."
@@ -89,23 +89,23 @@ def check_others(name: str, before: Look, after: Look) -> None:
 
 
 def read_slots(slots: object, n: int) -> list[tuple[int, int]]:
-    """Return what append returned as [(page, row), ...]; raise AllocatorFault unless these are n slots."""
+    """Return append's result as [(page, row), ...]; raise AllocatorFault unless these are n slots."""
     try:
         array = np.asarray(slots)
-    except ValueError:  # lists that differ in length
+    except ValueError:  # lists of different lengths
         array = np.empty(0, object)
     if array.shape == (0,) and n == 0:
         return []
     if array.shape != (n, 2) or (n and array.dtype.kind not in "iu"):
         raise AllocatorFault(
             f"append has to return the slots of the {n} new tokens, ({n}, 2): the page and row of each. "
-            f"It returned {shown(slots)}."
+            f"It returned {short_repr(slots)}."
         )
     return [tuple(slot) for slot in array.tolist()]
 
 
 def check_slots(name: str, slots: list[tuple[int, int]], before: Look, after: Look, page: int) -> None:
-    """Raise AllocatorFault unless new tokens are where the block table says, in pages of no other sequence."""
+    """Raise AllocatorFault unless new tokens are where the block table says, in pages with no other owner."""
     first = before.lengths[name]
     owners = {number: after.owners(number) for number in {number for number, _ in slots}}
     for at, slot in enumerate(slots, start=first):
@@ -124,16 +124,16 @@ def check_slots(name: str, slots: list[tuple[int, int]], before: Look, after: Lo
 
 
 def check_known(known: Any, tokens: Sequence[int]) -> None:
-    """Raise AllocatorFault unless `start` can know so many of these tokens."""
+    """Raise AllocatorFault unless `start` can know this many of these tokens."""
     if not is_whole(known) or not 0 <= known <= max(len(tokens) - 1, 0):
         most = f"0 to {len(tokens) - 1}" if tokens else "0"
         raise AllocatorFault(
-            f"start says that {shown(known)} tokens are known; of {len(tokens)} it can be {most}."
+            f"start says that {short_repr(known)} tokens are known; of {len(tokens)} it can be {most}."
         )
 
 
 def check_refusal(needed: int, before: Look, after: Look, n_pages: int) -> None:
-    """Raise AllocatorFault if no page was given where there were enough, or if the refusal changed something."""
+    """Raise AllocatorFault if pages were refused though there were enough, or if the refusal changed something."""
     room = n_pages - len({page for own in before.pages.values() for page in own})
     if needed <= room:
         pages = counted(needed, "page", "pages")
@@ -141,19 +141,19 @@ def check_refusal(needed: int, before: Look, after: Look, n_pages: int) -> None:
         raise AllocatorFault(f"append says that no pages are left. It needs {pages}, and {left}: some are lost.")
     if (after.pages, after.lengths) != (before.pages, before.lengths):
         raise AllocatorFault(
-            "append found no pages, and yet it changed a block table: after an error all must be as before."
+            "append found no pages, and yet it changed a block table: after an error everything must be as before."
         )
 
 
 def check_counts(allocator: Any, seen: Look, n_pages: int, page: int) -> None:
-    """Raise AllocatorFault if what an allocator says of itself, where it says it, is not so."""
+    """Raise AllocatorFault if one of the counts that an allocator reports is wrong."""
     names = "used", "kept", "free_pages", "waste"
     said = {name: ask(lambda name=name: getattr(allocator, name, None), name) for name in names}
     said = {name: int(count) for name, count in said.items() if is_whole(count)}
     filled = filled_rows(seen, n_pages, page)
     used = sum(rows > 0 for rows in filled)
     if said.get("used", used) != used:
-        raise AllocatorFault(f"used says {said['used']}; {used} pages stand in block tables.")
+        raise AllocatorFault(f"used says {said['used']}; {used} pages are in block tables.")
     waste = used * page - sum(filled)
     if said.get("waste", waste) != waste:
         raise AllocatorFault(
@@ -169,7 +169,7 @@ def check_counts(allocator: Any, seen: Look, n_pages: int, page: int) -> None:
 
 
 def filled_rows(seen: Look, n_pages: int, page: int) -> list[int]:
-    """Return for each page how many of its rows hold a token of some sequence."""
+    """Return how many rows of each page hold a token of some sequence."""
     filled = [0] * n_pages
     for name, own in seen.pages.items():
         left = seen.lengths[name]
@@ -182,5 +182,5 @@ def filled_rows(seen: Look, n_pages: int, page: int) -> list[int]:
 
 
 def count(tokens: Any) -> int:
-    """Return how many tokens a count or a list of ids is."""
+    """Return the number of tokens, given as a count or as a list of ids."""
     return tokens if is_whole(tokens) else len(tokens)

@@ -1,18 +1,18 @@
-"""The scenarios of PagesLab: what requests ask of an allocator, operation by operation."""
+"""The scenarios of PagesLab: what requests demand of an allocator, operation by operation."""
 
 from typing import NamedTuple
 
 from flashlib.language.phrases import by_number
 
-SYSTEM = tuple(range(100, 118))  # a prompt that several requests begin with
+SYSTEM = tuple(range(100, 118))  # a prompt with which several requests begin
 GUESSES = 5  # of one step of speculation
 
 
 class Op(NamedTuple):
     """One operation, on the sequence with this name.
 
-    method: one of the allocator's; "rest", append for what `start` did not know of its tokens; or "resume", start
-    and append for a sequence that had to be put off.
+    method: one of the allocator's; "rest", append for the tokens that `start` did not know; or "resume", start and
+    append for a sequence that was put off.
     """
 
     method: str
@@ -20,7 +20,7 @@ class Op(NamedTuple):
     n: int = 0  # tokens without ids, to append or to drop
     tokens: tuple = ()  # ids
     of: str = ""  # the sequence that is forked
-    why: str = ""  # said first
+    why: str = ""  # the sentence shown first
 
 
 def script(scenario: str, n_pages: int, page: int) -> list[Op]:
@@ -31,16 +31,16 @@ def script(scenario: str, n_pages: int, page: int) -> list[Op]:
 def needs(scenario: str) -> set[str]:
     """Return the methods of an allocator that a scenario calls."""
     methods = {op.method for op in script(scenario, 8, 4)} - {"rest", "resume"}
-    return methods | {"start", "append", "free"}  # free: where no page is left
+    return methods | {"start", "append", "free"}  # free: used when no page is left
 
 
 def gives_tokens(scenario: str) -> bool:
-    """Return whether `start` gets a prompt."""
+    """Return whether the scenario passes prompts to `start`."""
     return any(op.tokens for op in script(scenario, 8, 4))
 
 
 def longest(ops: list[Op]) -> int:
-    """Return the length of the longest sequence that operations make."""
+    """Return the length of the longest sequence that operations create."""
     lengths, most = {}, 0
     for op in ops:
         match op.method:
@@ -59,7 +59,7 @@ def longest(ops: list[Op]) -> int:
 
 
 def names(ops: list[Op]) -> list[str]:
-    """Return the sequences in the order in which they begin."""
+    """Return the names of the sequences in the order in which they begin."""
     return list(dict.fromkeys(op.name for op in ops))
 
 
@@ -117,7 +117,7 @@ def _out_of_pages(n_pages, page):
     return [
         *(*_begin("A", rows * 3 // 10), *_begin("B", rows * 3 // 10), *_begin("C", rows // 4)),
         *(*_grow("ABC", n), *_grow("ABC", n), *_end("A")),
-        Op("resume", "C", why="There is room again, so C starts anew: what was computed of it is computed again."),
+        Op("resume", "C", why="There is room again, so C starts over: what was computed of it is computed again."),
         *(*_grow("C", n), *_end("B", "C")),
     ]
 
@@ -134,7 +134,7 @@ def _speculation(n_pages, page):
 
 
 def _dropped(right):
-    """Return the sentence on guesses of which so many were right."""
+    """Return the sentence on guesses of which this many were right."""
     if not right:
         return "None was right; the others are dropped."
     several = f"{right} of them were right; the others are dropped."

@@ -3,7 +3,7 @@ import { choice, stops } from "../shared/controls.js";
 import { div, h } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
 
-/** The controls of PagesLab; `ask` is called with what is chosen. */
+/** The controls of PagesLab; `ask` is called with a choice. */
 export class PageSettings {
   /**
    * @param {Result} result

@@ -16,7 +16,7 @@ function newCell(number) {
   return { element, field, rows: [], whose, mark, shown: "" };
 }
 
-/** All pages: whose each is, and which of its rows hold a token. */
+/** All pages: the owners of each, and which of its rows hold a token. */
 export class Strip {
   /** @type {Cell[]} */
   cells = [];
@@ -36,7 +36,7 @@ export class Strip {
       this.list.replaceChildren(...this.cells.map(({ element }) => element));
     }
     for (const cell of this.cells) {
-      if (cell.rows.length === page) continue; // what stays is not laid out again
+      if (cell.rows.length === page) continue; // unchanged parts are not laid out again
       cell.rows = Array.from({ length: page }, () => h("i", {}));
       cell.field.replaceChildren(...cell.rows);
       cell.field.classList.toggle("flash-paging-lines", page > 8);
@@ -45,7 +45,7 @@ export class Strip {
   }
 
   /**
-   * Draw a frame; `before` is the one before it, or nothing.
+   * Draw a frame; `before`: the previous one, if any.
    * @param {Frame} frame
    * @param {Frame | undefined} before
    * @param {Motion} motion
@@ -84,7 +84,7 @@ export class Strip {
   }
 
   /**
-   * The rows of a copy move in from their source.
+   * Move the rows of a copy in from their source.
    * @param {number[]} copied
    * @param {Motion} motion
    */
@@ -115,7 +115,7 @@ function pageMark({ wrong, copied, taken, state, owners }, before, number) {
   return came.length ? `+ ${came.join(" ")}` : left.length ? `− ${left.join(" ")}` : "";
 }
 
-/** What the looks of pages and rows mean. */
+/** The meaning of the looks of pages and rows. */
 export function pagesLegend() {
   const page = (state, text) => h("span", {}, h("i", { class: "flash-paging-swatch", "data-state": state }), text);
   const row = (name, text) => h("span", {}, h("i", { class: `flash-paging-swatch flash-paging-${name}` }), text);
@@ -123,11 +123,11 @@ export function pagesLegend() {
     "flash-legend flash-note",
     page("o", "a page of one sequence"),
     page("s", "shared by several"),
-    page("k", "kept: nobody's, its content is known"),
+    page("k", "kept: without an owner, its content is known"),
     page("f", "free"),
     row("filled", "a row with a token"),
     row("written", "written now"),
-    row("empty", "a row without"),
+    row("empty", "a row without one"),
     h("span", {}, h("i", { class: "flash-paging-tick" }), "under the bar: a copy, or no page is left"),
   );
 }

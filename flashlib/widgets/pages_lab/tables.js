@@ -19,7 +19,7 @@ function newRow(name) {
   return { name, chips, field, length, element: h("div", { role: "listitem" }, h("b", {}, name), field, length) };
 }
 
-/** The block table of each sequence: its pages in order, each with the part of it that the sequence fills. */
+/** The block table of each sequence: its pages in order, each with the share that the sequence fills. */
 export class Tables {
   /** @type {number} */
   page;
@@ -34,7 +34,7 @@ export class Tables {
   }
 
   /**
-   * Make room for the most pages that each sequence has, so that nothing jumps.
+   * Make room for the most pages that each sequence will have, so that nothing jumps.
    * @param {Result} result
    */
   take({ names, frames, setting }) {
@@ -46,7 +46,7 @@ export class Tables {
     }
     for (const { name, chips, field } of this.rows) {
       const most = Math.max(1, ...frames.map(({ tables }) => tables[name]?.length ?? 0));
-      while (chips.length > most) chips.pop()?.element.remove(); // the others stay: they are not laid out again
+      while (chips.length > most) chips.pop()?.element.remove(); // the others stay and are not laid out again
       while (chips.length < most) chips.push(newChip());
       field.append(...chips.map(({ element }) => element).filter((element) => !element.parentNode));
     }

@@ -1,4 +1,4 @@
-// What Python sends of PagesLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to PagesLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
  * @typedef {object} Setting
@@ -8,7 +8,7 @@
  */
 
 /**
- * Of pages and of rows.
+ * Counts of pages and of rows.
  * @typedef {object} Counts
  * @property {number} used
  * @property {number} kept
@@ -29,7 +29,7 @@
  * @property {string} kind
  * @property {string} state a letter for each page
  * @property {number[]} filled
- * @property {string} owners of each page, with commas between: a list is more to send
+ * @property {string} owners of each page, separated by commas: a list would be longer to send
  * @property {Record<string, number[]>} tables
  * @property {Record<string, number>} lengths
  * @property {number[][]} written
@@ -45,7 +45,7 @@
  * @typedef {object} Result
  * @property {Setting} setting
  * @property {{ page: number[], n_pages: number[] }} stops
- * @property {Record<string, string>} off of each scenario: why it cannot be played, or ""
+ * @property {Record<string, string>} off for each scenario: why it cannot be played, or ""
  * @property {string} allocator
  * @property {string[]} names
  * @property {number} longest

@@ -1,4 +1,4 @@
-"""The sentences of PagesLab: what an operation did, from what was seen before and after it."""
+"""The sentences of PagesLab: what an operation did, from the snapshots before and after it."""
 
 from collections.abc import Sequence
 
@@ -69,7 +69,7 @@ def forked(name: str, of: str, after: Look) -> str:
 
 
 def released(name: str, before: Look, after: Look) -> str:
-    """Tell what becomes of the pages that a sequence had and has no more."""
+    """Return sentences on what becomes of the pages that a sequence gave up."""
     gone = [page for page in before.pages[name] if page not in after.pages.get(name, ())]
     stay = [page for page in gone if after.owners(page)]
     kept = [page for page in gone if page in after.kept]
@@ -103,7 +103,7 @@ def put_off(name: str, alone: bool) -> str:
 
 
 def ended(frames: list[dict], longest: int) -> str:
-    """Tell how many rows held no token, over all frames."""
+    """Return sentences on how many rows held no token, over all frames."""
     rows, waste, reserved, reserved_waste = totals(frames)
     return (
         f"The end. Over all steps {share(waste, rows)} of the rows in owned pages held no token. With {longest} "
@@ -113,7 +113,7 @@ def ended(frames: list[dict], longest: int) -> str:
 
 
 def totals(frames: list[dict]) -> list[int]:
-    """Return the sums over all frames: rows of owned pages, those without a token, and the same if reserved."""
+    """Return sums over all frames: rows of owned pages, those without a token, and both for reserved rows."""
     return [
         sum(frame["counts"][name] for frame in frames) for name in ("rows", "waste", "reserved", "reserved_waste")
     ]

@@ -1,4 +1,4 @@
-"""A schedule that goes wrong, on the lanes of a Timeline: an action takes the place of a clock."""
+"""A schedule that goes wrong, on the lanes of a Timeline whose axis counts actions instead of clocks."""
 
 from flashlib.pipeline import PipelineFault, Timeline
 from flashlib.pipeline import commands as c
@@ -11,17 +11,17 @@ UNITS = {c.Copy: ("copy unit", "copy"), c.Store: ("copy unit", "store"), c.Produ
 
 
 class Replay:
-    """Lets the actions of a Report happen again; action n takes the time from n - 1 to n.
+    """Replays the actions of a Report; action n takes the time from n - 1 to n.
 
     timeline: a Timeline in actions, with spans of kind "act" and, where it goes wrong, "fault" on the roles.
-    sentences: what each action does. After a deadlock the axis is one longer, for those that wait then.
+    sentences: what each action does. After a deadlock the axis is longer by one, to show who waits then.
     Raises ValueError if the report is of another program.
     """
 
     def __init__(self, program, report):
         self.walk, self.sentences, self.fault = Walk(program), [], None
         self.spans, self.phases = [], []
-        self.under_way, self.held, self.blocked = {}, {}, {}  # with since when: flights, tiles in slots, who waits
+        self.under_way, self.held, self.blocked = {}, {}, {}  # with their starts: flights, tiles in slots, waits
         for self.n, action in enumerate(report.actions, 1):
             self._act(self._mine(action))
         end = self._end()
@@ -30,7 +30,7 @@ class Replay:
         self.timeline = Timeline(self.spans, self.phases, float(end))
 
     def _mine(self, action):
-        """Return an action of the report with the Flight of this walk."""
+        """Return an action of the report with the Flight of this replay."""
         if action.flight:
             wanted = action.flight.role, action.flight.command
             flight = next((f for f in self.walk.state.ready() if (f.role, f.command) == wanted), None)
@@ -61,7 +61,7 @@ class Replay:
         self._span(action.role, kind, name, self.n - 1, action.role)
 
     def _begin(self, action):
-        """A unit takes something on, or a role writes into a slot."""
+        """A unit begins a piece of work, or a role writes into a slot."""
         command, state = action.command, self.walk.state
         if isinstance(command, c.Copy | c.Write):
             self._leave(command.slot)
@@ -72,7 +72,7 @@ class Replay:
         self.under_way[flights[-1].number] = flights[-1], self.n - 1
 
     def _land(self, flight):
-        """A unit has done what it worked on."""
+        """A unit has finished a piece of work."""
         self._fly(*self.under_way.pop(flight.number))
         if isinstance(flight.command, c.Copy):
             self.held[flight.command.slot] = self.n, flight.command.tile, flight.role
@@ -93,7 +93,7 @@ class Replay:
             self._span(slot, "hold", tile, since, role)
 
     def _wait(self):
-        """Take note of who has to wait before this action."""
+        """Note who has to wait before this action."""
         for role in self.walk.lists:
             command = self.walk.now[role]
             waits = command is not None and not self.walk.state.may(role, command)
@@ -107,7 +107,7 @@ class Replay:
         self._span(role, "wait", name, since, role, self.n - 1)
 
     def _end(self):
-        """Close what is open, and return the end of the axis."""
+        """Close the open spans, and return the end of the axis."""
         self.n = len(self.sentences)
         if self.fault is None:
             try:

@@ -1,11 +1,11 @@
-"""PipelinePlayer as a static picture, drawn from its `result`: all programs to their end."""
+"""PipelinePlayer as a static picture, drawn from its `result`: all programs up to their end."""
 
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import INK, NEGATIVE, ON_FILL, POSITIVE, READ, WRITTEN, WRONG
 
 LABEL, WIDE, HIGH, HEAD, LEGEND = 112, 800, 15, 44, 18  # pixels: names, axis, a row, above and below
 FILLS = POSITIVE, NEGATIVE, "#c3a6dc", "#9fd0bf", "#d5c46f"  # of roles, in their order; as in marks.js
-TEXT = {"copy", "store", "product", "exp", "fma", "hold"}  # with their names, where these fit
+TEXT = {"copy", "store", "product", "exp", "fma", "hold"}  # kinds that show their names, if these fit
 MARKS = {  # of kinds, in a legend
     "wait": "waits",
     "copy": "copy",
@@ -16,7 +16,7 @@ MARKS = {  # of kinds, in a legend
     "read": "is read",
     "fault": "it goes wrong",
 }
-FILLED = "product", "exp", "fma"  # in the colour of the role
+FILLED = "product", "exp", "fma"  # in the role's colour
 DIGIT = 6.2  # pixels of a letter
 
 
@@ -88,7 +88,7 @@ def _draw_span(picture, kind, name, start, end, role, y, scale, left=LABEL):
         inset = 4 if kind == "fma" else 1
         picture.box(x, y + inset, wide, HIGH - 2 * inset, fill=ink)
         if role % 2:
-            picture.box(x, y + HIGH - 3, wide, 2, fill=INK)  # a sign beside the colour
+            picture.box(x, y + HIGH - 3, wide, 2, fill=INK)  # a mark in addition to the colour
     filled = kind in FILLED
     if kind in TEXT and wide >= DIGIT * len(name) + 4:
         picture.text(x + wide / 2, y + HIGH / 2, name, 9, ON_FILL if filled else INK, "m")
@@ -105,7 +105,7 @@ def _colours(result) -> dict[int, dict]:
 
 
 def _draw_legend(picture, result, kinds, top):
-    """Say whose the fills are, and what the marks that are drawn mean."""
+    """Draw the legend: which role each fill belongs to, and the meaning of the marks that are drawn."""
     x = 12
     marks = [("product", ", ".join(names), role) for role, names in sorted(_colours(result).items())]
     marks += [(kind, text, 0) for kind, text in MARKS.items() if kind in kinds]

@@ -1,4 +1,4 @@
-// What happens on a row, as marks. The kinds are those of Span in pipeline/timeline.py, and "act" and "fault".
+// The marks on a row. Their kinds are those of Span in pipeline/timeline.py, and "act" and "fault".
 
 /** @import { Program, Row } from "./types.js" */
 import { h, svg, typeset } from "../shared/elements.js";
@@ -16,29 +16,29 @@ const PIPE_KINDS = {
   fault: "it goes wrong",
   tick: "a phase of the barrier completes; its number; odd ones are shaded",
 };
-/** What names mean, [their pattern, what is said of it], by the letters of the course. */
+/** The meaning of names, [pattern, explanation], in the course's letters. */
 const PIPE_NAMES = /** @type {const} */ ([
   [/^S\d/, "S0: scores of tile 0"],
   [/^PV\d/, "PV0: its weights times V"],
   [/^[KV]\d/, "K0, V0: tile 0 of K, of V"],
 ]);
 const PIPE_RESCALE = /^rescale/;
-/** Said below the lanes in which alpha is at work, in place of a mark in the legend. */
+/** Shown below the lanes in which alpha is used, in place of a mark in the legend. */
 export const PIPE_ALPHA =
   "A low bar is multiply-adds. “rescale” multiplies O_acc by alpha = exp(m_old − m), so that old sums fit the new maximum m.";
 /** @param {Row[]} rows */
 export const pipeRescales = (rows) => rows.some(({ spans }) => spans.some(([kind, name]) => kind === "fma" && PIPE_RESCALE.test(name)));
 const PIPE_UNITS = { exp: "exponentials", fma: "multiply-adds (fma)" };
-/** The name of a row, in words where the course has a short one. */
+/** The name of a row, in words if the course has short ones. */
 export const pipeRowName = ({ name, group }) => (group === "units" && PIPE_UNITS[name]) || name;
 export const PIPE_NAMED = new Set(["copy", "store", "write", "product", "exp", "fma", "wait", "fill", "hold"]);
-export const PIPE_FILLED = new Set(["product", "exp", "fma"]); // in the colour of the role
-const PIPE_ROLES = 5; // colours; then they begin again
+export const PIPE_FILLED = new Set(["product", "exp", "fma"]); // in the role's colour
+const PIPE_ROLES = 5; // colours, after which they repeat
 export const PIPE_DIGIT = 6.3; // px, of a letter
 
 export const pipeBox = (x, y, wide, high) => `M${x} ${y}h${wide}v${high}h${-wide}z`;
 
-/** The class of a mark: of a filled one it says whose it is. */
+/** The class of a mark: that of a filled one also has its role. */
 export function pipeClass(kind, role) {
   if (PIPE_FILLED.has(kind)) return `flash-pipelining-role${role % PIPE_ROLES}`;
   return `flash-pipelining-${kind === "write" ? "store" : kind}`;
@@ -65,14 +65,14 @@ export function pipePath(kind, x, y, wide, high) {
   }
 }
 
-/** A bar at the foot or at the head of what a role does, so that roles differ not only by colour. */
+/** A bar at the bottom or the top of a role's marks, so that roles differ not only by colour. */
 export function pipeEdge(role, x, y, wide, high) {
   const [foot, head] = [pipeBox(x, y + high - 3, wide, 2), pipeBox(x, y + 1, wide, 2)];
   return ["", foot, head, foot + head, ""][role % PIPE_ROLES];
 }
 
 /**
- * The names of the roles that have each colour, in what is drawn.
+ * The names of the drawn roles that have each colour.
  * @param {[Program, Row[]][]} drawn
  */
 function pipeRoles(drawn) {
@@ -87,7 +87,7 @@ function pipeRoles(drawn) {
 }
 
 /**
- * What the marks that are drawn mean, and the names; nothing that is not drawn.
+ * The meaning of the marks and names that are drawn, and of no others.
  * @param {[Program, Row[]][]} drawn the programs, and the rows of each
  */
 export function pipeLegend(drawn) {
@@ -95,7 +95,7 @@ export function pipeLegend(drawn) {
   const path = (name, d) => svg("path", { class: name, d });
   const rows = drawn.flatMap(([, rows]) => rows);
   const spans = rows.flatMap((row) => row.spans);
-  const told = pipeRescales(rows) ? ["fma"] : []; // below the lanes
+  const told = pipeRescales(rows) ? ["fma"] : []; // explained below the lanes
   const there = new Set([...spans.map(([kind]) => kind), ...(rows.some(({ ticks }) => ticks.length) ? ["tick"] : [])]);
   const alike = (kind) => (PIPE_FILLED.has(kind) ? "flash-pipelining-any" : pipeClass(kind, 0));
   const shown = Object.keys(PIPE_KINDS).filter((kind) => there.has(kind) && !told.includes(kind));

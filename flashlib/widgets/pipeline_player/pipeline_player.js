@@ -1,4 +1,4 @@
-// PipelinePlayer: plays what the units and roles of a pipeline did. Python ran it; this draws its spans.
+// PipelinePlayer: plays what the units and roles of a pipeline did. Python ran it; this file draws its spans.
 
 /** @import { Result, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
@@ -34,7 +34,7 @@ class PipelinePlayer extends Widget {
   constructor(context) {
     super(context, "pipelining", "a pipeline: what its units and roles do over time");
     this.transport = new Transport({ unit: "step", units: "steps", moved: (position) => this.#moved(position) });
-    this.time = 0; // that is shown: of the position, or of an event between two of them
+    this.time = 0; // the time that is shown: of the position, or of an event between two positions
     /** @type {number | undefined} */
     this.event = undefined;
     this.motion = new Motion();
@@ -80,7 +80,7 @@ class PipelinePlayer extends Widget {
     this.root.append(
       head.element,
       div(
-        "flash-panel flash-controls flash-pipelining-controls", // no settings: nothing here asks Python
+        "flash-panel flash-controls flash-pipelining-controls", // no settings: nothing here needs Python
         div("flash-controls", buttons, bar, jumps, this.status, speed),
         div("flash-controls", this.zoom.element, memory.element),
       ),

@@ -1,4 +1,4 @@
-"""PipelinePlayer: what each unit and each role of a pipeline does, clock by clock, or how it goes wrong."""
+"""PipelinePlayer: what each unit and role of a pipeline does, clock by clock, or how the pipeline goes wrong."""
 
 import traitlets
 
@@ -10,19 +10,19 @@ from flashlib.widgets.pipeline_player.actions import Replay
 from flashlib.widgets.pipeline_player.rows import opens, roles, rows
 from flashlib.widgets.widget import Widget, script, style
 
-NAME, MOST = "program", 6  # of the one program; programs side by side
-SEARCH = {"schedules": 200, "states": 3000}  # for a schedule of a program that goes wrong by itself
+NAME, MOST = "program", 6  # name of a single program; the most programs side by side
+SEARCH = {"schedules": 200, "states": 3000}  # to find a schedule for a program that goes wrong at these speeds
 
 
 class PipelinePlayer(Widget):
     """Play a program of `flashlib.pipeline`: its units, roles, slots and barriers over time.
 
-    program: a Program, or up to 6 of them by name, one above the other on the same axis; without one, the kernel's
-    own with four tiles of keys. It is run at the speeds of `machine`, and the axis has clocks. In place of a
-    Program there may be a pair, a Program and the Timeline that was recorded of it, which is shown as it is.
-    report: what `pipeline.check(program)` found; if it has a fault, its schedule is played, and the axis has
-    actions. A program that goes wrong at these speeds is described in words; if it is the only one, `check` looks
-    for a schedule to play. All that is shown is from the Timeline or the Report; `result` holds it.
+    program: a Program, or up to 6 of them by name, one above the other on the same axis; default: the kernel's own
+    with four tiles of keys. It is run at the speeds of `machine`, and the axis counts clocks. In place of a
+    Program there may be a pair, a Program and a Timeline recorded from it, which is shown as it is. report: what
+    `pipeline.check(program)` found; if it has a fault, its schedule is played, and the axis counts actions. A
+    program that goes wrong at these speeds is described in words; if it is the only one, `check` looks for a
+    schedule to play. Everything shown comes from the Timeline or the Report; `result` holds it.
     """
 
     _esm = script("pipeline_player/pipeline_player.js")
@@ -37,7 +37,7 @@ class PipelinePlayer(Widget):
             result = _result(programs, machine, report)
         except (TypeError, ValueError) as error:
             super().__init__(problem=cut(str(error)))
-        except Exception as error:  # a role's own, which is the learner's, and worth reading
+        except Exception as error:  # an exception of a role, which is the learner's code, and worth reading
             super().__init__(problem=f"A role raised {error_text(error)}")
         else:
             super().__init__(result=result)
@@ -59,7 +59,7 @@ def _programs(program) -> dict:
 
 
 def _check(programs, machine, report):
-    """Raise TypeError or ValueError for what cannot be played."""
+    """Raise TypeError or ValueError if something cannot be played."""
     if not 1 <= len(programs) <= MOST:
         raise ValueError(f"There are {len(programs)} programs; pass one to {MOST}.")
     for name, one in programs.items():
@@ -80,7 +80,7 @@ def _check(programs, machine, report):
 
 
 def _pair(one) -> tuple:
-    """Return a Program and the Timeline that was recorded of it, or None."""
+    """Return a Program and the Timeline recorded from it, or None."""
     return one if type(one) is tuple and len(one) == 2 else (one, None)
 
 
@@ -98,7 +98,7 @@ def _played(name, program, machine, report, alone) -> dict:
     program, recorded = _pair(program)
     if recorded:
         found = _shown(name, program, recorded, words.moments(recorded), words.recorded(recorded))
-        return found | {"rows": [row for row in found["rows"] if row["spans"] or row["ticks"]]}  # else not known
+        return found | {"rows": [row for row in found["rows"] if row["spans"] or row["ticks"]]}  # else unknown
     if report and report.fault:
         return _wrong(name, program, report, [])
     try:
@@ -117,7 +117,7 @@ def _played(name, program, machine, report, alone) -> dict:
             "moments": [[0.0, " ".join(found)]],
             "acts": False,
         }
-        return {"name": name, "words": "It does not come to its end.", "fault": found, **nothing}
+        return {"name": name, "words": "It does not finish.", "fault": found, **nothing}
     total = f"{words.total(timeline)}."
     if report:
         total = f"{total} By its report it is {report}."
@@ -141,6 +141,6 @@ def _shown(name, program, timeline, moments, summary, *, fault=(), acts=False) -
 
 
 def _meanings(program, timeline) -> dict:
-    """Return what is waited for, in words, by its name; not what has none but its name."""
+    """Return the meaning of each barrier that has one, in words, by name."""
     names = {str(barrier) for barrier in program.barriers} | {s.name for s in timeline.spans if s.kind == "wait"}
     return {name: words.meaning(name) for name in sorted(names) if words.meaning(name)}

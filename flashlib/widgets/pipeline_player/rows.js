@@ -4,23 +4,23 @@ import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shar
 import { say } from "../shared/language.js";
 import { between } from "../shared/numbers.js";
 import { PIPE_ALPHA, PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath, pipeRowName } from "./marks.js";
-import { pipeStates } from "./told.js";
+import { pipeStates } from "./words.js";
 import { watchRoom } from "../split_lab/axes.js";
 
 const PIPE = { top: 4, axis: 18, gap: 4, least: 1.2 }; // px
-/** px beside the axis, and how many letters that is: names at the left, what is on at the right. */
+/** px next to the axis, and how many letters fit: the names on the left, the current spans on the right. */
 const PIPE_BESIDE = {
   wide: { label: 158, named: 24, now: 150, letters: 20 },
   narrow: { label: 84, named: 12, now: 104, letters: 13 }, // a phone
 };
 const PIPE_HIGH = { units: 16, roles: 16, slots: 13, barriers: 12 }; // px, of a row
-/** Where the text of a row stands. */
+/** The baseline of a row's text. */
 const pipeFoot = (row, y) => y + 0.75 * PIPE_HIGH[row.group];
-// An action is drawn up to its moment, so what it begins is not on before that.
+// An action is drawn up to its moment, so spans that it begins are not on before that.
 const PIPE_BEHIND = new Set(["copy", "store", "product", "fill", "read", "act", "fault"]);
 
 /**
- * Whether a span is on at a time. An action is drawn before the moment that it ends in.
+ * Whether a span is on at a time. An action is drawn before the moment at which it ends.
  * @param {Span} span
  * @param {number} time
  * @param {Result} result
@@ -34,7 +34,7 @@ function pipeIsOn([kind, , start, end], time, { axis, end: last }) {
 const PIPE_WIDE = /[\p{Script=Han}\u3000-\u303f\uff01-\uff60]/gu; // Chinese, with its punctuation
 
 /**
- * How many letters wide a text is: a Chinese one is as wide as two.
+ * The width of a text in letters: a Chinese character is as wide as two.
  * @param {string} text
  */
 const pipeWidth = (text) => text.length + (text.match(PIPE_WIDE)?.length ?? 0);
@@ -50,7 +50,7 @@ function pipeCut(text, most) {
 }
 
 /**
- * Round numbers from low to high, evenly apart, as many as there are up to `most`.
+ * Round numbers from low to high, evenly spaced, at most `most` of them.
  * @param {number} low
  * @param {number} high
  * @param {number} most
@@ -90,14 +90,14 @@ export class PipeRows {
     this.result = result;
     this.program = program;
     this.seek = seek;
-    this.all = result.programs.length === 1; // rows, or only those of units and roles
+    this.all = result.programs.length === 1; // all rows, or only those of units and roles
     this.view = [0, result.end];
     this.at = 0;
     this.words = h("p", {});
     this.state = pipeStates(program);
     const sentences = program.moments.flatMap(([at, said]) => [this.#told([at, said], at), this.#told([at, said], at + 1)]);
     const longest = sentences.reduce((a, b) => (a.length >= b.length ? a : b), "");
-    const room_of_words = h("p", { "aria-hidden": "true" }, typeset(longest)); // not seen: nothing must jump
+    const room_of_words = h("p", { "aria-hidden": "true" }, typeset(longest)); // invisible: nothing must jump
     const fault = program.fault.map((said, k) =>
       h("p", { class: "flash-pipelining-said" }, h("b", {}, k ? "" : "×"), said),
     );
@@ -138,7 +138,7 @@ export class PipeRows {
   }
 
   /**
-   * What happens at this time, and what else is on; if nothing begins or ends at it, what is on.
+   * What happens at this time, and what else is going on; if nothing begins or ends, only what is going on.
    * @param {[number, string]} moment
    * @param {number} time
    */
@@ -146,7 +146,7 @@ export class PipeRows {
     if (this.result.axis !== "clocks" || !this.program.rows.length) return said;
     if (at === this.program.end) return `Now: ${said}`;
     if (Math.round(time) <= Math.round(at)) {
-      const others = this.state(([kind, , from, to]) => kind !== "product" && from < at && at < to, true); // `said` has it
+      const others = this.state(([kind, , from, to]) => kind !== "product" && from < at && at < to, true); // in `said`
       return others ? `Now: ${said} Meanwhile ${others[0].toLowerCase() + others.slice(1)}` : `Now: ${said}`;
     }
     return `Now: ${this.state((span) => pipeIsOn(span, time, this.result))}`;
@@ -172,7 +172,7 @@ export class PipeRows {
   }
 
   /**
-   * Who waits for what, in words where there are some; on a phone there is room for these alone.
+   * Who waits for what, with its meaning if it has one; on a phone there is only room for the meaning.
    * @param {string} name
    */
   #waits(name) {
@@ -193,7 +193,7 @@ export class PipeRows {
     if (x >= 0) this.seek(low + (between(0, x, this.wide) * (high - low)) / this.wide);
   }
 
-  /** The rows that are to be seen. */
+  /** The visible rows. */
   get shown() {
     return this.program.rows.filter(({ group }) => this.all || group === "units" || group === "roles");
   }
@@ -234,7 +234,7 @@ export class PipeRows {
     return svg("text", { class: "flash-pipelining-text", x, y, "text-anchor": anchor }, words);
   }
 
-  /** A text of a row, smaller where the row is low. */
+  /** A text of a row, smaller if the row is low. */
   #lowered({ group }, text) {
     text.classList.toggle("flash-pipelining-low", group === "slots" || group === "barriers");
     return text;
@@ -279,7 +279,7 @@ export class PipeRows {
     }
   }
 
-  /** Phases of a barrier: each ends with a tick, and while an odd one is on, its row is shaded. */
+  /** Phases of a barrier: each ends with a tick, and the row is shaded during odd ones. */
   #ticks(row, y, paths, texts) {
     const { group, ticks } = row;
     if (group !== "barriers") return;

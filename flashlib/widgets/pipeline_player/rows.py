@@ -3,13 +3,13 @@
 from flashlib.pipeline import Program, Timeline
 from flashlib.pipeline.timeline import LANES
 
-KINDS = {"load": "read"}  # a slot is read, by threads or by a unit: one mark
-MOST = 1500  # spans of a program: more cannot be told apart
-WORK = {"copy", "store", "product", "exp", "fma"}  # what a unit does
+KINDS = {"load": "read"}  # one mark for a slot that is read, by threads or by a unit
+MOST = 1500  # spans of a program: more cannot be distinguished
+WORK = {"copy", "store", "product", "exp", "fma"}  # work of a unit
 
 
 def roles(program: Program, timeline: Timeline) -> list[str]:
-    """Return the roles, those that multiply or compute first: they have the first colours."""
+    """Return the roles, first those that multiply or compute, which get the first colours."""
     work = {span.role for span in timeline.spans if span.kind in ("product", "exp", "fma")}
     return sorted(program.roles, key=lambda role: role not in work)
 
@@ -18,7 +18,7 @@ def rows(program: Program, timeline: Timeline) -> list[dict]:
     """Return the rows: name, group ("units", "roles", "slots", "barriers"), spans and ticks.
 
     spans: [kind, name, start, end, number in `roles`]. ticks: [time, number of the phase] of a barrier. use: the
-    part of the time that a unit is busy. Raises ValueError if there are more than MOST spans.
+    share of the time that a unit is busy. Raises ValueError if there are more than MOST spans.
     """
     if len(timeline.spans) > MOST:
         found = len(timeline.spans)
@@ -48,7 +48,7 @@ def rows(program: Program, timeline: Timeline) -> list[dict]:
 
 
 def opens(programs: list[dict], events: list[float], end: float, goes_wrong: bool) -> float:
-    """Return the event that says most: where it goes wrong; or where most units work, near the middle."""
+    """Return the most instructive event: where it goes wrong, or where the most units work, near the middle."""
     if goes_wrong:
         return end
 
@@ -60,7 +60,7 @@ def opens(programs: list[dict], events: list[float], end: float, goes_wrong: boo
 
 
 def _layers(spans) -> list[list]:
-    """Return the spans in as few rows as they take without one lying on another."""
+    """Return the spans in as few rows as possible without overlaps."""
     layers = []
     for span in spans:
         free = next((layer for layer in layers if layer[-1].end <= span.start), None)

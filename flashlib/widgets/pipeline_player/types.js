@@ -1,4 +1,4 @@
-// What Python sends of PipelinePlayer: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to PipelinePlayer's page, in the dicts that its Python code builds. Types only, in no script.
 
 /** @typedef {[kind: string, name: string, start: number, end: number, role: number]} Span */
 
@@ -19,8 +19,8 @@
  * @property {string[]} fault what went wrong, in sentences
  * @property {Row[]} rows
  * @property {string[]} roles
- * @property {Record<string, string>} meanings what barriers tell, in words
- * @property {[number, string][]} moments from when on a sentence holds
+ * @property {Record<string, string>} meanings of barriers, in words
+ * @property {[number, string][]} moments a sentence, and the time from which it holds
  * @property {number} end
  */
 

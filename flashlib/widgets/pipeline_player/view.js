@@ -4,7 +4,7 @@ import { between } from "../shared/numbers.js";
 
 /**
  * A view is the part of an axis from 0 to `end` that is shown, [from, to].
- * Return one `factor` times as wide, with `at` in its middle, or as near to that as the ends of the axis allow.
+ * Return a view `factor` times as wide, with `at` in its middle, or as near to that as the ends of the axis allow.
  * @param {number[]} view
  * @param {number} factor
  * @param {number} at
@@ -16,10 +16,10 @@ export function zoomed([from, to], factor, at, end) {
   return [start, start + wide];
 }
 
-const PIPE_MOMENTS = 120; // of an axis of clocks: they are as far apart in time as on the axis
+const PIPE_MOMENTS = 120; // of an axis of clocks, evenly spaced in time
 
 /**
- * The times that are played: of clocks, as far apart as they take; of actions, each of them.
+ * The times that are played: evenly spaced if the axis counts clocks, else each action.
  * @param {Result} result
  */
 export function playedTimes({ axis, end, events }) {
@@ -28,7 +28,7 @@ export function playedTimes({ axis, end, events }) {
 }
 
 /**
- * The slowest of the speeds, from 2 a second on, at which so many are played in half a minute.
+ * The slowest speed, of at least 2 per second, at which this many are played in half a minute.
  * @param {number} count
  * @param {number[]} speeds
  */
@@ -36,7 +36,7 @@ export const playedAt = (count, speeds) =>
   speeds.find((speed) => speed >= 2 && count <= 30 * speed) ?? speeds[speeds.length - 1];
 
 /**
- * Return a view as wide that has `at` near its left end, or as near to that as the ends of the axis allow.
+ * Return a view of the same width with `at` near its left end, or as near to that as the ends of the axis allow.
  * @param {number[]} view
  * @param {number} at
  * @param {number} end
@@ -49,16 +49,16 @@ export function moved([from, to], at, end) {
 const PIPE_OF_ATTENTION = /^PV\d/; // weights times V
 
 /**
- * What is shown, in a newcomer's words: its title, and how to read it.
+ * A title in plain words, and how to read the picture.
  * @param {Pick<Result, "axis" | "programs">} result
  */
 export function pipeTitle({ axis, programs }) {
-  if (axis === "actions") return ["How a pipeline goes wrong", "One action after the other; a row stands for a unit, a role, a slot or a barrier."];
+  if (axis === "actions") return ["How a pipeline goes wrong", "One action after another; each row is a unit, a role, a slot or a barrier."];
   const how = "Time goes to the right. A bar: it works. A gap: it does nothing.";
   const attends = programs.every(({ rows }) => rows.some(({ spans = [] }) => spans.some(([, name]) => PIPE_OF_ATTENTION.test(name))));
   if (programs.length === 1) return [attends ? "An attention kernel at work on one multiprocessor" : "A kernel at work on one multiprocessor", how];
   const clocks = andList(programs.map(({ end }) => String(Math.round(end))));
-  const whole = programs.every(({ rows }) => rows.length); // none of them stopped on its way
+  const whole = programs.every(({ rows }) => rows.length); // none of them stopped early
   const title = attends ? `Attention in ${programs.length} ways` : `The same work in ${programs.length} ways`;
   return [whole ? `${title}: ${clocks} clocks` : title, how];
 }

@@ -15,7 +15,7 @@ OF_SLOT = re.compile(r"([kqv])_(empty|full)\[(\d+)\]")
 
 
 def meaning(barrier: str) -> str:
-    """Return what a barrier tells who waits for it, in words; "" if it is none of the course's kernels."""
+    """Return what a barrier of the course's kernels means to a role that waits for it; "" for other barriers."""
     if barrier.startswith("turn["):
         return "its turn"
     if not (found := OF_SLOT.fullmatch(barrier)):
@@ -28,7 +28,7 @@ def meaning(barrier: str) -> str:
 
 
 def happenings(timeline: Timeline) -> dict[float, list[str]]:
-    """Return what happens at each moment at which something does, in clocks; the last is the end."""
+    """Return what happens at each moment, in clocks; the last is the end."""
     events = {}
     begun = {(span.lane, round(span.start, 2)) for span in timeline.spans}
     said = [(span, *_said(span)) for span in timeline.spans if span.end > span.start]
@@ -46,7 +46,7 @@ def happenings(timeline: Timeline) -> dict[float, list[str]]:
 
 
 def _said(span):
-    """Return what is said where a span begins, and where it ends."""
+    """Return the clauses for the beginning and for the end of a span."""
     name, role = span.name, span.role
     if span.lane == "tensor cores":
         return f"the tensor cores begin {name} for {role}", f"{name} of {role} is done"
@@ -66,7 +66,7 @@ def _said(span):
 
 
 def moments(timeline: Timeline) -> list[list]:
-    """Return [clocks, sentence] of each moment at which something happens, from 0 to the end."""
+    """Return [clocks, sentence] for each moment at which something happens, from 0 to the end."""
     products, found = timeline.lane("tensor cores"), {}
     for time, events in happenings(timeline).items():
         found.setdefault(round(time, 2), (time, []))[1].extend(events)
@@ -100,7 +100,7 @@ def clocks(x: float) -> str:
 
 
 def command(one: Command) -> str:
-    """Return a command in a few words, as its role's lane has them."""
+    """Return a command in a few words, as they appear in its role's lane."""
     match one:
         case c.Wait():
             return f"sees {one.barrier}"
@@ -131,7 +131,7 @@ def awaited(one: Wait | Finish | FinishStores) -> str:
 
 
 def action(one: Action, phases: list[Barrier]) -> str:
-    """Return what an action does. phases: the barriers that complete one by it."""
+    """Return what an action does. phases: the barriers of which it completes a phase."""
     done = _done(one)
     for barrier in phases:
         done = f"{done}; a phase of {barrier} completes"
@@ -153,7 +153,7 @@ def _done(one):
 
 
 def acted(actions: Sequence[str], found: PipelineFault) -> list[list]:
-    """Return [action, sentence] of each action, with the fault at the end."""
+    """Return [action, sentence] for each action, with the fault at the end."""
     sentences = [[0.0, "Nothing has happened yet."]]
     for n, one in enumerate(actions, 1):
         sentences.append([float(n), f"Action {n}: {one}"])
@@ -169,7 +169,7 @@ def fault(found: PipelineFault) -> str:
 
 
 def faults(found: PipelineFault) -> list[str]:
-    """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
+    """Return a fault as sentences: for a deadlock, one for each role, on what it waits for."""
     if found.kind != PipelineFaultKind.DEADLOCK:
         return [fault(found)]
     return [f"{found.kind}, {KINDS[found.kind]}.", *(f"{said}." for said in found.said.split("; "))]

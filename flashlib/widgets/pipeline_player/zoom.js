@@ -31,7 +31,7 @@ export class PipeZoom {
   }
 
   /**
-   * Show so many times as much, with the time that is played in the middle.
+   * Show this many times as much, with the current time in the middle.
    * @param {number} factor
    */
   by(factor) {
@@ -39,7 +39,7 @@ export class PipeZoom {
   }
 
   /**
-   * Go on to another part if the one that is shown does not have this time.
+   * Move on to another part if the current one does not contain this time.
    * @param {number} at
    */
   follow(at) {

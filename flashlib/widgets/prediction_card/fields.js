@@ -1,11 +1,11 @@
-// The controls of a card: a field for each number, a button for each choice. What they hold is one text.
+// The controls of a card: a field for each number, a button for each choice. Their content is one text.
 
 /** @import { Field } from "./types.js" */
 import { h, note } from "../shared/elements.js";
 import { itemsOf } from "./typed_text.js";
 
 /**
- * The control of a field: its element, the text that it holds, "" if none, and a way to show one.
+ * The control of a field: its element, its text, "" if none, and a way to show one.
  * @param {Field} field
  * @param {string} name
  */
@@ -21,7 +21,7 @@ function numbers({ kind, length, unit, right, wrong }, name) {
     const one = kind === "tuple" ? `${name}, number ${k + 1} of ${length}` : name;
     return h("input", {
       type: "text",
-      inputmode: isNegative ? "text" : "decimal", // a phone's digits have no minus sign
+      inputmode: isNegative ? "text" : "decimal", // a phone's number pad has no minus sign
       class: "flash-field",
       "aria-label": unit ? `${one}, in ${unit}` : one,
       placeholder: kind === "number" && "a number",

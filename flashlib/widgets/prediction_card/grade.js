@@ -1,9 +1,9 @@
-// Whether an answer is right, and what there is to say of it: as flashlib/checks/engine/grade.py does for a call.
+// Whether an answer is right, and the sentence on it: the counterpart of flashlib/checks/engine/grade.py for a call.
 
 /** @import { Answer, Asked, Field, Value } from "./types.js" */
 import { say } from "../shared/language.js";
 
-const EXACT = 1e-9; // relative: a rounding in the last digits
+const EXACT = 1e-9; // relative: rounding in the last digits
 const NEAR = 0.1;
 const FACTORS = [8, 100, ...[1000, 1024].flatMap((base) => [1, 2, 3, 4].map((k) => base ** k))]; // between units
 
@@ -20,13 +20,13 @@ export function isEqual(given, right, tolerance) {
 }
 
 /**
- * A text, cut if it is long.
+ * A text, truncated if it is long.
  * @param {string} text
  */
 export const short = (text) => ([...text].length <= 40 ? text : `${[...text].slice(0, 39).join("")}…`);
 
 /**
- * A sentence on a field with its label, if there are several.
+ * A sentence on a field, with its label if there are several.
  * @param {Field[]} fields
  * @param {Field} field
  * @param {string} sentence
@@ -34,7 +34,7 @@ export const short = (text) => ([...text].length <= 40 ? text : `${[...text].sli
 export const labelled = (fields, field, sentence) => (fields.length > 1 ? `${field.label}: ${sentence}` : sentence);
 
 /**
- * What to say of a number that is near the right one, or right in another unit, or "".
+ * A note on a number that is near the right one, or right in a different unit, or "".
  * @param {number} given
  * @param {number} right
  * @param {Field} field
@@ -50,7 +50,7 @@ function nearly(given, right, { tolerance, unit }) {
 }
 
 /**
- * Whether a sentence gives away the right answer.
+ * Whether a sentence contains the right answer.
  * @param {Field} field
  * @param {string} sentence
  */
@@ -60,7 +60,7 @@ function givesAway({ shown }, sentence) {
 }
 
 /**
- * An answer as a sentence has it: a choice, which may be words, in quotation marks.
+ * An answer as it appears in a sentence: a choice, which may be words, in quotation marks.
  * @param {Field} field
  * @param {string} text
  */
@@ -84,7 +84,7 @@ function problemOf(field, { text, value }, shows) {
 }
 
 /**
- * The verdict on answers, {part: answer}: its outcome, what there is to say, and the parts to look at again.
+ * The verdict on answers, {part: answer}: its outcome, its sentences, and the parts to look at again.
  * @param {Omit<Asked, "name" | "asks">} card
  * @param {Record<string, Answer>} answers
  * @param {boolean} [shows] whether the right answer is shown too

@@ -1,5 +1,5 @@
 // PredictionCard: fields, a button, and the verdict; a wrong answer gets a hint before the right one. The page grades;
-// Python only keeps what is given.
+// Python only stores the answers.
 
 /** @import { Answer, Traits } from "./types.js" */
 import { h, note, typeset } from "../shared/elements.js";
@@ -25,7 +25,7 @@ class Card extends Widget {
       const name = several ? field.label : "your answer";
       return { part: field.part, label: several && field.label, unit: field.unit, ...controlOf(field, name) };
     });
-    const seen = (text) => text && h("span", { "aria-hidden": "true" }, typeset(text)); // it is heard with the control
+    const seen = (text) => text && h("span", { "aria-hidden": "true" }, typeset(text)); // it is announced with the control
     const rows = this.controls.map(({ label, element, unit }) =>
       h("div", { class: "flash-card-field" }, seen(label), element, seen(unit)),
     );
@@ -33,7 +33,7 @@ class Card extends Widget {
     const last = h("div", { class: "flash-card-check" }, button, note(NEXT));
     const form = h("form", { class: "flash-card-form", novalidate: true }, rows, last);
     form.addEventListener("submit", (event) => {
-      event.preventDefault(); // the page would be left
+      event.preventDefault(); // the browser would leave the page
       this.#check();
     });
     this.verdict = h("div", { class: "flash-card-verdict", role: "status", tabindex: -1 });
@@ -59,18 +59,18 @@ class Card extends Widget {
     const given = { ...Object.fromEntries(unread), ...texts };
     this.model.set("given", given);
     if (!this.off) this.model.save_changes();
-    this.load(given); // where it is the same as before nothing changes
+    this.load(given); // if it is unchanged, nothing happens
     if (this.root.dataset.outcome === "open") this.#retry();
     else this.verdict.focus();
   }
 
-  /** Go to the first field to look at again; what was said of it stays. */
+  /** Go to the first field to look at again; the verdict on it stays. */
   #retry() {
     const { focus } = this.controls.find(({ part }) => this.again.includes(part)) ?? this.controls[0];
     focus();
   }
 
-  /** Show what can be read of what was given. @param {Record<string, string>} given */
+  /** Show the earlier answers that can be read. @param {Record<string, string>} given */
   load(given) {
     const { answers } = readAll(this.card.fields, given);
     for (const { part, show } of this.controls) if (part in answers) show(answers[part].text);
@@ -90,7 +90,7 @@ class Card extends Widget {
     this.again = again ?? [];
     for (const { part, mark } of this.controls) mark(this.again.includes(part) && isWrong(part));
     const [sign, word] = SAID[outcome];
-    const isForm = outcome === "open" && hint === undefined; // how to write an answer: as it is typed
+    const isForm = outcome === "open" && hint === undefined; // how to write an answer: shown literally
     const said = [h("p", {}, `${sign} `, h("b", {}, word), " ", isForm ? sentence : typeset(sentence))];
     if (hint) said.push(h("p", {}, h("b", {}, "Hint:"), " ", typeset(hint)));
     if (reason) said.push(h("p", {}, "Why:", " ", typeset(reason)));
@@ -108,7 +108,7 @@ class Card extends Widget {
     return h("p", { class: "flash-card-next" }, again, h("button", { ...name, onclick: show }, "Show the answer"));
   }
 
-  paint() {} // all its colours are the style sheet's
+  paint() {} // all colours are in the style sheet
 
   draw() {}
 }

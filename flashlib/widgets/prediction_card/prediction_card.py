@@ -6,16 +6,16 @@ from flashlib.widgets.widget import Widget, script, style
 
 
 class PredictionCard(Widget):
-    """Ask for the parts of a prediction, and say whether they are right; a wrong guess gets a hint first.
+    """Ask for the parts of a prediction, and say whether they are right; after a wrong guess, first give a hint.
 
-    The page grades, so it answers at once, also while Python is busy or is not there.
+    The page grades, so it answers at once, even while Python is busy or not running.
 
-    name: the question's. asks: its text, for `typeset`, which is hidden where a text with the question is just
-    above. fields: a list of dicts, one for each part: `part`, its name; `label`; `kind`, "number", "bool",
-    "choice", "tuple" or "set"; `right`, as `answer_types.accepted` returns it, and `shown`, as a verdict says it;
-    `wrong`, pairs of a wrong answer and what it overlooks; `choices`; `length` of a tuple; of numbers their
-    `tolerance`, relative, and `unit`. reason: said with the right answer. hint: said of a wrong one. given: {part:
-    text} from an earlier time. keep: called with what is given.
+    name: the question's. asks: its text, for `typeset`, hidden if the text just above contains the question.
+    fields: a list of dicts, one for each part: `part`, its name; `label`; `kind`, "number", "bool", "choice",
+    "tuple" or "set"; `right`, as returned by `answer_types.accepted`, and `shown`, its form in a verdict; `wrong`,
+    pairs of a wrong answer and what it overlooks; `choices`; `length` of a tuple; for numbers `tolerance`,
+    relative, and `unit`. reason: shown with the right answer. hint: shown after a wrong one. given: {part: text}
+    from an earlier session. keep: called with what the learner gives.
     """
 
     _esm = script("prediction_card/prediction_card.js")
@@ -31,7 +31,7 @@ class PredictionCard(Widget):
             self.observe(lambda change: keep(change.new), names="given")
 
     def figure(self) -> None:
-        """Return None: where nothing can be typed, the question above is enough."""
+        """Return None: if nothing can be typed, the question above is enough."""
 
     def __repr__(self):
         labels = ", ".join(field["label"] for field in self.card["fields"])

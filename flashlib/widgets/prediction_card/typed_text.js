@@ -1,4 +1,4 @@
-// What was entered, which is kept as a text, as a value; or how to write it.
+// Reads entered text as a value, or says how to write it.
 
 /** @import { Answer, Field, Value } from "./types.js" */
 import { isEqual, labelled, short } from "./grade.js";
@@ -10,7 +10,7 @@ const THOUSANDS = /^[+-]?[1-9]\d{0,2}([.,'’_\s]\d{3})+$/;
 class Unclear extends Error {}
 
 /**
- * The values of the texts that were entered, {part: text}, and what there is to say of those that are not understood.
+ * The values of the entered texts, {part: text}, and sentences on those that are not understood.
  * @param {Field[]} fields
  * @param {Record<string, string>} texts
  */
@@ -32,14 +32,14 @@ export function readAll(fields, texts) {
 }
 
 /**
- * The items of a list; a comma in brackets, or without a space, parts none.
+ * The items of a list; a comma in brackets, or without a space, does not separate items.
  * @param {string} text
  */
 export const itemsOf = (text) => text.split(/, (?![^(]*\))/);
 
 /**
- * A number with a point or a comma before its decimals. It is asked back where that may be a sign of thousands: a comma
- * always, and a point, which is how the course writes decimals, if only the thousands are right.
+ * A number with a point or a comma before its decimals. If that may be a thousands separator, the learner is asked: always
+ * for a comma, and for a point, which the course writes before decimals, only if the thousands are right.
  * @param {string} typed
  * @param {Value} right
  * @param {Field} field

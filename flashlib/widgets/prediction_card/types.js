@@ -1,4 +1,4 @@
-// What Python sends of PredictionCard: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to PredictionCard's page, in the dicts that its Python code builds. Types only, in no script.
 
 /** @typedef {number | boolean | string | (number | string)[]} Value a tuple is a list; a set, a list of its choices */
 
@@ -9,7 +9,7 @@
  * @property {string} label
  * @property {"number" | "bool" | "choice" | "tuple" | "set"} kind
  * @property {Value} right
- * @property {string} shown the right answer, as a verdict says it
+ * @property {string} shown the right answer, as it appears in a verdict
  * @property {[Value, string][]} wrong a wrong answer, and what it overlooks
  * @property {string[]} choices of a choice, or the possible items of a set
  * @property {number} length how many numbers a tuple has; else 1

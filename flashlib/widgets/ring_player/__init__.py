@@ -1,4 +1,4 @@
-"""RingPlayer: attention over ranks, whose keys and values travel round while tiles are computed."""
+"""RingPlayer: attention over ranks, whose keys and values travel round the ring while tiles are computed."""
 
 from flashlib.widgets.ring_player.ring_player import RingPlayer
 

@@ -1,4 +1,4 @@
-"""What can be chosen in RingPlayer: the settings, what is accepted of each, and the mask that is meant."""
+"""The settings of RingPlayer, the accepted values of each, and the mask that a name stands for."""
 
 import math
 from numbers import Real
@@ -14,7 +14,7 @@ COUNTS = {"ranks": (2, 8), "N": (8, 64)}  # name: the smallest and largest value
 TIMES = {"tile": (0.1, 10), "token": (0, 10)}
 MASKS = "causal", "none", "window", "documents"
 WAYS = "ring", "all-gather"
-OWN = "own"  # the way of a program that was given
+OWN = "own"  # the way of a given program
 STOPS = {  # of the sliders
     "ranks": [2, 3, 4, 5, 6, 7, 8],
     "N": [8, 16, 24, 32, 40, 48, 56, 64],
@@ -24,9 +24,9 @@ STOPS = {  # of the sliders
 
 
 def checked(name: str, value: Any, *, own: bool = False) -> Any:
-    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted.
+    """Return a setting as a built-in type; raise TypeError or ValueError if it is not accepted.
 
-    own: whether a program was given, so that it can be chosen.
+    own: whether a program was given, which can then be chosen.
     """
     if name in COUNTS:
         return whole(name, value, *COUNTS[name])
@@ -43,7 +43,7 @@ def ways(own: bool) -> tuple[str, ...]:
 
 
 def mask_of(name: str, N: int) -> masks.Mask | None:
-    """Return the mask that is meant by its name, for N tokens; None for none."""
+    """Return the mask with this name for N tokens, or None for no mask."""
     if name == "none":
         return None
     if name == "window":
@@ -55,7 +55,7 @@ def mask_of(name: str, N: int) -> masks.Mask | None:
 
 
 def check_program(program: object) -> None:
-    """Raise TypeError unless a program, or None, was given."""
+    """Raise TypeError unless this is a program or None."""
     if program is not None and not callable(program):
         raise TypeError(
             f"program is {program!r:.60}; pass the function itself, which takes a ring.Rank and yields commands"

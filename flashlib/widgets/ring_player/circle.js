@@ -1,13 +1,13 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Result, Standing } from "./types.js" */
 import { note, panel, svg } from "../shared/elements.js";
-import { ringClear, ringPlaces, ringPoint, ringWay } from "./ways.js";
+import { ringClear, ringPlaces, ringPoint, ringWay } from "./paths.js";
 
 const CIRCLE = { wide: 300, ry: 102, node: 64, chip: 13, flying: 16, edge: 12 };
 
 /** @typedef {ReturnType<typeof ringWay>} Way */
 
-/** The ranks on a circle, whose keys each has, and those on their way. */
+/** The ranks on a circle, whose keys each has, and the keys on their way. */
 export class RingCircle {
   /** @type {Result} */
   result;
@@ -127,7 +127,7 @@ export class RingCircle {
       flight.setAttribute("transform", `translate(${x} ${y})`);
       const isOnAnother = [...now.values()].some((other) => Math.hypot(x - other[0], y - other[1]) < size);
       const isClear = this.places.every((place) => ringClear([x, y], place, this.high));
-      if (isOnAnother || !isClear) flight.lastChild?.remove(); // no number on another text
+      if (isOnAnother || !isClear) flight.lastChild?.remove(); // numbers must not overlap other text
       now.set(copy, [x, y]);
       return flight;
     });

@@ -4,10 +4,10 @@ from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import INK, ON_FILL, READ, WRONG, ZERO
 from flashlib.widgets.ring_player import words
 
-# Of ranks, in their order; as in ring_player.css.
+# Of the ranks, in order; as in ring_player.css.
 FILLS = "#76aee8", "#ea9a57", "#c3a6dc", "#7fcbb4", "#d9c65a", "#ef9ab5", "#b9a58f", "#a9d46b"
 LEFT, TOP, SIDE = 14, 40, 256  # pixels, of the scores
-LABEL, WIDE, HIGH, COPY = 352, 480, 14, 6  # of the lanes: where they begin, how wide; of a bar, and of a copy
+LABEL, WIDE, HIGH, COPY = 352, 480, 14, 6  # pixels: left end and width of the lanes; height of a bar and of a copy
 ROW = HIGH + COPY + 8
 
 
@@ -34,14 +34,14 @@ def draw(result: dict) -> Picture:
 
 
 def shade(r: int, hop: int, P: int) -> str:
-    """Return the fill of a rank's scores in a hop: the later, the paler."""
+    """Return the fill of a rank's scores in a hop: later hops are paler."""
     share = 1 - 0.6 * hop / max(P - 1, 1)
     fill, white = (bytes.fromhex(colour[1:]) for colour in (FILLS[r], ZERO))
     return "#" + bytes(round(share * a + (1 - share) * b) for a, b in zip(fill, white, strict=True)).hex()
 
 
 def _draw_scores(picture, result):
-    """Draw the scores that are seen, each run of keys of one rank as a box."""
+    """Draw the seen scores, each run of keys of one rank as a box."""
     N, P = result["setting"]["N"], result["setting"]["ranks"]
     of = {token: r for r, own in enumerate(result["tokens"]) for token in own}
     cell = SIDE / N
@@ -56,7 +56,7 @@ def _draw_scores(picture, result):
 
 
 def _draw_lanes(picture, result):
-    """Draw what each rank computes, with its hop, and below it the copies that come to it."""
+    """Draw what each rank computes, with its hop, and below it the copies that it receives."""
     scale, P = WIDE / (result["end"] or 1), result["setting"]["ranks"]
     for r, own in enumerate(result["computes"]):
         y = TOP + r * ROW

@@ -8,7 +8,7 @@ import { ringBox, ringFill, ringPercent, ringTicks, ringTime } from "./look.js";
 const LANE = { label: 46, right: 106, narrow: 44, top: 2, bar: 16, copy: 14, gap: 6, axis: 17, digit: 6.4 }; // px
 const LANE_HIGH = LANE.bar + LANE.copy + LANE.gap;
 
-/** All ranks over time: what each computes, below it the copies that come to it, and where it has nothing to do. */
+/** All ranks over time: what each computes, below it the copies that it receives, and when it has nothing to do. */
 export class RingLanes {
   /** @type {Result} */
   result;
@@ -88,7 +88,7 @@ export class RingLanes {
     this.draw(this.time);
   }
 
-  /** Computes, copies that come, and idle time of a rank, at the height y. */
+  /** The computes, received copies and idle time of a rank, at the height y. */
   #lane(r, y) {
     const { computes, copies, idle, end, fault, asked, setting } = this.result;
     const wide = (start, stop) => Math.max(0.5, this.#x(Math.min(stop, end)) - this.#x(start) - 1);

@@ -3,7 +3,7 @@ import { div, h, svg } from "../shared/elements.js";
 import { ringBox, ringFill } from "./look.js";
 
 /**
- * What the colours and marks mean.
+ * The meaning of the colours and marks.
  * @param {Result} result
  */
 export function ringLegend({ setting: { ranks: P }, fault }) {
@@ -16,7 +16,7 @@ export function ringLegend({ setting: { ranks: P }, fault }) {
     item("a rank computes: in full colour in hop 0, paler later", ...hops),
     item("K and V of a rank come", box("flash-ring-copy", "fill: var(--flash-ring-1)")),
     item("nothing to compute", box("flash-ring-idle")),
-    fault && item("asked for, and never done", box("flash-ring-asked")),
+    fault && item("requested, but never done", box("flash-ring-asked")),
     fault && item("waits for", svg("path", { class: "flash-ring-waits", d: "M1 7h18m-5 -4l5 4l-5 4" })),
   );
 }

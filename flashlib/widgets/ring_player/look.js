@@ -1,4 +1,4 @@
-// How ranks and hops look. A rank has a colour, and its number beside it; a later hop is paler, in the dark greyer.
+// How ranks and hops look. A rank has a colour next to its number; a later hop is paler, in the dark theme greyer.
 
 const RANK_PALEST = 0.6; // of the colour of a rank, in the last hop
 
@@ -20,7 +20,7 @@ export const ringTime = (x) => String(Number(x.toPrecision(4)));
 export const ringPercent = (share) => `${Number((100 * share).toFixed(1))}%`;
 
 /**
- * Round times from 0 to `end`, evenly apart, at most `most` of them.
+ * Round times from 0 to `end`, evenly spaced, at most `most` of them.
  * @param {number} end
  * @param {number} most
  */

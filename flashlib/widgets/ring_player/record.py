@@ -1,4 +1,4 @@
-"""What RingPlayer shows of a RingRun, as plain lists: who computes, copies, holds and idles, and when."""
+"""What RingPlayer shows of a RingRun, as plain lists: when each rank computes, copies, holds and idles."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,19 +17,19 @@ AT_THE_END = (
     FaultKind.UNTAKEN,
     FaultKind.NEVER_SENT,
     FaultKind.LEFT_BEHIND,
-)  # found when nothing can happen any more
-GRID = 96  # positions of a run, beside those at which something happens
+)  # detected when nothing can happen any more
+GRID = 96  # positions of a run, in addition to those at which something happens
 NOBODY = -1
-AT_FIRST = 0.6  # of the axis: a second hop is then merged, so that alpha is more than 0
+AT_FIRST = 0.6  # of the axis: by then a second hop is merged, so that alpha is more than 0
 
 
 class RingTimeline(NamedTuple):
-    """A RingRun over time. All times are rounded alike, so that equal ones are equal.
+    """A RingRun over time. All times are rounded the same way, so that equal times compare equal.
 
-    computes: of each rank [source, hop, start, stop, tiles]. copies: [from, to, whose, start, stop, bytes].
-    held: of each rank [whose, start, stop], own keys the first. asked: [rank, other, "send" or "receive", when] of
-    what was asked for and never done. idle: of each rank [start, stop, hop that it computes next, -1 for none].
-    total: when the last rank ended, or the run stopped; end: of the axis, later if ranks wait for ever.
+    computes: of each rank [source, hop, start, stop, tiles]. copies: [from, to, whose, start, stop, bytes]. held:
+    of each rank [whose, start, stop], own keys first. asked: [rank, other, "send" or "receive", when] for requests
+    that were never completed. idle: of each rank [start, stop, hop that it computes next, -1 for none]. total:
+    when the last rank ended, or the run stopped; end: of the axis, later if ranks wait forever.
     """
 
     computes: list[list[list]]
@@ -42,7 +42,7 @@ class RingTimeline(NamedTuple):
 
 
 def record(run: ring.RingRun, tile: float) -> RingTimeline:
-    """Return the timeline of a run. tile: the time of a tile, by which the axis of a faulty run is longer."""
+    """Return the timeline of a run. tile: the time of a tile, by which the axis of a faulty run is extended."""
     P, total = run.plan.P, stopped(run)
     end = total + tile if run.fault else total
     events = [event for event in run.events if event.start <= end]
@@ -85,20 +85,20 @@ def _whose(block):
 
 
 def _held(events, r, end):
-    """Return whose blocks are in the buffers of a rank, and from when to when."""
+    """Return whose blocks are in a rank's buffers, and from when to when."""
     held, now = [], {"own": [r, 0.0]}
     mine = [e for e in events if (e.kind == "receive" and e.rank == r) or (e.kind == "copy" and e.other == r)]
     for event in mine:  # in the order in which they end
         if event.kind == "copy":
             now[event.buffer] = [_whose(event.block), _t(event.stop)]
-        elif event.buffer in now:  # what is there is overwritten from now on
+        elif event.buffer in now:  # the old contents are overwritten from now on
             held.append([*now.pop(event.buffer), _t(event.start)])
     held += [[*one, end] for one in now.values()]
     return sorted([one for one in held if one[1] < one[2]], key=lambda one: (one[1], one[0] != r))
 
 
 def _asked(events):
-    """Return what was asked for and never done: the n-th of two ranks belongs to their n-th copy."""
+    """Return the requests that were never completed: the n-th request of two ranks belongs to their n-th copy."""
     open_: dict[tuple, list] = {}
     for event in events:
         if event.kind in ("send", "receive"):
@@ -125,9 +125,9 @@ def _idle(computes, end):
 
 
 def sums(found: RingTimeline) -> dict[str, Any]:
-    """Return the sums of a timeline: time, idle share, bytes in all and at most from one, copies, hidden share.
+    """Return sums over a timeline: time, idle share, bytes in all and from the busiest rank, copies, hidden share.
 
-    hidden: the share of the time of copies in which the rank that they come to computes; None without copies.
+    hidden: the share of the copies' time during which the receiving rank computes; None without copies.
     """
     P = len(found.computes)
     idle = sum(stop - start for own in found.idle for start, stop, _ in own)
@@ -158,7 +158,7 @@ def moments(found: RingTimeline) -> list[float]:
 
 
 def times(found: RingTimeline) -> list[float]:
-    """Return the times that are played: all moments, and between them a grid, so that steps take about as long."""
+    """Return the times that are played: all moments, and a grid between them, for steps of about equal length."""
     at, step = np.array(moments(found)), found.end / GRID
     grid = np.arange(GRID) * step
     alone = np.abs(grid[:, None] - at).min(axis=1) > step / 2
@@ -166,7 +166,7 @@ def times(found: RingTimeline) -> list[float]:
 
 
 def opens(found: RingTimeline, shown: list[float], at_fault: bool) -> int:
-    """Return the position that says most: copies hide under tiles, past the middle; or it goes wrong."""
+    """Return the most instructive position: copies hidden under tiles, past the middle, or where it goes wrong."""
     if at_fault:
         return len(shown) - 1
 
@@ -189,9 +189,9 @@ def seen(mask: str, N: int) -> list[list[list[int]]]:
 
 
 def pack(run: ring.RingRun, N: int) -> bytes:
-    """Return as float64 what rows come to: of each rank, after each time it computed, m, l and O_acc of its rows.
+    """Return the rows' results as float64: for each rank, after each of its computes, m, l and O_acc of its rows.
 
-    Then O and lse of all rows. NaN is where there is none: a learner's own rank need not say its State.
+    Then O and lse of all rows. NaN where there is none: a learner's own rank need not report its State.
     """
     arrays = []
     for r, rows in enumerate(run.plan.rows):
@@ -204,7 +204,7 @@ def pack(run: ring.RingRun, N: int) -> bytes:
 
 
 def _numbers(state, n):
-    """Return m, l and O_acc of n rows as (n, 2 + D); NaN if a State of them was not said."""
+    """Return m, l and O_acc of n rows as (n, 2 + D); NaN if their State was not reported."""
     try:
         m, l, O_acc = (np.asarray(X, float) for X in state)
         return np.column_stack([m.reshape(n), l.reshape(n), O_acc.reshape(n, D)])

@@ -1,4 +1,4 @@
-// RingPlayer: plays what ranks did. Python ran them and kept every event; this draws them.
+// RingPlayer: plays what ranks did. Python ran them and recorded every event; this file draws them.
 
 /** @import { Result, Traits } from "./types.js" */
 import { div, h, headline, setSentence, setText } from "../shared/elements.js";
@@ -37,14 +37,14 @@ class RingPlayer extends Widget {
   constructor(context) {
     super(context, "ring-player", "attention over ranks in a ring, over time");
     this.transport = new Transport({ unit: "step", units: "steps", moved: () => this.draw() });
-    this.transport.speed.value = "5"; // about 20 seconds, and what travels still moves between steps
+    this.transport.speed.value = "5"; // about 20 seconds, slow enough for copies to move between steps
     this.motion = new Motion();
     this.status = h("span", { class: "flash-status" });
     this.sentence = h("p", {});
-    this.longest = h("p", { "aria-hidden": "true" }); // not seen: nothing must jump
+    this.longest = h("p", { "aria-hidden": "true" }); // invisible: nothing must jump
     this.fault = div("flash-ring-fault");
     this.head = headline("Attention over ranks: rows stay, keys travel");
-    setText(this.head.now, "Each rank merges what its rows of Q see in the keys that come by.");
+    setText(this.head.now, "Each rank merges what its rows of Q see in the keys that arrive.");
     this.circle = new RingCircle();
     this.scores = new RingScores((row) => this.choose(row));
     this.lanes = new RingLanes((time) => this.transport.seek(positionAt(this.result.times, time)));
@@ -94,7 +94,7 @@ class RingPlayer extends Widget {
     );
   }
 
-  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  /** Show the last request, which may not be answered yet: a slider must not jump back under the hand. */
   #show() {
     const { setting } = this.result ?? {};
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)), this.result);
@@ -119,7 +119,7 @@ class RingPlayer extends Widget {
     const sentences = [...result.moments.map(([, said]) => said), ...result.goes_on];
     setSentence(this.longest, `Now: ${sentences.reduce((a, b) => (a.length >= b.length ? a : b), "")}`);
     this.#take();
-    const share = before ? before.times[this.transport.position] / before.end + 1e-9 : 0; // of all that is played
+    const share = before ? before.times[this.transport.position] / before.end + 1e-9 : 0; // of the whole run
     const position = before ? positionAt(result.times, share * result.end) : result.opens;
     this.transport.reset(result.times.length - 1, position);
     this.transport.mark(result.moments.map(([time]) => result.times.indexOf(time)));
@@ -165,9 +165,9 @@ class RingPlayer extends Widget {
     this.lanes.draw(time, this.motion);
     this.merges.draw(at);
     const k = Math.max(0, moments.findLastIndex(([from]) => from <= time));
-    const sentence = `Now: ${moments[k][0] < time ? goes_on[k] : moments[k][1]}`; // what happens, or what is on
+    const sentence = `Now: ${moments[k][0] < time ? goes_on[k] : moments[k][1]}`; // what happens, or what is going on
     setSentence(this.sentence, sentence);
-    const forEver = time === end && end > sums.total; // ranks wait, and the axis shows a piece of it
+    const forEver = time === end && end > sums.total; // ranks wait, and the axis shows only the beginning of it
     const where = `time ${ringTime(time)} ${forEver ? "and for ever" : `of ${ringTime(end)}`}`;
     setText(this.status, where);
     this.transport.scrub.setAttribute("aria-valuetext", where);

@@ -1,4 +1,4 @@
-"""RingPlayer: ranks in a ring, whose keys and values travel round while tiles are computed."""
+"""RingPlayer: ranks in a ring, whose keys and values travel round it while tiles are computed."""
 
 import numpy as np
 import traitlets
@@ -13,16 +13,16 @@ from flashlib.widgets.widget import script, style
 
 
 class RingPlayer(Lab):
-    """Play attention over ranks: who computes which scores when, keys travelling, and the rows that merge.
+    """Play attention over ranks: who computes which scores when, the travelling keys, and the merging of rows.
 
-    ranks: 2 to 8. N: tokens, 8 to 64. layout: who holds which, "contiguous", "striped" or "zigzag". mask:
-    "causal", "none", "window" (of N / 4) or "documents" (three). way: "ring" or "all-gather".
+    ranks: 2 to 8. N: tokens, 8 to 64. layout: which rank holds which tokens, "contiguous", "striped" or "zigzag".
+    mask: "causal", "none", "window" (of N / 4) or "documents" (three). way: "ring" or "all-gather".
     tile: the time of a tile of S, 4 rows by 4 keys, 0.1 to 10. token: the time to copy K and V of a token to
     another rank, 0 to 10.
-    program: what a learner's own rank does, a function of a `ring.Rank` that yields commands, see
-    `ring.events`. It is then the way "own", and what it does is played, up to where it goes wrong.
-    All but program can be set later, from Python or on the page; a value that is not accepted then changes nothing
-    and is answered in `refused`. Everything shown is from a `ring.RingRun`, of one head with d = 4 in fp64;
+    program: the learner's own rank, a function of a `ring.Rank` that yields commands, see `ring.events`. The way
+    is then "own", and its run is played, up to the point where it goes wrong.
+    All but program can be set later, from Python or on the page; a value that is not accepted then changes
+    nothing, and `refused` says why. Everything shown comes from a `ring.RingRun` of one head with d = 4 in fp64;
     `result` holds it.
     """
 
@@ -68,8 +68,8 @@ class RingPlayer(Lab):
             "seen": of.seen(setting["mask"], N),
             **{name: getattr(found, name) for name in ("computes", "copies", "held", "asked", "idle", "end")},
             **{"times": played, "opens": of.opens(found, played, fault is not None)},
-            "moments": words.said(found, fault),
-            "goes_on": words.goes_on(found),
+            "moments": words.at_moments(found, fault),
+            "goes_on": words.between_moments(found),
             "sums": sums,
             "fault": fault and _fault(fault),
             **{"difference": off if off is not None and np.isfinite(off) else None, "wrong": words.is_wrong(off)},
@@ -79,7 +79,7 @@ class RingPlayer(Lab):
         }
 
     def _compared(self, setting, layout, found, sums, fault):
-        """Return the bars and sums of the same setting with another layout."""
+        """Return the bars and sums of the same setting with a different layout."""
         if layout != setting["cut"]:
             other = setting | {"cut": layout}
             own = setting["way"] == choices.OWN
@@ -99,16 +99,16 @@ class RingPlayer(Lab):
         r = self.result
         shown = {("layout" if name == "cut" else name): value for name, value in r["setting"].items()}
         setting = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-        wrong = f"{r['words'][2]} " if r["wrong"] else ""  # else its digits, which differ between machines
+        wrong = f"{r['words'][2]} " if r["wrong"] else ""  # otherwise digits that differ between machines
         return f"{setting}: {r['words'][0]} {wrong}{words.totals(r['compare'])}"
 
 
 def _difference(run, setting):
-    """Return by how much O and lse differ from one process; None if there is no result."""
+    """Return the largest difference of O and lse from one process; None if there is no result."""
     if run.result is None:
         return None
     pairs = zip(run.result, runs.exact(setting["N"], setting["mask"]), strict=True)
-    return float(np.max([abs(ours - theirs).max() for ours, theirs in pairs]))  # NaN if there is one
+    return float(np.max([abs(ours - theirs).max() for ours, theirs in pairs]))  # NaN if there is a NaN
 
 
 def _fault(fault):

@@ -6,7 +6,7 @@ import { outputOf, statesOf } from "./standing.js";
 
 const norm = (X) => Math.hypot(...X);
 
-/** One row, and what it comes to: m, l and O_acc after each hop, as these are merged. */
+/** One row and its State: m, l and O_acc after each hop, as the hops are merged. */
 export class RingRow {
   /** @type {Result} */
   result;
@@ -35,7 +35,7 @@ export class RingRow {
    * @param {Result} result
    * @param {Float64Array} numbers
    * @param {number} row
-   * @param {{ rank: number[], place: number[] }} of who has each token
+   * @param {{ rank: number[], place: number[] }} which rank has each token, and where
    */
   take(result, numbers, row, { rank, place }) {
     this.result = result;
@@ -68,7 +68,7 @@ export class RingRow {
     this.ends.classList.toggle("flash-ring-later", done < this.rows.length);
   }
 
-  /** What the row has come to, in words. */
+  /** The State of the row, in words. */
   said(at) {
     const k = at.done[this.rank] - 1;
     return k < 0 ? "" : `The row has m = ${number(this.states[k].m)}, l = ${number(this.states[k].l)}.`;

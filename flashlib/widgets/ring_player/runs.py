@@ -1,4 +1,4 @@
-"""The runs that RingPlayer plays: of ranks that compute, and of ranks that only count their tiles."""
+"""The runs of RingPlayer: with ranks that compute, and with ranks that only count their tiles."""
 
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -12,17 +12,17 @@ from flashlib.ring.play import timed
 from flashlib.types import Attention
 from flashlib.widgets.ring_player import choices
 
-D, B = 4, 4  # of the head that is shown; rows and keys of a tile
+D, B = 4, 4  # head dimension; rows and keys of a tile
 BYTES = 2 * D * 8  # of a token's K and V, in fp64
 PROGRAMS = {"ring": programs.ring, "all-gather": programs.all_gather}
 
 
 @cache
 def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Q, K and V, (N, D), in fp64; the first tokens are those of every N."""
+    """Return Q, K and V, (N, D), in fp64; the first tokens are the same for every N."""
     rng, most = np.random.default_rng(16), choices.COUNTS["N"][1]
     Q, K, V = (rng.normal(size=(most, D)) for _ in range(3))
-    return 2 * Q, K, V  # maxima of a row then differ from hop to hop
+    return 2 * Q, K, V  # so that a row's maxima differ from hop to hop
 
 
 def tokens(N: int) -> tuple[np.ndarray, ...]:
@@ -31,9 +31,9 @@ def tokens(N: int) -> tuple[np.ndarray, ...]:
 
 
 def run(setting: dict, program: Callable | None = None) -> ring.RingRun:
-    """Return the RingRun of a setting, of the ranks' own numbers. program: what way "own" means.
+    """Return the RingRun of a setting, with real numbers. program: the program of the way "own".
 
-    Raises ValueError for what a rank of a learner's own raises itself.
+    Raises ValueError if a learner's own rank raises an exception.
     """
     if setting["way"] != choices.OWN:
         return _known(setting)
@@ -56,7 +56,7 @@ def _check(result, N):
 
 
 def _known(setting):
-    """Return the RingRun of a way that goes right; what a hop comes to is computed once, whatever its time."""
+    """Return the RingRun of a correct way; the result of a hop is computed once, whatever the times."""
     of = setting["mask"], setting["N"], setting["ranks"], setting["cut"]
     hops = _hops(*of)
     play, made = _play(setting, lambda me: _remembering(me, hops[me.r]))
@@ -68,7 +68,7 @@ def _known(setting):
 
 
 def counted(setting: dict) -> ring.RingRun:
-    """Return the RingRun of a setting without numbers: a rank counts the tiles of a hop, and takes their time."""
+    """Return the RingRun of a setting without numbers: a rank counts the tiles of a hop and takes their time."""
     return _counted(tuple(setting.items()))
 
 
@@ -81,7 +81,7 @@ def _counted(items):
 
 
 def _play(setting, prepared):
-    """Return the Play of a way, run to its end, and its Ranks. prepared: what each is made to be, in place."""
+    """Return the Play of a way, run to its end, and its Ranks. prepared: modifies each Rank in place."""
     made = _ranks(_planned(setting["mask"], setting["N"], setting["ranks"], setting["cut"])[0])
     for me in made:
         prepared(me)
@@ -94,7 +94,7 @@ def _in_order(play):
 
 
 def _ranks(found):
-    """Return the Ranks of a Plan."""
+    """Return the Ranks of a RingPlan."""
     Q, K, V = (X[None] for X in tokens(found.N_q))
     own = [ring.positions(found.N_q, found.P, r, found.layout) for r in range(found.P)]
     how = {"scale": 1 / np.sqrt(D), "B_r": B, "B_c": B}
@@ -103,14 +103,14 @@ def _ranks(found):
 
 @lru_cache(64)
 def _hops(mask, N, P, layout):
-    """Return what each rank's rows come to by the keys of each, and how many tiles that took: asked once."""
+    """Return the States of each rank's rows for the keys of each rank, with their numbers of tiles; cached."""
     made = _ranks(_planned(mask, N, P, layout)[0])
     return [[me.partial(other.r, other.K, other.V) for other in made] for me in made]
 
 
 @lru_cache(64)
 def _planned(mask, N, P, layout):
-    """Return the Plan of a setting, and how many tiles each rank has with the keys of each: asked once."""
+    """Return the RingPlan of a setting, and how many tiles each rank has with the keys of each rank; cached."""
     found = ring.plan(masks.combined(choices.mask_of(mask, N), False), N, N, P, layout)
     return found, [[tiles_of(hop) for hop in own] for own in found.hops]
 
@@ -132,12 +132,12 @@ def _times(setting):
 
 
 def _remembering(me, hops):
-    """Make a rank know what its rows come to by the keys of each other one."""
+    """Make a rank return the known States of its rows for the keys of each rank."""
     me.partial = lambda source, K, V: hops[source]
 
 
 def _counting(me, tiles):
-    """Make a rank know how many tiles a hop has, and nothing else of it."""
+    """Make a rank return only the number of tiles of a hop."""
     nothing = me.nothing()
     me.partial = lambda source, K, V: (nothing, tiles[source])
     me.merged = lambda state, other: nothing

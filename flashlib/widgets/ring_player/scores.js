@@ -3,10 +3,10 @@ import { h, note, panel, setText, svg } from "../shared/elements.js";
 import { ringBox, ringFill } from "./look.js";
 import { scoreRuns } from "./standing.js";
 
-const EDGE = 18; // units of the picture at the left and above, for who has the rows and the keys
+const EDGE = 18; // units of the picture on the left and above, for the ranks that have the rows and the keys
 const SCORES = 256; // units, the side of S
 
-/** The scores, in the colour of the rank that computes them, paler with each hop; filled once they are computed. */
+/** The scores, in the colour of the rank that computes them, paler with each hop, and filled once they are computed. */
 export class RingScores {
   /** @type {Result} */
   result;
@@ -18,7 +18,7 @@ export class RingScores {
   mark;
 
   /**
-   * pressed is called with the row that was clicked.
+   * pressed: called with the row that was clicked.
    * @param {(row: number) => void} pressed
    */
   constructor(pressed) {
@@ -62,7 +62,7 @@ export class RingScores {
     this.#rest();
   }
 
-  /** Who has the rows, and the keys: a band, with the rank's number where there is room. */
+  /** The ranks that have the rows, and the keys: a band, with the rank's number if there is room. */
   #edges(cell) {
     const edges = [];
     for (let first = 0, next; first < this.rank.length; first = next) {
@@ -83,7 +83,7 @@ export class RingScores {
     for (const { path, r, source } of this.blocks) {
       const [first, last] = [computes[r].findIndex(([of]) => of === source), computes[r].findLastIndex(([of]) => of === source)];
       const begun = first >= 0 && (first < at.done[r] || at.now[r] === first);
-      const state = !begun ? "todo" : last < at.done[r] ? "done" : "now"; // one's own rank may take several turns
+      const state = !begun ? "todo" : last < at.done[r] ? "done" : "now"; // a learner's rank may take several turns
       const name = `flash-ring-${state}`;
       if (path.getAttribute("class") !== name) path.setAttribute("class", name);
     }

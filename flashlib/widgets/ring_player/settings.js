@@ -25,7 +25,7 @@ const SLIDERS = {
   token: "time to copy a token's K and V",
 };
 
-/** The controls of RingPlayer; `ask` is called with what is chosen. */
+/** The controls of RingPlayer; `ask` is called with a choice. */
 export class RingSettings {
   /**
    * @param {Result} result

@@ -1,7 +1,7 @@
 /** @import { Result, Standing, State } from "./types.js" */
 
 /**
- * Where everything is at a time.
+ * Where everything is at a given time.
  * @param {Pick<Result, "computes" | "copies" | "held" | "end">} result
  * @param {number} time
  * @returns {Standing}
@@ -26,7 +26,7 @@ export function standing({ computes, copies, held, end }, time) {
 export const positionAt = (times, time) => Math.max(0, times.findLastIndex((at) => at <= time));
 
 /**
- * Which rank has each token, and as the how-many-th of its own.
+ * The rank that has each token, and the token's place among that rank's.
  * @param {number[][]} tokens
  */
 export function holders(tokens) {
@@ -39,7 +39,7 @@ export function holders(tokens) {
 }
 
 /**
- * The scores that are seen as runs of keys of one rank: row, first key, how many, the rank of the row, of the keys.
+ * The seen scores as runs of keys of one rank: row, first key, how many, the rank of the row, that of the keys.
  * @param {[number, number][][]} seen
  * @param {number[]} rank
  * @returns {[row: number, first: number, count: number, r: number, source: number][]}
@@ -76,11 +76,11 @@ export function statesOf({ computes, tokens, D }, numbers, r, place) {
 }
 
 /**
- * The row that is shown at first, from the last, which sees most keys: one whose sums have been rescaled by then, so
- * that an alpha between 0 and 1 is seen, if there is one.
+ * The row that is shown at first: the last row, which sees the most keys, or one before it, whose sums have been rescaled
+ * by then, so that an alpha between 0 and 1 is visible, if there is such a row.
  * @param {Result} result
  * @param {Float64Array} numbers
- * @param {{ rank: number[], place: number[] }} of who has each token
+ * @param {{ rank: number[], place: number[] }} which rank has each token, and where
  */
 export function rowAtFirst(result, numbers, { rank, place }) {
   const { done } = standing(result, result.times[result.opens]);

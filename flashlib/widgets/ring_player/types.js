@@ -1,4 +1,4 @@
-// What Python sends of RingPlayer: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to RingPlayer's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
  * @typedef {object} Setting
@@ -25,7 +25,7 @@
  */
 
 /**
- * The same with another layout.
+ * The same with a different layout.
  * @typedef {object} Compared
  * @property {string} layout
  * @property {string} about
@@ -36,7 +36,7 @@
  */
 
 /**
- * What went wrong; rank: -1 for all of them.
+ * What went wrong; rank: -1 for all ranks.
  * @typedef {object} Fault
  * @property {string} kind
  * @property {string[]} said
@@ -45,7 +45,7 @@
  */
 
 /**
- * What ranks did; of each rank a list.
+ * What ranks did; a list for each rank.
  * @typedef {object} Result
  * @property {Setting} setting
  * @property {Record<"ranks" | "N" | "tile" | "token", number[]>} stops
@@ -62,7 +62,7 @@
  * @property {number[]} times that are played
  * @property {number} opens
  * @property {[number, string][]} moments when something happens, and what
- * @property {string[]} goes_on what is on from each moment until the next
+ * @property {string[]} goes_on what goes on from each moment until the next
  * @property {Sums} sums
  * @property {Fault | null} fault
  * @property {number | null} difference from one process, if it is a number
@@ -75,8 +75,8 @@
 /** @typedef {SharedTraits & Setting & { result: Result }} Traits */
 
 /**
- * Where everything is at a time. done: of each rank, how often it has computed; now: of each, which of its computes
- * is under way, or -1; flights: copies under way and how far they are; held: whose blocks each rank has.
+ * Where everything is at a time. done: for each rank, how often it has computed; now: for each, which of its computes is
+ * under way, or -1; flights: copies under way and their progress; held: whose blocks each rank has.
  * @typedef {object} Standing
  * @property {number[]} done
  * @property {number[]} now
@@ -85,7 +85,7 @@
  */
 
 /**
- * What a row has come to after its rank has computed, as the page unpacks it from the buffer.
+ * The State of a row after its rank has computed, as the page unpacks it from the buffer.
  * @typedef {object} State
  * @property {number} m
  * @property {number} l

@@ -17,7 +17,7 @@ LAYOUTS = {
 
 
 def summary(sums: dict, fault: RingFault | None) -> str:
-    """Return what came of a run, in a sentence."""
+    """Return a sentence on the outcome of a run."""
     if fault:
         copies = counted(sums["copies"], "copy", "copies")
         return f"{fault.kind.capitalize()} at time {time(sums['total'])}, after {copies}."
@@ -30,13 +30,13 @@ def _range(low, high):
 
 
 def totals(compare: list[dict]) -> str:
-    """Return the time of each layout, or how it goes wrong."""
+    """Return a sentence with the time of each layout, or how it goes wrong."""
     found = [f"{one['layout']} {one['fault'] or time(one['sums']['total'])}" for one in compare]
     return f"Time of each layout: {', '.join(found)}"
 
 
 def hidden(sums: dict) -> str:
-    """Return how much of the copies lies under tiles."""
+    """Return how much of the copying is hidden under tiles."""
     share = sums["hidden"]
     if share is None:
         return "copies take no time" if sums["copies"] else "nothing is copied"
@@ -46,7 +46,7 @@ def hidden(sums: dict) -> str:
 
 
 def why(setting: dict, found: RingTimeline) -> str:
-    """Return how long a hop's tiles and its copy take, which decides what is hidden."""
+    """Return how long a hop's tiles and its copy take, which determines what is hidden."""
     takes = [time(stop - start) for *_, start, stop, _ in sorted(found.copies, key=lambda one: one[4] - one[3])]
     tiles = sorted({one[4] for own in found.computes for one in own})
     if not takes or not tiles:
@@ -67,14 +67,14 @@ def about(setting: dict) -> str:
 
 
 def is_wrong(difference: float | None) -> bool:
-    """Return whether O and lse are further from one process than rounding is; NaN is."""
+    """Return whether O and lse differ from one process by more than rounding, or by NaN."""
     return difference is not None and not difference < ROUNDING
 
 
 def equal(difference: float | None) -> str:
-    """Return that the ranks' O and lse are those of one process."""
+    """Return a sentence on whether the ranks' O and lse equal those of one process."""
     if difference is None:
-        return "The run did not come to its end, so there is no O."
+        return "The run did not finish, so there is no O."
     if is_wrong(difference):
         return f"O and lse of the ranks differ from one process by {number(difference)}: that is wrong."
     if difference == 0:
@@ -82,8 +82,8 @@ def equal(difference: float | None) -> str:
     return f"O and lse of the ranks equal one process to {number(difference)}, which is rounding."
 
 
-def said(found: RingTimeline, fault: RingFault | None) -> list[list]:
-    """Return [time, sentence] of each moment at which something begins or ends."""
+def at_moments(found: RingTimeline, fault: RingFault | None) -> list[list]:
+    """Return [time, sentence] for each moment at which something begins or ends."""
     P = len(found.computes)
     sentences = []
     for at in moments(found):
@@ -136,8 +136,8 @@ def _keys(hop):
     return "keys from the rank before" if hop == 1 else f"keys from {hop} ranks back"
 
 
-def goes_on(found: RingTimeline) -> list[str]:
-    """Return what is on from each moment until the next, in the present."""
+def between_moments(found: RingTimeline) -> list[str]:
+    """Return what goes on from each moment until the next, in the present tense."""
     return [f"{'; '.join(_on(found, at)) or 'nothing is on'}." for at in moments(found)]
 
 
@@ -160,7 +160,7 @@ def _on(found, at):
 
 
 def fault(found: RingFault) -> list[str]:
-    """Return a fault in sentences: for a deadlock who waits for whom, one for each."""
+    """Return a fault as sentences: for a deadlock, one for each rank, on whom it waits for."""
     if found.kind != FaultKind.DEADLOCK:
         return [f"{found.kind}, {KINDS[found.kind]}: {found.said}."]
     waits = found.said.removeprefix("nobody can go on: ").split("; ")
@@ -181,5 +181,5 @@ def percent(share: float) -> str:
 
 
 def time(x: float) -> str:
-    """Return a time to four digits, without zeros at its end."""
+    """Return a time to four digits, without trailing zeros."""
     return f"{x:.4g}"

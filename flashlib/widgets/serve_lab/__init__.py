@@ -1,4 +1,4 @@
-"""ServeLab: who decodes, who reads and who waits in each step of a server."""
+"""ServeLab: which requests decode, read their prompt or wait in each step of a server."""
 
 from flashlib.widgets.serve_lab.serve_lab import ServeLab
 

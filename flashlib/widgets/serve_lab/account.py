@@ -1,33 +1,33 @@
-"""What ServeLab shows of a run: a lane for each request, a frame for each step, and sums, all from its Records."""
+"""What ServeLab shows of a run: a lane for each request, a frame for each step, and sums, all from Records."""
 
 from typing import NamedTuple
 
 from flashlib.widgets.serve_lab import words
 
-# What a request does in a step, a letter each. EMPTY: its slot is empty, and static batching gives it to nobody.
+# What a request does in a step, a letter each. EMPTY: its slot is empty, and static batching leaves it so.
 ABSENT, WAITS, READS, AGAIN, HELD, DECODES, PREEMPTED, EMPTY = " wpaidxe"
 
 
 class Sums(NamedTuple):
-    """Numbers of a whole run. waits: for each request, the steps from its arrival until its first token."""
+    """Totals of a whole run. waits: for each request, the steps from its arrival to its first token."""
 
     steps: int
     written: int
     waits: list[int]
     empty: int  # steps with an empty slot
-    idle: int  # of these, the ones in which a request waited
+    idle: int  # those of them in which a request waited
     preempted: int
     again: int  # tokens computed a second time
-    known: int  # tokens of prompts that were in the cache already
+    known: int  # prompt tokens that were already in the cache
     most: int  # tokens in a step
 
 
 class Account:
     """Follows the Records of a run, step by step.
 
-    lanes: for each request its letters, one for a step. parts: for each request [step, tokens read of its prompt
-    or again, whether that ended with a token written]. first, last: the steps in which each wrote its first and
-    its last token. frames: one a step.
+    lanes: for each request its letters, one for each step. parts: for each request [step, tokens read, of its
+    prompt or for a second time, whether a token was written at the end]. first, last: the steps in which each
+    request wrote its first and its last token. frames: one for each step.
     """
 
     def __init__(self, requests, records, *, batch, continuous):
@@ -36,9 +36,9 @@ class Account:
         self.parts = [[] for _ in requests]
         self.first, self.last = {}, {}
         self.frames = []
-        self._done = [0] * len(requests)  # how many tokens of each are in the cache
-        self._most = [0] * len(requests)  # how many of each have ever been computed
-        self._left = set()  # whose slots are empty until all of the batch have finished
+        self._done = [0] * len(requests)  # how many tokens of each request are in the cache
+        self._most = [0] * len(requests)  # how many tokens of each have been computed at some time
+        self._left = set()  # whose slots stay empty until the whole batch has finished
         self._counts = {"preempted": 0, "again": 0, "known": 0, "empty": 0, "idle": 0}
         for record in records:
             self._take(record)
@@ -66,7 +66,7 @@ class Account:
         self._note(record, known, again, firsts)
 
     def _compute(self, record):
-        """Count what is put into the cache; return how many tokens of each are computed again."""
+        """Count the tokens put into the cache; return how many of each request are computed again."""
         again = {}
         for k, n in (*((k, 1) for k in record.decoded), *record.chunks):
             again[k] = max(0, min(n, self._most[k] - self._done[k]))
@@ -109,7 +109,7 @@ class Account:
         self.frames.append(frame)
 
     def _read(self, record):
-        """Return the requests whose prompts this step has read to the end, without tokens computed again."""
+        """Return the requests whose prompts this step finished reading, not counting tokens computed again."""
         return [k for k, _ in record.chunks if self._done[k] >= self.requests[k].prompt]
 
     def _why(self, record, taken):
@@ -123,14 +123,14 @@ class Account:
         return words.no_pages(record.waiting[0])
 
     def padded(self, steps: int) -> list[dict]:
-        """Return a frame for each of so many steps; those after the last one show what is left then."""
+        """Return a frame for each of this many steps; those after the last one show the final state."""
         last = self.frames[-1]
         end = dict.fromkeys(last, 0) | {"kept": last["kept"], "free": last["free"], "words": words.DONE}
         return self.frames + [end] * (steps - len(self.frames))
 
 
 def opens(lanes: list[str], others: list[str], steps: int) -> int:
-    """Return the step that says most: most requests do other things in each run, and it is near the middle."""
+    """Return the most instructive step: where the most requests differ between the runs, near the middle."""
     pairs = [(a.ljust(steps), b.ljust(steps)) for a, b in zip(lanes, others, strict=True)]
 
     def differ(step):

@@ -1,4 +1,4 @@
-"""What can be chosen in ServeLab: the settings, and what is accepted for each."""
+"""The settings of ServeLab, and the accepted values of each."""
 
 from flashlib.widgets.serve_lab.runs import PAGE
 from flashlib.widgets.serve_lab.scenarios import SCENARIOS, least_pages
@@ -13,5 +13,5 @@ STOPS = {  # of the sliders
 
 
 def checked(name: str, value: object) -> object:
-    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+    """Return a setting as a built-in type; raise TypeError or ValueError if it is not accepted."""
     return one_of(name, value, SCENARIOS) if name == "scenario" else whole(name, value, *COUNTS[name])

@@ -1,4 +1,4 @@
-"""ServeLab as a static picture, drawn from its `result`: both runs to their end."""
+"""ServeLab as a static picture, drawn from its `result`: both runs up to their end."""
 
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import INK, READ, WRITTEN
@@ -26,7 +26,7 @@ def draw(result: dict) -> Picture:
 
 
 def _draw_run(picture, result, run, top):
-    """Draw the lanes of a run, and below them how many slots are taken and how many pages are used."""
+    """Draw the lanes of a run, and below them the slots taken and the pages used."""
     wide, setting = WIDE / result["steps"], result["setting"]
     title = f"{run['name'].capitalize()} batching, “{setting['scenario']}”: {run['steps']} steps"
     picture.text(12, top + 16, title, 13, face="bold")
@@ -48,7 +48,7 @@ def _draw_run(picture, result, run, top):
 
 
 def _draw_lane(picture, run, k, y, wide):
-    """Draw what a request does, a step after the other."""
+    """Draw what a request does, step by step."""
     for step, letter in enumerate(run["lanes"][k]):
         x = LABEL + wide * step
         if letter == account.WAITS:
@@ -73,7 +73,7 @@ def _draw_lane(picture, run, k, y, wide):
 
 
 def _draw_strip(picture, run, y, wide, label, all_, parts):
-    """Draw a bar for each step, against a frame as high as all there is."""
+    """Draw a bar for each step, in a frame whose height stands for the whole capacity."""
     picture.text(12, y + STRIP / 2, label, 11)
     picture.box(LABEL, y, wide * run["steps"], STRIP, edge=INK, dotted=True)
     for step, frame in enumerate(run["frames"][: run["steps"]]):
@@ -94,7 +94,7 @@ def _draw_totals(picture, result, top):
             picture.text(400 + 100 * k, y, text, 12, align="r")
     picture.text(12, top + 36 + 18 * len(result["totals"]), result["equal"], 12)
     x = 540
-    legend = [(WRITTEN, "a token is written"), (READ, "so many tokens of a prompt are read")]
+    legend = [(WRITTEN, "a token is written"), (READ, "this many tokens of a prompt are read")]
     legend += [(EMPTY, "finished, its slot stays empty")]
     for row, (ink, words) in enumerate(legend):
         y = top + 36 + 18 * row

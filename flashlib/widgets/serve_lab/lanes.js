@@ -12,7 +12,7 @@ const STRIPS = {
   pages: [["used", "used"], ["kept", "kept"]],
 };
 
-/** One run: a lane for each request and a strip for each of what is shared, over the steps; `seek` goes to a step. */
+/** One run: a lane for each request and a strip for each shared resource, over the steps; `seek` goes to a step. */
 export class Lanes {
   /** @type {Result} */
   result;
@@ -44,7 +44,7 @@ export class Lanes {
     this.axis = last ? LANES.axis : 0;
     this.seek = seek;
     this.words = h("p", {});
-    this.room_of_words = h("p", { "aria-hidden": "true" }); // the longest sentence, not seen: nothing must jump
+    this.room_of_words = h("p", { "aria-hidden": "true" }); // the longest sentence, invisible: nothing must jump
     this.svg = svg("svg", { role: "img", class: "flash-serving-lanes" });
     for (const kind of ["pointerdown", "pointermove"]) this.svg.addEventListener(kind, (event) => this.#point(event));
     const room = div("flash-serving-room", this.svg);
@@ -156,7 +156,7 @@ export class Lanes {
     return [...paths, ...texts];
   }
 
-  /** Bars of a step, one on the other, against a frame that is as high as there is room for. */
+  /** Stacked bars of a step, in a frame whose height stands for the capacity. */
   #bars(name, y) {
     const { setting, most } = this.result;
     const all = { slots: setting.batch, tokens: most, pages: setting.n_pages }[name];
@@ -167,7 +167,7 @@ export class Lanes {
         const n = part === "held" ? frame.taken - frame.decode - frame.reading : frame[part];
         const high = (n * this.strip) / all;
         top -= high;
-        const gap = Math.min(0.5, high / 4); // above and below, of a low one too
+        const gap = Math.min(0.5, high / 4); // above and below, also of a low one
         if (n) bars[k] += box(this.#x(step) + 0.75, top + gap, this.wide - 1.5, high - 2 * gap);
       });
     });

@@ -4,7 +4,7 @@ import { div, h, svg } from "../shared/elements.js";
 
 export const MARKS = {
   w: ["wait", "waits"],
-  p: ["read", "reads so many tokens"],
+  p: ["read", "reads this many tokens"],
   a: ["again", "computes them again"],
   d: ["token", "writes a token"],
   i: ["held", "has a slot, not a turn"],
@@ -37,10 +37,10 @@ export function markPath(letter, x, y, wide, high) {
   }
 }
 
-/** The path of a token that was written where a prompt ended: at the foot of its box. */
+/** The path of a token that was written at the end of a prompt: at the bottom of its box. */
 export const footPath = (x, y, wide, high) => box(x + 1, y + high - 3.5, wide - 2, 3);
 
-/** What the marks mean. */
+/** The meaning of the marks. */
 export function marksLegend() {
   const one = (letter) => {
     const [name, text] = MARKS[letter];

@@ -1,4 +1,4 @@
-"""The model that ServeLab serves: as small as one can be, so that a change of a setting is answered at once."""
+"""The model that ServeLab serves: as small as possible, so that a change of settings is answered at once."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,10 +8,10 @@ from flashlib.cache import Pages
 
 
 class ServedCache(Pages):
-    """Pages with K and V of one head, beside each other: all rows of both are read and written at once.
+    """Pages with K and V of one head side by side: all rows of both are read and written at once.
 
-    Who else needs a cache takes `flashlib.cache.Cache`, which checks what it is given: here that takes longer than
-    all that the model computes.
+    Elsewhere, use `flashlib.cache.Cache`, which checks its arguments; here the checks would take longer than
+    everything that the model computes.
     """
 
     def __init__(self, n_pages, page, d):
@@ -23,22 +23,22 @@ class ServedCache(Pages):
         self.KV[to] = self.KV[page]
 
     def write(self, sequences: Sequence[int], rows: Sequence[Sequence[int]], KV: np.ndarray) -> None:
-        """Put new tokens at the end of each sequence, and their K and V, (B n, 2 d)."""
+        """Append new tokens to each sequence, with their K and V, (B n, 2 d)."""
         slots = [slot for one in zip(sequences, rows, strict=True) for slot in self._append(*one)]
         pages, at = np.array(slots).T
         self.KV[pages, at] = KV
 
     def read(self, sequences: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return K and V, (B, N, d) with N of the longest, and which rows of them are of the sequence, (B, N)."""
+        """Return K and V, (B, N, d) with N of the longest, and which rows belong to each sequence, (B, N)."""
         KV = self.KV.take(self.table(sequences), axis=0).reshape(len(sequences), -1, 2 * self.d)
         return KV[..., : self.d], KV[..., self.d :], np.arange(KV.shape[1]) < self.lengths(sequences)[:, None]
 
 
 class Model:
-    """One head of attention with random weights, what `server.Server` needs of a model; a real one is `lm.model`.
+    """One head of attention with random weights: what `server.Server` needs of a model. A real one is `lm.model`.
 
-    A token x attends to itself and to all before it, and the logits of the next are (x + O) W^T. All of it is
-    fp64: a part of a prompt has other products than the whole, and no token may depend on their rounding.
+    A token x attends to itself and to all before it, and the logits of the next are (x + O) W^T. Everything is in
+    fp64: a prompt read in parts has different products than the whole, and no token may depend on their rounding.
     """
 
     def __init__(self, vocab, d=8, seed=0):
@@ -46,17 +46,17 @@ class Model:
         self.E = rng.standard_normal((vocab, d))  # a row for each token
         self.W_QKV = rng.standard_normal((3, d, d)) / np.sqrt(d)
         self.W = rng.standard_normal((vocab, d)) / np.sqrt(d)
-        # A token has the same ones wherever it stands.
+        # K and V of a token do not depend on its position.
         self.Q, K, V = self.E @ self.W_QKV  # (vocab, d)
         self.Q /= np.sqrt(d)  # the scale of scores
         self.KV = np.concatenate([K, V], axis=1)  # (vocab, 2 d)
-        self.own = self.E @ self.W.T  # (vocab, vocab): what x itself adds to the logits
+        self.own = self.E @ self.W.T  # (vocab, vocab): the term of x itself in the logits
 
     def cache(self, n_pages: int, page: int) -> ServedCache:
         return ServedCache(n_pages, page, self.E.shape[1])
 
     def check_prompt(self, prompt: Sequence[int], n: int) -> list[int]:
-        """Return a prompt as a list: the widget's own are valid, and may have any length."""
+        """Return a prompt as a list: the widget's own prompts are valid, and may have any length."""
         return list(prompt)
 
     def step(
@@ -66,9 +66,9 @@ class Model:
         sequences: Sequence[int],
         over: Callable | None = None,
     ) -> np.ndarray:
-        """Return the logits of the last of n new tokens, (B, 1, vocab), and leave K and V of all in the cache.
+        """Return the logits of the last of n new tokens, (B, 1, vocab), and append K and V of all to the cache.
 
-        rows: B lists of n tokens. over: unused, there is one way to attend.
+        rows: B lists of n tokens. over: unused, since there is only one way to attend.
         """
         tokens = np.array(rows)  # (B, n)
         cache.write(sequences, rows, self.KV.take(tokens.ravel(), axis=0))

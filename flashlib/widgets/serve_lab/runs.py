@@ -6,7 +6,7 @@ from typing import NamedTuple
 from flashlib.widgets.serve_lab.model import Model
 from flashlib.widgets.serve_lab.scenarios import SCENARIOS, VOCAB, prompts
 
-PAGE = 4  # tokens: so few that a short text has several pages
+PAGE = 4  # tokens: few enough that a short text has several pages
 MODEL = Model(VOCAB)
 
 
@@ -19,8 +19,8 @@ class ServedRun(NamedTuple):
 
 @lru_cache(64)
 def run(scenario: str, batch: int, chunk: int, n_pages: int, continuous: bool) -> ServedRun:
-    """Return the run of a scenario: its requests are served, and the model computes every token of them."""
-    # Only when called: it imports torch, and the widgets of other chapters do without.
+    """Return the run of a scenario: its requests are served, and the model computes all of their tokens."""
+    # Only when called: it imports torch, which the widgets of other chapters do not need.
     from flashlib.lm.server import Request, Server, play
 
     server = Server(MODEL, n_pages, PAGE, chunk=chunk, batch=batch, continuous=continuous)

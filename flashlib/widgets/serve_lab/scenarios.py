@@ -1,4 +1,4 @@
-"""The scenarios of ServeLab: which requests come, and when."""
+"""The scenarios of ServeLab: which requests arrive, and when."""
 
 from functools import cache
 from typing import NamedTuple
@@ -9,9 +9,9 @@ VOCAB = 32  # of the model that serves them
 
 
 class Coming(NamedTuple):
-    """A request: before which step it arrives, and the tokens of its prompt and of its answer.
+    """A request: the step before which it arrives, and the lengths of its prompt and its answer in tokens.
 
-    same: how many tokens its prompt begins with that are the same in all prompts of the scenario.
+    same: the length of the prefix that all prompts of the scenario share.
     """
 
     arrives: int
@@ -50,6 +50,6 @@ def prompts(scenario: str) -> list[list[int]]:
 
 
 def least_pages(page: int) -> int:
-    """Return the pages with which the longest request of any scenario can be served."""
+    """Return how many pages the longest request of any scenario needs."""
     longest = max(one.prompt + one.answer - 1 for requests in SCENARIOS.values() for one in requests)
     return -(-longest // page)

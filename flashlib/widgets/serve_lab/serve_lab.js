@@ -1,4 +1,4 @@
-// ServeLab: plays two runs of a scheduler, step by step. Python ran both and kept their records; this draws them.
+// ServeLab: plays two runs of a scheduler, step by step. Python ran both and kept their records; this file draws them.
 
 /** @import { Result, Traits } from "./types.js" */
 import { div, h, setText } from "../shared/elements.js";
@@ -75,7 +75,7 @@ class ServeLab extends Widget {
     );
   }
 
-  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  /** Show the last request, which may not be answered yet: a slider must not jump back under the hand. */
   #show() {
     const { setting } = this.result ?? {};
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)));
@@ -89,7 +89,7 @@ class ServeLab extends Widget {
     this.lanes.forEach((lanes, k) => lanes.take(result, result.runs[k]));
     this.all.show(result.totals);
     setText(this.equal, result.equal);
-    const isSame = before?.scenario === result.setting.scenario; // the same requests come at the same steps
+    const isSame = before?.scenario === result.setting.scenario; // the same requests arrive at the same steps
     this.transport.reset(result.steps - 1, isSame ? this.transport.position : result.opens);
     const ends = result.runs.flatMap(({ lanes }) => lanes.flatMap((lane) => [...lane.matchAll(/x/g)].map(({ index }) => index)));
     this.transport.mark([...new Set(ends)]);

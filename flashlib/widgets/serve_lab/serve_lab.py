@@ -1,4 +1,4 @@
-"""ServeLab: requests come and go, and a scheduler decides in each step who decodes, who reads and who waits."""
+"""ServeLab: requests come and go, and in each step a scheduler decides which decode, read or wait."""
 
 import traitlets
 
@@ -18,9 +18,9 @@ class ServeLab(Lab):
     scenario: "short and long answers", "all alike", "one long prompt", "too few pages" or "the same beginning".
     batch: how many requests run at once, 1 to 8. chunk: how many tokens of prompts a step reads, 1 to 64.
     n_pages: pages of 4 tokens in the cache, 8 to 64.
-    A small model with random weights computes every token, and all that is shown is from the Records of both runs.
-    All four can be set later, from Python or on the page; a value that is not accepted changes nothing then and is
-    answered in `refused`. `result` holds what is shown.
+    A small model with random weights computes every token, and everything shown comes from the Records of both
+    runs. All four can be set later, from Python or on the page; a value that is not accepted then changes nothing,
+    and `refused` says why. `result` holds what is shown.
     """
 
     _esm = script("serve_lab/serve_lab.js")

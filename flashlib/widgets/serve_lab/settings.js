@@ -3,7 +3,7 @@ import { choice, stops } from "../shared/controls.js";
 import { div } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
 
-/** The controls of ServeLab; `ask` is called with what is chosen. */
+/** The controls of ServeLab; `ask` is called with a choice. */
 export class ServeSettings {
   /**
    * @param {Result} result

@@ -1,4 +1,4 @@
-// What Python sends of ServeLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to ServeLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
  * @typedef {object} Setting

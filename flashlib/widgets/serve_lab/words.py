@@ -22,11 +22,11 @@ def step(
     read: list[int],
     why: str,
 ) -> str:
-    """Return what a step does.
+    """Return sentences on what a step does.
 
     arrived: requests. known: (request, how many tokens the cache had). again: for each request, how many tokens
-    are computed a second time. firsts: requests that write their first token. read: those whose prompt ends here.
-    why: why requests wait.
+    are computed a second time. firsts: requests that write their first token. read: those whose prompt is
+    finished. why: why requests wait.
     """
     sentences = []
     if arrived:
@@ -81,7 +81,7 @@ def no_pages(k: int) -> str:
 
 
 def totals(sums: list) -> list[list[str]]:
-    """Return the rows of the table: what is counted, and the count of each run."""
+    """Return the rows of the table: the name of a count, and its value in each run."""
     rows = {
         "steps": lambda s: s.steps,
         "tokens written a step": lambda s: s.written / s.steps,
@@ -100,11 +100,11 @@ def totals(sums: list) -> list[list[str]]:
 def equal(same: bool, requests: int) -> str:
     if same:
         return f"All {requests} requests write the same tokens in both: a scheduler decides when, not what."
-    return "Requests write other tokens in one than in the other, which is wrong."
+    return "Requests write different tokens in the two runs, which is wrong."
 
 
 def run(continuous: bool, sums: Any) -> str:
-    """Return a run in a sentence."""
+    """Return a sentence on a run."""
     name = f"{NAMES[continuous]} batching".capitalize()
     waits = f"a request has its first token after {number(mean(sums.waits))} steps, at most {max(sums.waits)}"
     rate = f"{sums.steps} steps, {number(sums.written / sums.steps)} tokens a step"

@@ -5,8 +5,8 @@ const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 /** @typedef {{ css: (x: number, peak: number) => string, pixel: (x: number, peak: number) => number }} Colours */
 
 /**
- * The diverging scale of the theme: from x and the largest size that x may have to a colour, as `css` or as the
- * `pixel` of an image. Sizes are taken to the power 0.7, so that small ones can be told apart.
+ * The diverging scale of the theme: from x and its largest absolute value to a colour, as `css` or as the `pixel` of an
+ * image. Absolute values are raised to the power 0.7, so that small ones can be distinguished.
  * @param {HTMLElement} root
  * @returns {Colours}
  */
@@ -29,7 +29,7 @@ export function colourScale(root) {
 }
 
 /**
- * Give a legend's scale its colours: each of its parts has a number, from -1 to 1.
+ * Give a legend's scale its colours: each of its parts has a number from -1 to 1.
  * @param {HTMLElement} root
  * @param {Colours} colour
  */
@@ -40,8 +40,8 @@ export function paintScale(root, colour) {
 }
 
 /**
- * Mark the root as dark or light, now if it is on the page, else once it is, and whenever the theme changes; `changed`
- * is called after each change. Returns a stop.
+ * Mark the root as dark or light, now if it is on the page, else once it is, and whenever the theme changes; `changed` is
+ * called after each change. Returns a function that stops this.
  * @param {HTMLElement} root
  * @param {() => void} changed
  */
@@ -69,7 +69,7 @@ export function watchTheme(root, changed) {
   observer.observe(document.body, { attributes: true });
   const system = matchMedia("(prefers-color-scheme: dark)");
   system.addEventListener("change", look);
-  const shown = new ResizeObserver(look); // tells when the root comes onto the page
+  const shown = new ResizeObserver(look); // fires when the root is added to the page
   shown.observe(root);
   look();
   return () => {

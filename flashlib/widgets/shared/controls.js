@@ -1,4 +1,4 @@
-// Sliders, choices and toggles. All are shown with each answer; what stays is not set again, which would cost more.
+// Sliders, choices and toggles. All are updated at each answer; unchanged values are not set again, which is cheaper.
 
 import { h, put, setText, symbol } from "./elements.js";
 
@@ -34,7 +34,7 @@ export function slider(name, label, input) {
   const element = h("label", { class: "flash-slider" }, symbol(name), range, output);
   /** @param {number} value @param {number[]} [ends] */
   const show = (value, ends) => {
-    if (ends) ["min", "max"].forEach((name, k) => put(range, name, String(ends[k]))); // before the value: they clamp it
+    if (ends) ["min", "max"].forEach((name, k) => put(range, name, String(ends[k]))); // before the value, which they clamp
     setValue(range, value);
     range.disabled = Number(range.min) === Number(range.max);
     setText(output, String(value));
@@ -43,7 +43,7 @@ export function slider(name, label, input) {
 }
 
 /**
- * A slider that steps through the values it is shown with; null is none.
+ * A slider that steps through the values it is shown with; null means none.
  * @param {string} name
  * @param {string} text
  * @param {string} label
@@ -75,7 +75,7 @@ export function stops(name, text, label, input) {
 /**
  * @param {string} name
  * @param {string} label
- * @param {string[][]} options value, text and perhaps a title of each
+ * @param {string[][]} options value, text and optionally a title of each
  * @param {(value: string) => void} change
  */
 export function choice(name, label, options, change) {

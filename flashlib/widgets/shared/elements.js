@@ -1,11 +1,11 @@
-// What the widgets are made of: elements of the page.
+// The elements of the page that widgets are made of.
 
 import { say } from "./language.js";
 
-const WORDED = new Set(["title", "aria-label", "aria-valuetext", "placeholder", "label"]); // attributes that are read
+const WORDED = new Set(["title", "aria-label", "aria-valuetext", "placeholder", "label"]); // attributes with words
 
 /**
- * Give an element attributes, listeners ("onclick") and children: elements, texts, lists of them; false is nothing.
+ * Give an element attributes, listeners ("onclick") and children: elements, texts, lists of these; false is ignored.
  * @template {Element} E
  * @param {E} element
  * @param {Record<string, any> | undefined} attributes
@@ -44,14 +44,14 @@ export const div = (name, ...children) => h("div", { class: name }, ...children)
 /** @param {...any} children */
 export const note = (...children) => h("span", { class: "flash-note" }, ...children);
 
-/** A note that changes, in the room of the `longest` text that it is given: what is beside it must not jump. */
+/** A note that changes, with room for the `longest` text that it is given: its neighbours must not jump. */
 export function steadyNote() {
   const [text, longest] = [h("span", {}), h("span", { "aria-hidden": "true" })];
   return { element: h("span", { class: "flash-note flash-steady" }, text, longest), text, longest };
 }
 
 /**
- * A name such as "B_r" or "Q_i" as an element, with what follows the underscore set lower; it keeps its name.
+ * A name such as "B_r" or "Q_i" as an element, with the part after the underscore as a subscript; it keeps its name.
  * @param {string} name
  */
 export function symbol(name) {
@@ -70,7 +70,7 @@ export const panel = (name, title, note, ...children) =>
   h("section", { class: `flash-panel flash-${name}` }, h("header", {}, h("h3", {}, title), note), ...children);
 
 /**
- * The first line of a widget: what it is, in a newcomer's words, and, in `now`, what it shows at the moment.
+ * The first line of a widget: what it is, in plain words, and, in `now`, what it currently shows.
  * @param {string} title
  */
 export function headline(title) {
@@ -79,7 +79,7 @@ export function headline(title) {
 }
 
 /**
- * Set the text of an element; a node of text that is there stays, since to lay out a new one takes longer.
+ * Set the text of an element; an existing text node is reused, since laying out a new one takes longer.
  * @param {Element} element
  * @param {string} text
  */
@@ -91,7 +91,7 @@ export function setText(element, text) {
 }
 
 /**
- * Set an attribute where it differs: to set the same one again costs the browser nearly as much as another.
+ * Set an attribute if it differs: setting the same value again costs the browser nearly as much as a new one.
  * @param {Element} element
  * @param {string} name
  * @param {string} value
@@ -104,7 +104,7 @@ const NAMES =
   /(?<![\w.])((?:d?[QKVSPO]|[mlxBTN]|lse|delta|alpha)_(?:ij|i|j|acc,old|acc|old|r|c|q|k|a|b|s|\d+)|d?[QKVSPO]|[mlNd]|lse|alpha|delta)(\^T)?(?![\w(])/g;
 
 /**
- * A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, typed so.
+ * A sentence or an equation with its names set as symbols, "O_acc", "K_j^T", "m", powers, and `code`, typed like this.
  * @param {string} text
  */
 export function typeset(text) {
@@ -124,7 +124,7 @@ function withSymbols(text) {
 }
 
 /**
- * A text with its powers set high, 10^-3; the sign before them is not seen, but read aloud.
+ * A text with its powers, such as 10^-3, as superscripts; the caret is invisible, but read aloud.
  * @param {string} text
  */
 function powers(text) {

@@ -3,8 +3,8 @@
 import { h, setText } from "./elements.js";
 
 /**
- * Keys work anywhere in the widget, except those that the control in focus uses itself. Returns a stop. What is
- * pressed with Ctrl, Alt or Meta is JupyterLab's, and so is Shift with Enter, which runs the cell.
+ * Keys work anywhere in the widget, except those that the focused control uses itself. Keys pressed with Ctrl, Alt or Meta
+ * belong to JupyterLab, and so does Shift with Enter, which runs the cell. Returns a function that stops this.
  * @param {HTMLElement} root
  * @param {Record<string, () => void>} actions by the name of the key
  */
@@ -28,7 +28,7 @@ export function listenToKeys(root, actions) {
   return () => root.removeEventListener("keydown", pressed);
 }
 
-/** A line for screen readers. What comes within `wait` ms of what was said last is held back; the newest is said. */
+/** A line for screen readers. Texts within `wait` ms of the last announcement are held back; the newest is announced. */
 export function announcer(wait = 1500) {
   const element = h("div", { class: "flash-spoken", "aria-live": "polite" });
   let last = 0;

@@ -1,10 +1,10 @@
-// Words in the language that was chosen: Python puts them here, see flashlib/language.
+// Words in the chosen language, inserted here by Python: see flashlib/language.
 
 /** @type {Record<string, string>} */
 const WORDS = {};
 
 /**
- * A text without values in the language that was chosen; anything else as it is.
+ * A text without values in the chosen language; anything else unchanged.
  * @template T
  * @param {T} text
  * @returns {T}

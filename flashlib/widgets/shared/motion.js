@@ -1,11 +1,11 @@
-// What moves, for how long, and for whom not at all.
+// What moves, for how long, and for whom nothing moves.
 
-const MOTION = { longest: 350, part: 0.6, still: 10 }; // in ms; of the time of a step; none from this speed on
+const MOTION = { longest: 350, part: 0.6, still: 10 }; // ms; share of a step's time; no motion from this speed on
 
 const isReduced = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /**
- * How long what moves may take at a speed, in ms.
+ * How long a motion may take at a speed, in ms.
  * @param {number} speed
  */
 export function motionTime(speed) {
@@ -14,20 +14,20 @@ export function motionTime(speed) {
 }
 
 /**
- * The pace of a story: how many ms a position stays; how many of them what moves takes; where playing goes next.
+ * The pace of a story: how many ms a position lasts; how many of them a motion takes; the next position.
  * @typedef {object} Pace
  * @property {(position: number) => number} lasts
  * @property {(position: number) => number} [moves]
  * @property {(position: number) => number} [next]
  */
 
-/** What is summed is multiplied: it shrinks, where a factor flies to it once that is there; then one reads of it. */
+/** A rescale: a factor flies to the sums, if it is shown; on its arrival they shrink; the rest is time to read. */
 const RESCALE = { lasts: 2000, shrink: 700, fly: 500 }; // ms
 export const PART = 400; // ms, of every other part of a story
-export const HOLD = RESCALE.fly / (RESCALE.fly + RESCALE.shrink); // of the time of both, before the shrink
+export const HOLD = RESCALE.fly / (RESCALE.fly + RESCALE.shrink); // share of the time of both, before the shrink
 
 /**
- * How long what moves may take at a position of a story, in ms.
+ * How long a motion may take at a position of a story, in ms.
  * @param {Pace} pace
  * @param {number} position
  */
@@ -39,7 +39,7 @@ export function storyTime({ lasts, moves }, position) {
 /**
  * @typedef {object} Story
  * @property {(position: number) => boolean} rescales
- * @property {boolean} [flies] whether a factor flies to what shrinks
+ * @property {boolean} [flies] whether a factor flies to the sums that shrink
  * @property {(position: number) => number} [lasts] of a position that does not rescale
  * @property {Pace["next"]} [next]
  */
@@ -55,11 +55,11 @@ export const storyPace = ({ rescales, flies, lasts = () => PART, next }) => ({
   next,
 });
 
-/** What moves on its way to what is shown. What is shown is there at once; the way to it is cut short by the next. */
+/** Motions towards the current state. The state is shown at once; a motion towards it is cut short by the next one. */
 export class Motion {
   constructor() {
     this.time = 0;
-    this.hold = 0; // the part of the time in which what moves stays as it was
+    this.hold = 0; // the share of the time before a motion begins
     /** @type {{ animation: Animation, ended?: () => void }[]} */
     this.running = [];
   }
@@ -68,7 +68,7 @@ export class Motion {
   begin(time, hold = 0) {
     for (const { animation, ended } of this.running) {
       animation.cancel();
-      ended?.(); // now: the event of it comes a frame later
+      ended?.(); // now, since its event comes a frame later
     }
     this.running = [];
     this.time = time;
@@ -76,7 +76,7 @@ export class Motion {
   }
 
   /**
-   * Take an element from an earlier look, such as { width: "20%" }, to the one that it has.
+   * Animate an element from an earlier look, such as { width: "20%" }, to its current one.
    * @param {Element} element
    * @param {Keyframe} look
    */

@@ -1,7 +1,7 @@
-// Numbers: as Python sent them, and as texts.
+// Numbers: from the bytes that Python sent, and as texts.
 
 /**
- * The numbers in what came as bytes: a copy, since they may lie where no 8-byte number may.
+ * The numbers in received bytes: a copy, since the bytes may not be aligned to 8.
  * @param {DataView} bytes
  */
 export const float64 = ({ buffer, byteOffset, byteLength }) =>
@@ -14,7 +14,7 @@ export const between = (low, x, high) => Math.max(low, Math.min(high, x));
 const tidy = (text) => text.replace("e+", "e").replaceAll("-", "−");
 
 /**
- * x to four significant digits: 1.950, −0.01234, 1.234e−7, −∞; 0 and other small whole numbers as they are.
+ * x to four significant digits: 1.950, −0.01234, 1.234e−7, −∞; 0 and other small integers as they are.
  * @param {number} x
  */
 export function number(x) {
@@ -24,7 +24,7 @@ export function number(x) {
 }
 
 /**
- * x in at most five characters, where space is short: 1.95, −12.3, 1e−7.
+ * x in at most five characters, for small spaces: 1.95, −12.3, 1e−7.
  * @param {number} x
  */
 export function short(x) {
@@ -36,19 +36,19 @@ export function short(x) {
 }
 
 /**
- * x as it is said in a sentence, to three digits, without zeros that say nothing: 12.6, 1.4, 4.
+ * x as in a sentence, to three digits, without trailing zeros: 12.6, 1.4, 4.
  * @param {number} x
  */
 export const threeDigits = (x) => number(Number(x.toPrecision(3))).replace(/(\.\d*?)0+(?=e|$)/, "$1").replace(/\.(?=e|$)/, "");
 
 /**
- * x with every digit that tells it from its neighbours.
+ * x with every digit that distinguishes it from its neighbours.
  * @param {number} x
  */
 export const exact = (x) => (Number.isFinite(x) ? tidy(String(x)) : number(x));
 
 /**
- * x as it stands after a minus sign.
+ * x as it is written after a minus sign.
  * @param {number} x
  */
 export const inBrackets = (x) => (x < 0 ? `(${number(x)})` : number(x));

@@ -1,7 +1,7 @@
-// What the widgets put on elements and on the page, and what of Jupyter's model they use.
+// What the widgets add to elements and to the page, and the parts of Jupyter's model that they use.
 
 interface Element {
-  setAttribute(name: string, value: number | boolean): void; // a page makes a text of it
+  setAttribute(name: string, value: number | boolean): void; // the page converts it to text
 }
 
 interface CSSStyleDeclaration {
@@ -13,7 +13,7 @@ interface HTMLElement {
   flashWidget?: object; // for tests and for the curious
 }
 
-/** The model of a widget, as anywidget describes it; Traits: what Python and the page share. */
+/** The model of a widget, as described by anywidget; Traits: what Python and the page share. */
 interface Model<Traits> {
   get<Name extends keyof Traits>(name: Name): Traits[Name];
   set<Name extends keyof Traits>(name: Name, value: Traits[Name]): void;
@@ -21,11 +21,11 @@ interface Model<Traits> {
   off(event: string, listener: (...sent: any[]) => void): void;
   save_changes(): void;
   send(message: object): void;
-  answers?: boolean; // on a page of the site: what is asked is answered from a record
+  answers?: boolean; // on a page of the site: requests are answered from a record
   widget_manager?: { kernel?: { status: string } };
 }
 
-/** What anywidget renders a widget with. */
+/** What anywidget passes to a widget's render. */
 interface Context<Traits> {
   model: Model<Traits>;
   el: HTMLElement;

@@ -15,12 +15,11 @@ const ICONS = {
 };
 
 const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60]; // steps a second
-const STORY = 0; // in place of a speed: each position lasts as long as there is to see
+const STORY = 0; // in place of a speed: each position lasts as long as there is something to see
 
 /**
- * Buttons, a scrub bar and a speed over positions 0 .. last. `moved(position)` is called whenever it changes; `motion`
- * is then how many ms what moves may take on its way to what is shown, 0 for none. With a `story`, its pace is one of
- * the speeds, and the first.
+ * Buttons, a scrub bar and a speed for positions 0 .. last. `moved(position)` is called whenever the position changes;
+ * `motion` is then how many ms a motion may take, 0 for none. With a `story`, its pace is one of the speeds, the first.
  */
 export class Transport {
   /** @param {{ unit: string, units: string, moved: (position: number) => void, story?: Pace }} of */
@@ -28,7 +27,7 @@ export class Transport {
     this.moved = moved;
     this.story = story;
     this.position = this.last = this.motion = 0;
-    /** @type {number | null} what the browser was asked for, while it plays */
+    /** @type {number | null} the pending animation frame, while it plays */
     this.frame = null;
     const button = (name, label, press) =>
       h(
@@ -71,7 +70,7 @@ export class Transport {
     );
   }
 
-  /** The pace of the story, where it is chosen. */
+  /** The pace of the story, if it is chosen. */
   get #pace() {
     return Number(this.speed.value) === STORY ? this.story : undefined;
   }
@@ -81,7 +80,7 @@ export class Transport {
   }
 
   /**
-   * Take different positions, and go to one of them; from the end, to the new end: what changed is compared there.
+   * Take different positions, and go to one of them; from the end, go to the new end, where changes are compared.
    * @param {number} last
    */
   reset(last, position = 0) {
@@ -126,7 +125,7 @@ export class Transport {
     const tick = (now) => {
       const wait = this.#pace?.lasts(this.position) ?? 1000 / Number(this.speed.value);
       if (now - due >= wait - 2) {
-        due = now - due > 2 * wait ? now : due + wait; // after a pause of the page: go on, do not catch up
+        due = now - due > 2 * wait ? now : due + wait; // after a pause of the page: continue without catching up
         this.#go(this.#pace?.next?.(this.position) ?? this.position + 1, true);
         if (this.position === this.last) return this.pause();
       }
@@ -157,10 +156,10 @@ export class Transport {
     this.position = Math.max(0, Math.min(this.last, position));
     this.scrub.value = String(this.position);
     this.moved(this.position);
-    this.motion = 0; // what is drawn again later, for another row say, does not move
+    this.motion = 0; // what is redrawn later, say for another row, does not move
   }
 
-  /** How long what moves on the way to a position may take, in ms. */
+  /** How long a motion towards a position may take, in ms. */
   #time(position) {
     const pace = this.#pace;
     return pace ? storyTime(pace, position) : motionTime(Number(this.speed.value));

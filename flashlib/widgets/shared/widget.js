@@ -1,4 +1,4 @@
-// What every widget does.
+// The base of every widget.
 
 /** @import { Transport } from "./transport.js" */
 import { watchTheme } from "./colours.js";
@@ -6,13 +6,13 @@ import { div, h, setText } from "./elements.js";
 import { announcer, listenToKeys } from "./keys.js";
 
 const RESTARTED = "Python was restarted: run the cell again to change a setting.";
-const PATIENCE = 5; // seconds of an idle Python that does not answer
+const PATIENCE = 5; // seconds to wait for an idle Python that does not answer
 
 /** True on a page saved with the state of its widgets, where no Python answers. */
 export const isSaved = () => document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]') !== null;
 
 /**
- * What Python is at, in Jupyter's words; "gone" if it was shut down, undefined where the page is not told.
+ * The state of Python, in Jupyter's words; "gone" if it was shut down, undefined if the page does not know.
  * @param {Model<any>} model
  */
 function statusOfPython({ widget_manager }) {
@@ -21,8 +21,8 @@ function statusOfPython({ widget_manager }) {
 }
 
 /**
- * A widget on the page. A subclass puts its elements into `root`, calls `start`, and has `load`, which takes what
- * Python sent, `paint`, which takes the colours of the theme, and `draw`.
+ * A widget on the page. A subclass puts its elements into `root`, calls `start`, and has `load`, which takes what Python
+ * sent, `paint`, which takes the colours of the theme, and `draw`.
  * @template {SharedTraits} Traits
  */
 export class Widget {
@@ -43,13 +43,13 @@ export class Widget {
   constructor({ model, el }, name, label) {
     this.model = model;
     this.el = el;
-    this.off = false; // whether what Python answers is switched off
+    this.off = false; // whether controls that need Python are disabled
     this.root = div(`flash-widget flash-${name}`);
     Object.assign(this.root, { tabIndex: 0, role: "group", ariaLabel: label });
     this.root.flashWidget = this; // for tests and for the curious
     this.spoken = announcer();
     this.busy = h("span", { class: "flash-note", role: "status" });
-    /** @type {Record<string, any>} what was set before what is asked for */
+    /** @type {Record<string, any>} the settings before the pending request */
     this.before = {};
     /** @type {(() => void)[]} */
     this.stops = [this.spoken.stop, () => clearInterval(this.waiting)];
@@ -57,7 +57,7 @@ export class Widget {
   }
 
   /**
-   * Take what Python sent. A widget that plays opens at its first, and then keeps its place.
+   * Take what Python sent. A player chooses its position the first time, and then keeps it.
    * @param {any} _sent
    */
   load(_sent) {}
@@ -68,7 +68,7 @@ export class Widget {
   draw() {}
 
   /**
-   * Controls that Python answers, and what there is to say of it.
+   * Controls to which Python responds, and the line for messages about it.
    * @param {...any} controls
    */
   settings(...controls) {
@@ -76,12 +76,12 @@ export class Widget {
   }
 
   /**
-   * Ask Python for other settings.
+   * Request different settings from Python.
    * @param {Partial<Traits>} settings
    */
   ask(settings) {
     /** @type {Model<any>} */
-    const model = this.model; // whatever the names
+    const model = this.model; // any name
     const changed = Object.entries(settings).filter(([name, value]) => model.get(name) !== value);
     if (this.off || !changed.length) return;
     for (const [name, value] of changed) {
@@ -93,7 +93,7 @@ export class Widget {
     this.#wait();
   }
 
-  /** Until Python has heard, say what it is at; once it is known not to hear, switch off what needs it. */
+  /** Until Python has answered, show its state; once it is known not to answer, disable the controls that need it. */
   #wait() {
     clearInterval(this.waiting);
     let idle = 0; // seconds
@@ -108,7 +108,7 @@ export class Widget {
     if (statusOfPython(this.model) === "gone") look();
   }
 
-  /** Python does not know this widget any more: say so, and take back what was asked for and not answered. */
+  /** Python no longer knows this widget: say so, and revert requests that were not answered. */
   #lose() {
     /** @type {Model<any>} */
     const model = this.model;
@@ -118,7 +118,7 @@ export class Widget {
     this.#switch(RESTARTED);
   }
 
-  /** Switch off what needs Python and say why, or switch it on: why is "". */
+  /** Disable the controls that need Python and say why, or enable them if why is "". */
   #switch(why) {
     clearInterval(this.waiting);
     setText(this.busy, why || this.model.get("refused"));
@@ -128,45 +128,45 @@ export class Widget {
     /** @type {NodeListOf<HTMLFieldSetElement | HTMLButtonElement>} */
     const controls = this.root.querySelectorAll(".flash-settings, .flash-asks");
     for (const control of controls) control.disabled = this.off;
-    if (held && this.root.contains(held) && held.matches(":disabled")) this.root.focus(); // else JupyterLab has the keys
+    if (held && this.root.contains(held) && held.matches(":disabled")) this.root.focus(); // else JupyterLab gets the keys
     this.root.classList.toggle("flash-off", this.off);
     this.switched();
   }
 
-  /** What needs Python was switched off or on. */
+  /** The controls that need Python were disabled or enabled. */
   switched() {}
 
-  /** Switch off what Python will not answer from the beginning: the page was saved, or the notebook opened again. */
+  /** Disable the controls that Python will never answer: the page was saved, or the notebook was reopened. */
   #begin() {
     const saved = this.transport
       ? "A saved page: it plays, but to change a setting, run the notebook."
       : "A saved page: to change a setting, run the notebook.";
     const alone = this.el.classList.contains("jupyter-widgets-disconnected");
-    this.el.classList.remove("jupyter-widgets-disconnected"); // it would draw a broken chain
+    this.el.classList.remove("jupyter-widgets-disconnected"); // the class would draw a broken chain
     this.#switch(isSaved() && !this.model.answers ? saved : alone ? RESTARTED : "");
   }
 
-  /** If another page with the same Python has asked: the answer alone says what it set. */
+  /** If another page with the same Python sent the request, only the answer says what it set. */
   #follow() {
     const heard = this.model.get("heard");
     if (heard <= this.model.get("asked")) return;
     /** @type {Model<any>} */
-    const model = this.model; // whatever the names
+    const model = this.model; // any name
     const sent = model.get(this.shown);
-    const isNew = sent !== this.#sent; // else what was asked is refused, and nothing was set
+    const isNew = sent !== this.#sent; // else the request was refused, and nothing was set
     for (const [name, value] of Object.entries((isNew && sent.setting) || {})) model.set(name, value);
     model.set("asked", heard);
   }
 
   /**
-   * Show what Python has sent in the trait `name`, now and whenever it sends another, and listen to the keys.
+   * Show what Python sent in the trait `name`, now and whenever it changes, and listen to the keys.
    * @param {string & keyof Traits} name
    * @param {Record<string, () => void>} keys
    */
   start(name, keys = {}) {
     const problem = this.model.get("problem");
     if (problem) {
-      this.root.removeAttribute("tabindex"); // there is nothing to do in it
+      this.root.removeAttribute("tabindex"); // nothing in it reacts to keys
       this.root.replaceChildren(h("p", { class: "flash-problem", role: "alert" }, problem));
       return;
     }
@@ -187,7 +187,7 @@ export class Widget {
     this.hear(name, loaded);
     this.hear("heard", heard);
     this.hear("refused", () => this.off || setText(this.busy, this.model.get("refused")));
-    this.#on("comm_live_update", () => this.#lose()); // Jupyter's word for it: the kernel was restarted
+    this.#on("comm_live_update", () => this.#lose()); // Jupyter's event for a restarted kernel
     this.stops.push(
       listenToKeys(this.root, keys),
       watchTheme(this.root, () => {
@@ -213,6 +213,6 @@ export class Widget {
 
   stop() {
     this.stops.forEach((stop) => stop());
-    this.root.remove(); // JupyterLab holds the place it was in as long as the kernel lives
+    this.root.remove(); // JupyterLab keeps its container as long as the kernel lives
   }
 }

@@ -1,4 +1,4 @@
-"""SplitLab: the keys of one query split over programs, and merged."""
+"""SplitLab: the keys of one query, split over programs, and the merge."""
 
 from flashlib.widgets.split_lab.split_lab import SplitLab
 

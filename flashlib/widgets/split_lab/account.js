@@ -6,7 +6,7 @@ import { exact, inBrackets, number } from "../shared/numbers.js";
 const vector = (values) => `(${Array.from(values, number).join(", ")})`;
 
 /**
- * How a part came to its State, line by line and with its numbers.
+ * How the State of a part was computed, line by line, with its numbers.
  * @param {number} k
  * @param {Result} result
  * @param {State[]} states
@@ -27,7 +27,7 @@ function ofPart(k, { ranges, tile }, states) {
 }
 
 /**
- * How a merge came to its State, likewise.
+ * How the State of a merge was computed, likewise.
  * @param {number} k
  * @param {Result} result
  * @param {State[]} states
@@ -49,7 +49,7 @@ function ofMerge(k, { n, nodes }, states) {
 const nameOfSpan = ([first, end]) =>
   end === first + 1 ? `part ${first}` : `parts ${first} ${end === first + 2 ? "and" : "to"} ${end - 1}`;
 
-/** The State of one node, a part or a merge, and buttons to the one before and after it. */
+/** The State of one node, a part or a merge, with buttons to the previous and the next one. */
 export class Account {
   /** @type {string[]} */
   text;
@@ -87,7 +87,7 @@ export class Account {
 
 const ENDS = { merged: "merged", whole: "in one go" };
 
-/** What all States merge to, beside attention in one go. */
+/** The merge of all States, next to attention in one go. */
 export class Finished {
   constructor() {
     const names = ["lse", ...[0, 1, 2, 3].map((k) => `O_${k}`)];

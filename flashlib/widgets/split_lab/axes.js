@@ -1,7 +1,7 @@
 const DIGITS = [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7]];
 
 /**
- * Round numbers from low to high, as many as there are up to `count`.
+ * Round numbers from low to high, at most `count` of them.
  * @param {number} low
  * @param {number} high
  */
@@ -22,7 +22,7 @@ export function doublings(most, count = 9) {
 }
 
 /**
- * A place for a number between `low` and `high`, by its logarithm, from one end to another.
+ * The place of a number between `low` and `high` on a logarithmic axis from one end to another.
  * @param {number} low
  * @param {number} high
  * @param {number} from
@@ -33,14 +33,14 @@ export const logarithmic = (low, high, from, to) => (x) =>
   from + ((to - from) * Math.log(x / low)) / (Math.log(high / low) || 1);
 
 /**
- * Call `draw` whenever an element has another width, with `holder.room` the new one, in px; returns the observer.
+ * Call `draw` whenever an element's width changes, with the new width in px in `holder.room`; returns the observer.
  * @param {Element} element
  * @param {{ room?: number }} holder
  * @param {() => void} draw
  */
 export function watchRoom(element, holder, draw) {
   const observer = new ResizeObserver(([{ contentRect }]) => {
-    if (!contentRect.width || contentRect.width === holder.room) return; // one that is hidden will have its width again
+    if (!contentRect.width || contentRect.width === holder.room) return; // a hidden one will get its width back
     holder.room = contentRect.width;
     draw();
   });

@@ -6,7 +6,7 @@ import { watchRoom } from "./axes.js";
 
 const SM = { wide: 16, high: 13, gap: 2 }; // px, of a multiprocessor
 
-/** The multiprocessors of the GPU, each with its places for programs; a wave of the call fills them. */
+/** The multiprocessors of the GPU, each with its places for programs, filled by a wave of the call. */
 export class Chip {
   /** @type {Result} */
   sent;

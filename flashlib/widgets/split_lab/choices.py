@@ -1,4 +1,4 @@
-"""What can be chosen in SplitLab: the settings, and what is accepted for each."""
+"""The settings of SplitLab, and the accepted values of each."""
 
 import math
 from numbers import Real
@@ -15,7 +15,7 @@ COUNTS = {  # name: the smallest and largest value
     "group": (1, 64),
     "d": (16, 128),
 }
-# `decode` takes other tiles on older GPUs, which have no bf16. What the model assumes was measured on NVIDIA's.
+# `decode` has different tiles on older GPUs, without bf16. The model's constants were measured on NVIDIA's.
 GPUS = [name for name, gpu in gpus.GPUS.items() if gpu.bf16 and gpu.maker == "NVIDIA"]
 CHOICES = {"order": ["row", "tree"], "gpu": GPUS}
 STOPS = {  # of the sliders
@@ -29,13 +29,13 @@ STOPS = {  # of the sliders
 
 
 def stops(tiles: int) -> dict[str, list[int]]:
-    """Return the stops of the sliders; those of parts end at what can be made of so many tiles, and asked for."""
+    """Return the stops of the sliders; those of parts end at the most that this many tiles allow."""
     most = min(tiles, model.MOST_PARTS)
     return STOPS | {"parts": sorted({*(n for n in STOPS["parts"] if n <= most), most})}
 
 
 def checked(name: str, value: object) -> object:
-    """Return a setting as Python's own kind; raise TypeError or ValueError if it is not accepted."""
+    """Return a setting as a built-in type; raise TypeError or ValueError if it is not accepted."""
     return one_of(name, value, CHOICES[name]) if name in CHOICES else whole(name, value, *COUNTS[name])
 
 

@@ -30,7 +30,7 @@ def draw(result: dict) -> Picture:
 
 
 def _draw_parts(picture, result, numbers):
-    """Draw the keys, cut into parts, and below each what its State weighs."""
+    """Draw the keys, cut into parts, and below each part the weight of its State."""
     N_k, n, D, bins = result["setting"]["N_k"], result["n"], result["D"], result["bins"]
     nodes = numbers[bins:][: (2 * n - 1) * (D + 4)].reshape(-1, D + 4)
     weights = np.exp(nodes[:n, 0] - nodes[-1, 0])
@@ -46,7 +46,7 @@ def _draw_parts(picture, result, numbers):
 
 
 def _draw_chip(picture, result):
-    """Draw the multiprocessors, each with its places for programs, as they are in the first wave."""
+    """Draw the multiprocessors, each with its places for programs, in the first wave."""
     chip, gpu = result["chip"], result["setting"]["gpu"]
     picture.text(14, TOP + 20, f"{gpu}: {chip['sms']} multiprocessors", 13, face="bold")
     running, columns = min(chip["programs"], chip["places"]), 16
@@ -63,7 +63,7 @@ def _draw_chip(picture, result):
 
 
 def _draw_times(picture, n, times, record):
-    """Draw the curve of the model, what is chosen, and what was measured."""
+    """Draw the model's curve, the chosen point and the measured ones."""
     xs, ys = zip(*times["curve"], strict=True)
     now, known = times["now"]["total"], [*ys, *(time for _, time in record)]
     low, high = math.log2(min(known)) - 0.2, math.log2(max(known)) + 0.2
@@ -82,7 +82,7 @@ def _draw_times(picture, n, times, record):
 
 
 def _lines(sentence):
-    """Return a sentence in lines of at most LINE characters."""
+    """Return the lines of a sentence, each of at most LINE characters."""
     words, lines = sentence.split(), [""]
     for word in words:
         if len(lines[-1]) + len(word) > LINE:

@@ -1,12 +1,12 @@
-// The merges below the parts: where each node lies, and the edges that lead to it.
+// The merges below the parts: the place of each node, and the edges that lead to it.
 
 /** @import { Place, Result } from "./types.js" */
 import { svg } from "../shared/elements.js";
 import { short } from "../shared/numbers.js";
 
 /**
- * The places of nodes, [x, y]: of the parts at `middles` and at the height `top`, and of what they are merged to; a
- * tree goes down by `step` a level, a row lies on one line.
+ * The places of nodes, [x, y]: of the parts at `middles` and the height `top`, and of their merges; a tree goes down by
+ * `step` per level, a row is on one line.
  * @param {Result["nodes"]} nodes
  * @param {string} order
  * @param {number[]} middles
@@ -30,10 +30,10 @@ export function placesOf({ children, levels }, order, middles, top, step) {
  */
 const edge = ([x, y], [toX, toY]) => `M${x} ${y}V${toY}H${toX}`;
 
-const BESIDE = { row: 44, tree: 90 }; // px between the children of a merge, for each factor beside its edge
+const BESIDE = { row: 44, tree: 90 }; // px between the children of a merge, for each factor next to its edge
 
 /**
- * What the two children of a merge are multiplied by, beside their edges, or where these are too near beside the dot.
+ * The factors of a merge's two children, next to their edges, or next to the dot if the edges are too close.
  * @param {Result["nodes"]} nodes
  * @param {string} order
  * @param {Place[]} at
@@ -45,7 +45,7 @@ export function factorsOf({ children }, order, at, node, alphas) {
   const [a, b] = children[node - (at.length - children.length)].map((child) => at[child][0]);
   const [x, y] = at[node];
   const [left, right] = alphas.map((alpha) => `× ${short(alpha)}`);
-  const isLeft = x < (at[0][0] + at[children.length][0]) / 2; // of the middle: there is room to the right
+  const isLeft = x < (at[0][0] + at[children.length][0]) / 2; // of the middle: there is room on the right
   if (b - a < BESIDE[order]) return [[x + (isLeft ? 9 : -9), y + 14, `${left} and ${right}`, isLeft ? "start" : "end"]];
   if (order === "row") return [[(a + b) / 2, y + 14, left, "middle"], [b - 5, y - 8, right, "end"]];
   return [[a + 5, y - 5, left, "start"], [b - 5, y - 5, right, "end"]];

@@ -5,14 +5,14 @@ import { short } from "../shared/numbers.js";
 import { watchRoom } from "./axes.js";
 import { drawMerges, edgesOf, factorsOf, placesOf } from "./merges.js";
 
-const GUTTER = { wide: 146, narrow: 92 }; // px, of the names at the left
+const GUTTER = { wide: 146, narrow: 92 }; // px, of the names on the left
 const NARROW = 480; // px, of the picture
-const RIGHT = 14; // px, at the right
-const READABLE = 44; // px, of a part in which numbers can be read
+const RIGHT = 14; // px, on the right
+const READABLE = 44; // px, of a part with legible numbers
 const SCORES = 34; // px, the height of the scores
 const CELL = 12; // px, of a number of O_acc
 
-/** The keys of one query, cut into parts; below each its State, and how these are merged. */
+/** The keys of one query, cut into parts; below each part its State, and the merges of the States. */
 export class Parts {
   /** @type {Result} */
   sent;
@@ -38,7 +38,7 @@ export class Parts {
   chosen;
 
   /**
-   * moved is called with the node under the pointer, or null, pressed with one that was clicked.
+   * moved: called with the node under the pointer, or null; pressed: called with a node that was clicked.
    * @param {(node: number | null) => void} moved
    * @param {(node: number) => void} pressed
    */
@@ -107,7 +107,7 @@ export class Parts {
     this.choose(this.node);
   }
 
-  /** The heights at which the rows begin; where no numbers can be read, l is a bar. */
+  /** The heights at which the rows begin; if numbers would be illegible, l is a bar. */
   #rows(readable, D) {
     const sizes = { scores: SCORES, part: 22, m: readable ? 18 : 0, l: 18, weight: readable ? 34 : 28, O_acc: D * CELL + 2 };
     let y = 4;
@@ -121,7 +121,7 @@ export class Parts {
     return rows;
   }
 
-  /** The outline of the scores, and m of each part, and of all. */
+  /** The outline of the scores, and m of each part and of all parts. */
   #scores(x, wide, top) {
     const { outline, states, sent } = this;
     const [most, least] = [Math.max(...outline), Math.min(...outline, 0)];
@@ -135,7 +135,7 @@ export class Parts {
     return [area, svg("path", { class: "flash-split-all", d: all }), svg("path", { class: "flash-split-m", d: m })];
   }
 
-  /** The parts, numbered as far as there is room. */
+  /** The parts, numbered if there is room. */
   #boxes(top) {
     return this.boxes.flatMap(([left, right], k) => {
       const width = Math.max(right - left - 1, 0.5);
@@ -145,7 +145,7 @@ export class Parts {
     });
   }
 
-  /** m and l, what the part weighs in the end, and its O_acc in colours: with their numbers where there is room. */
+  /** m and l, the final weight of the part, and its O_acc in colours, with numbers if there is room. */
   #numbers(rows, readable) {
     const { states } = this;
     const { m } = states[states.length - 1];
@@ -178,12 +178,12 @@ export class Parts {
   }
 
   /**
-   * What the last node is.
+   * The label of the last node.
    * @param {Place} place
    */
   #end([x, y]) {
     const anchor = x > this.room - 90 ? "end" : "middle";
-    const below = this.sent.setting.order === "row" ? 26 : 19; // factors stand above
+    const below = this.sent.setting.order === "row" ? 26 : 19; // the factors are above it
     return this.#text(anchor === "end" ? x + 4 : x, y + below, "all keys: O, lse", "flash-split-root", anchor);
   }
 
@@ -198,10 +198,10 @@ export class Parts {
     return svg("text", { class: `flash-split-text ${name}`, x, y, "text-anchor": anchor }, text);
   }
 
-  /** The names of the rows, at the left. */
+  /** The names of the rows, on the left. */
   #name(rows, n) {
     const name = (row, at, ...nodes) => h("span", { style: `top:${rows[row] + at}px` }, nodes);
-    const wide = this.gutter === GUTTER.wide; // then there is room to say what a number is
+    const wide = this.gutter === GUTTER.wide; // then there is room to explain the numbers
     const { order } = this.sent.setting;
     this.names.replaceChildren(
       name("scores", 2, wide ? "scores of the keys;" : "scores,"),
@@ -223,7 +223,7 @@ export class Parts {
   }
 
   /**
-   * Mark a node: the keys that it covers, and where it is.
+   * Mark a node: the keys that it covers, and its place.
    * @param {number} node
    */
   choose(node) {
@@ -239,7 +239,7 @@ export class Parts {
   }
 
   /**
-   * The edges of a merge that is chosen, and what is multiplied on them; nothing for a part.
+   * The edges of the chosen merge, with their factors; nothing for a part.
    * @param {number} node
    */
   #drawChosen(node) {

@@ -15,7 +15,7 @@ const COUNTS = {
   d: "d, head dimension",
 };
 
-/** The controls of SplitLab, first those that decide the States; `ask` is called with what is chosen. */
+/** The controls of SplitLab, first those that determine the States; `ask` is called with a choice. */
 export class SplitSettings {
   /** @type {number} */
   default;
@@ -49,7 +49,7 @@ export class SplitSettings {
   }
 
   /**
-   * Show what is chosen; a slider goes through its stops, that of parts as far as these keys can be split.
+   * Show the choices; a slider steps through its stops, that of parts as far as these keys can be split.
    * @param {(name: any) => any} chosen
    * @param {Result} result
    */

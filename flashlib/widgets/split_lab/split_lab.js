@@ -1,4 +1,4 @@
-// SplitLab: the keys of one query split over programs. Python computed all numbers and sentences; this draws them.
+// SplitLab: the keys of one query split over programs. Python computed all numbers and sentences; this file draws them.
 
 /** @import { Result, State, Traits } from "./types.js" */
 import { colourScale } from "../shared/colours.js";
@@ -76,7 +76,7 @@ class SplitLab extends Widget {
     this.controls = new SplitSettings(gpus, (setting) => this.ask(setting));
     for (const name of Object.keys(setting)) this.hear(name, () => this.#show());
     const settings = this.settings(this.controls.elements);
-    // What is said of an answer stands in the place of the hint: nothing below must jump.
+    // A message about an answer takes the place of the hint: nothing below must jump.
     const beside = div("flash-split-hint", note("point at a part or a merge, or use arrow keys"), this.busy);
     const model = panel("split-model", "The model", note("not a measurement"), this.model_words);
     model.hidden = true;
@@ -99,7 +99,7 @@ class SplitLab extends Widget {
     );
   }
 
-  /** Show what was asked last, which may not be answered yet: a slider must not jump back under the hand. */
+  /** Show the last request, which may not be answered yet: a slider must not jump back under the hand. */
   #show() {
     const { setting } = this.result ?? {};
     if (setting) this.controls.show((name) => (this.off ? setting[name] : this.model.get(name)), this.result);
@@ -122,7 +122,7 @@ class SplitLab extends Widget {
     if (this.root.isConnected) this.picture.colour = colourScale(this.root);
   }
 
-  /** kept: whether the States are those that are drawn already. */
+  /** kept: whether the States are already drawn. */
   draw(kept = false) {
     if (!this.result) return;
     const { words, equal, merges, model, n } = this.result;

@@ -1,4 +1,4 @@
-"""SplitLab: the keys of one query split over programs, their States merged, a GPU busy with it, and its time."""
+"""SplitLab: the keys of one query split over programs, the merge of their States, a busy GPU, and the time."""
 
 import traitlets
 
@@ -9,7 +9,7 @@ from flashlib.pictures.number_text import number
 from flashlib.softmax import State
 from flashlib.types import Attention
 from flashlib.widgets.lab import Lab
-from flashlib.widgets.split_lab import choices, figure, model, numbers, words
+from flashlib.widgets.split_lab import choices, figure, model, part_states, words
 from flashlib.widgets.widget import script, style
 
 OF_THE_CALL = "N_k", "B", "H_k", "group", "d", "gpu"
@@ -18,14 +18,14 @@ OF_THE_CALL = "N_k", "B", "H_k", "group", "d", "gpu"
 class SplitLab(Lab):
     """Show decoding with split keys: the State that each program leaves, their merge, and the time it saves.
 
-    N_k: keys of a sequence, 1 to 65536. parts: into about how many parts they are split, as `kernels.decode` does,
-    1 to 256. order: of merging the States, "row" or "tree". These three decide the States, which are those of one
-    query of d = 4, in fp64.
+    N_k: keys of a sequence, 1 to 65536. parts: into about how many parts they are split, as by `kernels.decode`, 1
+    to 256. order: of merging the States, "row" or "tree". These three determine the States, which are those of one
+    query with d = 4, in fp64.
     B: sequences, H_k: heads of K and V, group: query heads that share one, d: the head dimension, 16 to 128, gpu:
-    a name of `choices.GPUS`, from the A100 on. These decide how busy the GPU is, and the time, which a model says.
-    record: measured times, a list of (parts, microseconds) of the call that is shown first, drawn with its curve.
-    All but record can be set later, from Python or on the page; a value that is not accepted then changes nothing
-    and is answered in `refused`. `result` holds all that is shown.
+    a name of `choices.GPUS`, from the A100 on. These determine how busy the GPU is, and the time, which comes from
+    a model. record: measured times, a list of (parts, microseconds) of the call that is shown first, drawn with
+    its curve. All but record can be set later, from Python or on the page; a value that is not accepted then
+    changes nothing, and `refused` says why. `result` holds everything that is shown.
     """
 
     _esm = script("split_lab/split_lab.js")
@@ -56,12 +56,12 @@ class SplitLab(Lab):
     @property
     def states(self) -> list[State]:
         """The State of each part of the keys."""
-        return list(numbers.states(self.N_k, self.parts))
+        return list(part_states.states(self.N_k, self.parts))
 
     @property
     def merged(self) -> Attention:
         """O and lse of the States, merged in the order that is shown."""
-        return numbers.finished(numbers.merged(self.states, self.order).states[-1])
+        return part_states.finished(part_states.merged(self.states, self.order).states[-1])
 
     @staticmethod
     def _call(setting):
@@ -69,14 +69,14 @@ class SplitLab(Lab):
 
     def _computed(self, setting):
         N_k, ranges, call = setting["N_k"], model.split(setting["N_k"], setting["parts"]), self._call(setting)
-        nodes = numbers.merged(numbers.states(N_k, setting["parts"]), setting["order"])
+        nodes = part_states.merged(part_states.states(N_k, setting["parts"]), setting["order"])
         n, curve = len(ranges), call.curve()
-        off = numbers.difference(numbers.finished(nodes.states[-1]), numbers.in_one_go(N_k))
+        off = part_states.difference(part_states.finished(nodes.states[-1]), part_states.in_one_go(N_k))
         tiles = model.tiles_of(N_k)
         fits = call == self._call(self._first)
         return {
             "setting": setting,
-            **{"n": n, "D": numbers.D, "bins": len(numbers.outline(N_k))},
+            **{"n": n, "D": part_states.D, "bins": len(part_states.outline(N_k))},
             **{"ranges": ranges, "tile": model.B_C, "gpus": choices.GPUS, "stops": choices.stops(tiles)},
             "nodes": {"children": nodes.children, "spans": nodes.spans, "levels": nodes.levels},
             "difference": off,
@@ -88,7 +88,7 @@ class SplitLab(Lab):
             "merges": words.merges(setting, call, n, nodes.levels[-1]),
             "equal": words.equal(off),
             "model": words.explain(call),
-            "buffer": numbers.pack(nodes, N_k),
+            "buffer": part_states.pack(nodes, N_k),
         }
 
     @staticmethod
@@ -101,7 +101,7 @@ class SplitLab(Lab):
 
     @staticmethod
     def _times(call, n, curve):
-        """Return microseconds: of what is chosen, piece by piece, and in all for every number of parts."""
+        """Return microseconds: for the chosen number of parts piece by piece, and the total for every number."""
         now = call.time(n)
         return {
             "now": {name: 1e6 * seconds for name, seconds in now._asdict().items()} | {"total": 1e6 * now.total},

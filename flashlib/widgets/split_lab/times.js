@@ -6,7 +6,7 @@ import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
 const PLOT = { left: 40, right: 14, top: 16, high: 66, below: 32 }; // px
 const PIECES = { launches: "launches", keys: "K and V", states: "merging" };
 
-/** The time by the model, over the number of parts, with what was measured; and what it is made of. */
+/** The model's time over the number of parts, with the measurements; and its components. */
 export class Times {
   /** @type {Result} */
   sent;
@@ -54,7 +54,7 @@ export class Times {
     if (best !== null) keys.splice(2, 0, key("best", "fastest"));
     if (record.length) keys.push(key("record", "measured"));
     this.keys.replaceChildren(...keys);
-    setText(this.note, other_record ? "what was measured is of another call" : record.length ? "and as measured" : "");
+    setText(this.note, other_record ? "measured for a different call" : record.length ? "and as measured" : "");
   }
 
   #plot() {

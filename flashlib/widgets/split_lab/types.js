@@ -1,4 +1,4 @@
-// What Python sends of SplitLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to SplitLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
  * @typedef {object} Setting
@@ -13,7 +13,7 @@
  */
 
 /**
- * In microseconds.
+ * Times in microseconds.
  * @typedef {object} Times
  * @property {{ launches: number, keys: number, states: number, total: number }} now
  * @property {[number, number][]} curve parts, time
@@ -65,7 +65,7 @@
  * @property {number} m
  * @property {number} l
  * @property {Float64Array} O_acc
- * @property {number[]} alphas what its two children were multiplied by
+ * @property {number[]} alphas the factors of its two children
  */
 
 /** @typedef {[x: number, y: number]} Place */

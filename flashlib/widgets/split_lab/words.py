@@ -10,7 +10,7 @@ ORDERS = {"row": "in a row", "tree": "as a tree"}
 
 
 def parts(setting: dict, ranges: list[list[int]]) -> str:
-    """Return how the keys are split."""
+    """Return sentences on how the keys are split."""
     N_k, asked, n = setting["N_k"], setting["parts"], len(ranges)
     tiles = model.tiles_of(N_k)
     sizes = sorted({-(-(end - begin) // model.B_C) for begin, end in ranges})
@@ -22,11 +22,11 @@ def parts(setting: dict, ranges: list[list[int]]) -> str:
     if n >= asked:
         return sentence
     most = counted(-(-tiles // asked), "tile", "tiles")
-    return f"{sentence} Asked were {asked} parts; with at most {most} in each, {n} are enough."
+    return f"{sentence} {asked} parts were requested; with at most {most} in each, {n} are enough."
 
 
 def merges(setting: dict, call: DecodeCall, n: int, depth: int) -> str:
-    """Return in which order the parts are merged."""
+    """Return sentences on the order in which the parts are merged."""
     if n == 1:
         return "There is one part, and nothing to merge."
     order = ORDERS[setting["order"]].capitalize()
@@ -38,7 +38,7 @@ def merges(setting: dict, call: DecodeCall, n: int, depth: int) -> str:
 
 
 def busy(call: DecodeCall, n: int) -> str:
-    """Return how much of the GPU the call occupies."""
+    """Return sentences on how much of the GPU the call occupies."""
     sms, (waves, last) = GPUS[call.gpu].sms, call.waves(n)
     programs = call.programs(n)
     sentence = f"{counted(programs, 'program', 'programs')} on the {sms} multiprocessors of the {call.gpu}"
@@ -51,7 +51,7 @@ def busy(call: DecodeCall, n: int) -> str:
 
 
 def time(call: DecodeCall, n: int, curve: list[tuple[int, Time]]) -> str:
-    """Return what the model says, against one part, the best number of parts, and as many as decode chooses."""
+    """Return the model's time, compared with one part, the best number of parts, and decode's choice."""
     now, one, least = (microseconds(x) for x in (call.time(n).total, call.time(1).total, fastest(curve)[1]))
     sentence = f"By the model {now}"
     if now != one:
@@ -68,21 +68,21 @@ def time(call: DecodeCall, n: int, curve: list[tuple[int, Time]]) -> str:
 
 
 def _against(sentence, now, one):
-    """Return the sentence with how many times as fast as one part that is, or as slow."""
+    """Return the sentence with the speed relative to one part added."""
     if now <= one:
         return f"{sentence}, {brief(one / now, 2)} times as fast as one part"
     return f"{sentence}, {brief(now / one, 2)} times as long as one part"
 
 
 def marked(call: DecodeCall, n: int, curve: list[tuple[int, Time]]) -> int | None:
-    """Return the fastest number of parts; None where n, or what decode chooses, is as fast to three digits."""
+    """Return the fastest number of parts; None if n, or decode's choice, is as fast to three digits."""
     best, least = fastest(curve)
     known = [call.time(n).total, dict(curve)[call.default].total]
     return None if microseconds(least) in map(microseconds, known) else best
 
 
 def equal(difference: float) -> str:
-    """Return that the merge equals attention in one go."""
+    """Return a sentence on whether the merge equals attention in one go."""
     if difference == 0:
         return "Merged, O and lse equal attention in one go to the last bit."
     return f"Merged, O and lse equal attention in one go, up to rounding: {brief(difference, 1)}."
@@ -106,12 +106,12 @@ def explain(call: DecodeCall) -> list[str]:
 
 
 def fastest(curve: list[tuple[int, Time]]) -> tuple[int, float]:
-    """Return the number of parts, the smallest of equal ones, and the seconds of the fastest."""
+    """Return the fastest number of parts, the smallest on a tie, and its seconds."""
     n, least = min(curve, key=lambda one: (one[1].total, one[0]))
     return n, least.total
 
 
 def microseconds(seconds: float) -> str:
-    """Return seconds as a text: in microseconds, or in milliseconds where they are many."""
+    """Return seconds as text: in microseconds, or in milliseconds if there are many."""
     size, unit = (1e3, "ms") if seconds >= 0.01 else (1e6, "µs")
     return f"{brief(seconds * size)}\u00a0{unit}"

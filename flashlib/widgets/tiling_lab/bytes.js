@@ -29,7 +29,7 @@ class Moved {
   }
 
   /**
-   * The bar is as long as its share of `most` bytes; the mark on it is at `standard`.
+   * The length of the bar is its share of `most` bytes; the mark on it is at `standard`.
    * @param {Sent} moved
    * @param {number} standard
    * @param {number} most
@@ -67,7 +67,7 @@ export class Bytes {
     const most = Math.max(...Object.values(traffic).map((moved) => moved.total));
     for (const row of this.rows) row.draw(traffic[row.name], traffic.standard.total, most);
     const each = this.rows.map(({ name }) => `${name} ${number(flops / traffic[name].total)}`).join(", ");
-    const counted = causal ? "2 N² d: half, as is the custom under a causal mask" : "4 N² d";
+    const counted = causal ? "2 N² d: half, as is customary with a causal mask" : "4 N² d";
     setSentence(this.flops, `FLOPs: ${number(flops)} (${counted}). FLOPs per byte: ${each}.`);
   }
 }

@@ -4,14 +4,14 @@ import { number } from "../shared/numbers.js";
 import { box, key, mark } from "./marks.js";
 
 const SIDE = 240; // units, of the picture of S
-const APART = 5; // units: lines that are nearer to each other would be a grey square
+const APART = 5; // units: lines closer together would merge into a grey square
 const apart = (edges) => edges.length * APART <= SIDE;
-const LENS = { side: 96, chip: 72, at: [132, 12], from: 48 }; // units, of what is enlarged if SRAM is smaller than `from`
+const LENS = { side: 96, chip: 72, at: [132, 12], from: 48 }; // units, of the enlarged picture; for SRAM below `from`
 const MB = 1e6; // bytes
 
 /**
- * S, cut into tiles, with a tile and the SRAM to its scale; both are enlarged where they are small. Where there are
- * too many tiles, a square stands for several, as Python grouped them.
+ * S, cut into tiles, with a tile and the SRAM to scale; both are enlarged if they are small. If there are too many tiles, a
+ * square stands for several, as grouped by Python.
  */
 export class Cut {
   constructor() {
@@ -22,7 +22,7 @@ export class Cut {
     this.one = path("one");
     this.chip = path("chip");
     this.lens = svg("g", { class: "flash-tiling-lens" });
-    const parts = [this.some, this.whole, this.lines, this.chip, this.one, this.lens]; // on the hatching of what is skipped
+    const parts = [this.some, this.whole, this.lines, this.chip, this.one, this.lens]; // over the hatching of skipped tiles
     this.picture = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img" }, parts);
     /** @type {[string, ...any][]} */
     const rows = [
@@ -52,7 +52,7 @@ export class Cut {
   /** @param {Result} result */
   draw({ grid, sram, N, d, B_r, B_c }) {
     const size = sram.pieces.Q_i / (B_r * d); // bytes of a score
-    const chip = Math.sqrt(sram.room / size); // scores, of a square that SRAM would hold
+    const chip = Math.sqrt(sram.room / size); // scores, the side of the square that SRAM would hold
     this.#draw(grid, N, B_r, B_c);
     this.#compare(chip, N, B_r, B_c);
     const { T_r, T_c, tiles, computed, tall, wide } = grid;
@@ -85,7 +85,7 @@ export class Cut {
     this.one.setAttribute("d", box(0, 0, at(Math.min(B_c, N)), at(Math.min(B_r, N))));
   }
 
-  /** A tile and the SRAM, as a square of so many scores, to the scale of S; and enlarged, if that is small. */
+  /** A tile and the SRAM, as a square of this many scores, to the scale of S; and enlarged, if that is small. */
   #compare(chip, N, B_r, B_c) {
     const small = (chip / N) * SIDE;
     this.chip.setAttribute("d", small < SIDE ? box(0, 0, small, small) : "");
@@ -93,7 +93,7 @@ export class Cut {
     if (small >= LENS.from) return;
     const [x, y] = LENS.at;
     const scale = LENS.chip / chip;
-    const size = (B) => Math.min(B * scale, LENS.side); // a tile may be larger than what is enlarged
+    const size = (B) => Math.min(B * scale, LENS.side); // a tile may be larger than the enlarged picture
     const path = (name, d) => svg("path", { class: `flash-tiling-${name}`, d });
     const text = (top, words) => svg("text", { x: x + LENS.side / 2, y: top, "text-anchor": "middle" }, words);
     this.lens.append(

@@ -5,7 +5,7 @@ import numpy as np
 from flashlib.pictures.canvas import Picture, corners
 from flashlib.pictures.inks import HIGHLIGHT, INK, ON_FILL, READ, WRITTEN, ZERO
 from flashlib.pictures.number_text import number
-from flashlib.widgets.tiling_lab.numbers import KB, megabytes
+from flashlib.widgets.tiling_lab.tile_costs import KB, megabytes
 
 DOUBLINGS = 4  # of the strongest colour
 CELL = 42, 23  # pixels, of the map
@@ -27,7 +27,7 @@ def draw(result: dict) -> Picture:
 
 
 def _draw_tiles(picture, result):
-    """Draw the tiles that are computed, lighter where only some of a square are, and hatch the rest."""
+    """Draw the computed tiles, lighter where only some tiles of a square are computed, and hatch the rest."""
     grid, N, (left, top, side) = result["grid"], result["N"], (14, 38, 186)
     picture.text(12, 18, f"S: {grid['T_r']} × {grid['T_c']} tiles", 13, face="bold")
     xs, ys = (np.array(grid[edges]) * side / N for edges in ("cols", "rows"))
@@ -93,7 +93,7 @@ def _draw_map(picture, result):
         picture.text(x, y, text, 11, ON_FILL if fits[r, c] else INK, "m")
         if not fits[r, c]:
             picture.line([(x - 15, y), (x + 15, y)])
-        for dr, dc in ((1, 0), (0, 1)):  # the edge to the cell below, to that on the right
+        for dr, dc in ((1, 0), (0, 1)):  # the edge to the cell below, and to the cell on the right
             if r + dr < n and c + dc < n and (ratios[r, c] > 1) != (ratios[r + dr, c + dc] > 1):
                 start = left + (c + dc) * width - 1, top + (r + dr) * height - 1
                 picture.line([start, (start[0] + dr * width, start[1] + dc * height)], thick=3)

@@ -4,12 +4,12 @@ import { div, h, panel, setText, svg, symbol } from "../shared/elements.js";
 import { number, short } from "../shared/numbers.js";
 import { key } from "./marks.js";
 
-const DOUBLINGS = 4; // of the strongest colour of the map: 16 times
+const DOUBLINGS = 4; // at the strongest colour of the map: a factor of 16
 
 /** @typedef {{ B_r?: number, B_c?: number }} Sizes */
 /** @typedef {{ background?: string, ratio?: number, fits?: boolean }} Drawn what a cell looks like */
 
-/** What an order moves over what standard attention moves, for all B_r and B_c; arrow keys and clicks choose. */
+/** The bytes of an order over those of standard attention, for all B_r and B_c; arrow keys and clicks choose. */
 export class TileMap {
   /** @type {{ cell: HTMLElement, text: HTMLElement, drawn: Drawn }[][]} */
   cells;

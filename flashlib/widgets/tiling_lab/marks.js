@@ -1,4 +1,4 @@
-// What the parts of TilingLab share: the marks of their legends.
+// The marks of the legends, shared by the parts of TilingLab.
 
 import { h } from "../shared/elements.js";
 

@@ -10,7 +10,7 @@ const HELD = [
   ["scores", "scores", ["S_ij"]],
 ];
 
-/** What one tile holds on chip, piece by piece, against what there is. */
+/** What one tile holds on chip, piece by piece, compared with the capacity. */
 export class Sram {
   constructor() {
     this.pieces = HELD.flatMap(([kind, , names]) => names.map((name) => this.#piece(kind, name)));
@@ -66,7 +66,7 @@ export class Sram {
     setText(this.excess, fits ? "" : `▲ ${text.excess} KB too much`);
     const sentences = [
       gpus && `${capacity} KB is the most for one thread block on: ${gpus}.`,
-      Math.max(B_r, B_c) > N && `A block of more than N = ${N} rows is held whole, in part empty.`,
+      Math.max(B_r, B_c) > N && `A block of more than N = ${N} rows is held whole, partly empty.`,
       "1 KB is 1024 bytes here.",
     ];
     setSentence(this.room, sentences.filter(Boolean).join(" "));

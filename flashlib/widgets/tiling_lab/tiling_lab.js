@@ -1,4 +1,4 @@
-// TilingLab: what a block size costs. Python computed all numbers and sentences; this draws them.
+// TilingLab: what a block size costs. Python computed all numbers and sentences; this file draws them.
 
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Result, Traits } from "./types.js" */
@@ -80,7 +80,7 @@ class TilingLab extends Widget {
   /** @param {Result} result */
   load(result) {
     this.result = result;
-    // What was asked last, which may not be answered yet: a slider must not jump back under the hand.
+    // The last request, which may not be answered yet: a slider must not jump back under the hand.
     const chosen = (name) => (this.off ? result[name] : this.model.get(name));
     for (const { name, show } of this.sliders) {
       const value = chosen(name);
@@ -92,7 +92,7 @@ class TilingLab extends Widget {
   }
 
   paint() {
-    if (!this.root.isConnected) return; // called again when it is on the page
+    if (!this.root.isConnected) return; // paint is called again once it is on the page
     this.colour = colourScale(this.root);
     paintScale(this.root, this.colour);
   }

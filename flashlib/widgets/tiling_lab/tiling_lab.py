@@ -1,4 +1,4 @@
-"""TilingLab: what a block size costs in bytes moved and in SRAM, with the numbers of `flashlib.cost`."""
+"""TilingLab: what a block size costs in bytes moved and in SRAM, with the formulas of `flashlib.cost`."""
 
 import traitlets
 
@@ -9,7 +9,7 @@ from flashlib.pictures.number_text import number
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.settings import one_of, whole
 from flashlib.widgets.tiling_lab import figure
-from flashlib.widgets.tiling_lab.numbers import BLOCKS, FORMS, GPUS, KB, LARGEST, compute, megabytes
+from flashlib.widgets.tiling_lab.tile_costs import BLOCKS, FORMS, GPUS, KB, LARGEST, compute, megabytes
 from flashlib.widgets.widget import script, style
 
 STOPS = {  # of the sliders
@@ -28,7 +28,7 @@ class TilingLab(Lab):
 
     capacity: KB of SRAM, of 1024 bytes. dtype: a name, as in `cost.ITEMSIZE`. order: "fa1" or "fa2", of the map
     over all block sizes. All can be set later, from Python or on the page; a value that is not accepted then
-    changes nothing and is answered in `refused`. `result` holds all that is shown.
+    changes nothing, and `refused` says why. `result` holds everything that is shown.
     """
 
     _esm = script("tiling_lab/tiling_lab.js")

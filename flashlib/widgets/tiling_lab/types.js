@@ -1,7 +1,7 @@
-// What Python sends of TilingLab: see the dicts that its Python builds. Types only: no script has this file.
+// What Python sends to TilingLab's page, in the dicts that its Python code builds. Types only, in no script.
 
 /**
- * Bytes in words, in the unit of the order that is shown.
+ * Bytes as text, in the unit of the order that is shown.
  * @typedef {object} Text
  * @property {string} read
  * @property {string} written
@@ -15,7 +15,7 @@
  * @property {number} read
  * @property {number} written
  * @property {number} total
- * @property {number} ratio of what standard attention moves
+ * @property {number} ratio to what standard attention moves
  * @property {Text} text
  */
 
@@ -41,7 +41,7 @@
  */
 
 /**
- * The grid of tiles: of each row block, how many tiles are whole, and how many have anything to compute.
+ * The grid of tiles: for each row block, how many tiles are whole, and how many have anything to compute.
  * @typedef {object} Tiles
  * @property {number} T_r
  * @property {number} T_c

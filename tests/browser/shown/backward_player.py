@@ -1,4 +1,4 @@
-"""What BackwardPlayer shows: at every frame the numbers of its part, the errors, and what memory holds."""
+"""What BackwardPlayer shows: at every frame the numbers of its part, the errors, and the contents of memory."""
 
 import math
 import re
@@ -42,7 +42,7 @@ LOOK = {
 
 
 def check(player, recording=None):
-    """recording: the BackwardPlayer with the inputs and the setting of the one on the page."""
+    """recording: a BackwardPlayer with the inputs and the setting of the one on the page."""
     if recording is None:
         recording = BackwardPlayer(**player.evaluate("player => player.flashWidget.frames.setting"))
     names = recording.frames["gradients"]
@@ -92,7 +92,7 @@ def check_errors(recording, seen):
 
 
 def check_curve(player, errors):
-    """The error of all rows over the steps: from 0 at the foot to the largest error that is drawn at the top."""
+    """The error of all rows over the steps: from 0 at the bottom to the largest drawn error at the top."""
     path = player.locator(".flash-chart .flash-whole").get_attribute("d")
     x, y = np.array([list(map(float, point)) for point in re.findall(r"[ML]([-\d.e]+) ([-\d.e]+)", path)]).T
     known = np.array(errors.whole)

@@ -1,4 +1,4 @@
-"""What ComparePlayers shows: on each side the tiles and the bytes of its order, in one scale."""
+"""What ComparePlayers shows: on each side the tiles and the bytes of its order, on one scale."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def check(compare):
 
 
 def check_scale(compare):
-    """A byte is as long on one side as on the other, and in what it is compared with."""
+    """A byte is equally long on both sides, and in their references."""
     standard = compare.locator(".flash-meters").first.inner_text().rpartition(": ")[2]
     units = []
     for order in ("fa1", "fa2"):

@@ -6,7 +6,7 @@ COMMAND = re.compile(r"([MmLlHhVvZz])([^MmLlHhVvZz]*)")
 
 
 def boxes(path):
-    """Return (left, top, right, bottom) of what each M of a path begins."""
+    """Return (left, top, right, bottom) of each part of a path, which begins with an M."""
     found, x, y = [], 0.0, 0.0
     for name, text in COMMAND.findall(path):
         given = [float(number) for number in re.findall(r"-?[\d.]+(?:e-?\d+)?", text)]

@@ -1,4 +1,4 @@
-"""What EightBitsLab shows: its errors, its histograms and grids, and what becomes of one score and one sum."""
+"""What EightBitsLab shows: its errors, its histograms and grids, and what happens to one score and one sum."""
 
 import re
 
@@ -16,7 +16,7 @@ WIDTHS = "all => all.map((e) => e.getBoundingClientRect().width)"
 
 
 def view(lab, name):
-    """Show one of the views beside the controls."""
+    """Show one of the views next to the controls."""
     lab.locator(f".flash-eight-shown > .flash-choice input[value={name}]").check(force=True)
 
 
@@ -46,7 +46,7 @@ def check_shown(lab, **setting):
 
 
 def check_causes(lab, r):
-    """Bars are as long as the errors, and the parts of the stack as their squares."""
+    """The lengths of the bars are the errors, those of the parts of the stack their squares."""
     rows = lab.locator(".flash-eight-cause")
     assert rows.count() == len(r["causes"])
     bars = np.array(rows.locator(".flash-eight-bar > i").evaluate_all(WIDTHS))
@@ -65,7 +65,7 @@ def check_causes(lab, r):
 
 
 def check_tensor(lab, one, grid, octaves):
-    """The bars are as high as the shares of the numbers, and each number of the format has a mark below."""
+    """The heights of the bars are the shares of the numbers, and each number of the format has a mark below."""
     picture = lab.locator(f".flash-eight-tensors svg[data-name={one['name']}]")
     title = picture.locator("xpath=..").locator(".flash-note")
     assert title.inner_text().replace("\u00a0", " ") == one["words"]
@@ -103,7 +103,7 @@ def check_place(lab, row, key, column, **setting):
 
 
 def check_marks(lab, row, *places):
-    """In each map a mark lies on the number that is shown."""
+    """In each map there is a mark on the number that is shown."""
     for name, at, count in places:
         field = lab.locator(f".flash-eight-field[data-name={name}]")
         box, mark = field.bounding_box(), field.locator("b").bounding_box()

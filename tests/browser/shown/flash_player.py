@@ -23,7 +23,7 @@ from tests.browser.shown.drawn import marked
 
 COLUMN = '.flash-rows tbody tr:not(.flash-unused) [data-name="{}"] > span:first-child'
 PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"]
-# The bars of the chosen row: where each begins and how wide it is, in parts of its track.
+# The bars of the chosen row: the left end and width of each, as shares of its track.
 BARS = """[...player.querySelectorAll('.flash-row .flash-track[data-name]')].map((track) =>
     [track.dataset.name, [...track.children].map(({ style }) => [style.left, style.width].map(parseFloat))])"""
 COLUMNS = """[...player.querySelectorAll('.flash-row .flash-columns > b')].map((pair) =>
@@ -109,7 +109,7 @@ def check_bars(steps, seen):
 
 
 def check_unit(found, name):
-    """Lengths are proportional to numbers: [(what shares a unit, length, number)]."""
+    """Lengths are proportional to numbers: [(the name of a unit, length, number)]."""
     for key in {key for key, *_ in found}:
         lengths, x = np.array([pair for of, *pair in found if of == key]).T
         if np.abs(x).max():
@@ -118,7 +118,7 @@ def check_unit(found, name):
 
 
 def check_memory(frames, sent, steps, seen):
-    """What memory holds and which rows are outlined."""
+    """The contents of memory, and which rows are outlined."""
     N_q, N_k, d = (frames[name] for name in ("N_q", "N_k", "d"))
     Q, K, V = (
         sent[frames["inputs"][name] :][: N * d].reshape(N, d).astype(frames["dtype"])
@@ -154,7 +154,7 @@ def finished(frames, steps, last):
 
 
 def check_tiles(player, frames):
-    """Asks the picture itself, at the middle of each tile, which of its paths cover that point."""
+    """Queries the picture at the middle of each tile: which of its paths cover this point."""
     computed = [(i, j) for i, j, *_ in frames["steps"]]
     everything = {(i, j) for i in range(frames["T_r"]) for j in range(frames["T_c"])}
     for k in (0, 1, len(computed) // 2, len(computed) - 1, len(computed)):
@@ -179,13 +179,13 @@ def check_tiles(player, frames):
 
 
 def check_marks(player, steps, ends):
-    """Below the scrub bar a mark stands at each frame that rescales a row whose maximum grew."""
+    """Below the scrub bar there is a mark at each frame that rescales a row whose maximum grew."""
     grew = [frame for frame, (k, part) in enumerate(ends) if part == "rescale" and grown(steps[k]).any()]
     assert marked(player) == grew
 
 
 def check_words(steps, seen):
-    """The chosen row is told in words: whether its maximum grew, and what follows."""
+    """The chosen row is described in words: whether its maximum grew, and the consequences."""
     for (k, part), now in seen[:-1]:
         step, r, text = steps[k], int(now["data"]["row"]) - steps[k].rows.start, now["sentence"]
         assert "undefined" not in text and "object" not in text

@@ -1,4 +1,4 @@
-"""What MaskLab shows: the numbers that Python has for its setting, tiles and rows in their places."""
+"""What MaskLab shows: Python's numbers for its setting, with tiles and rows in their places."""
 
 import re
 
@@ -28,7 +28,7 @@ def check_shown(lab, **setting):
 
 
 def check_picture(lab, result):
-    """The paths cover as many scores as they should; each row and each tile is where it belongs."""
+    """The paths cover the right numbers of scores; each row and each tile is in its place."""
     setting, scores = result["setting"], result["scores"]
     paths = lab.locator(".flash-mask-scores").evaluate(
         """(element) => Object.fromEntries(["seen", "computed", "cut", "hidden", "corners"].map((name) =>
@@ -54,7 +54,7 @@ def check_picture(lab, result):
 
 
 def check_row(lab, row, result=None):
-    """This row is shown, with what Python says of it."""
+    """This row is shown, with Python's sentence on it."""
     result = result or MaskLab().result
     assert lab.get_attribute("data-row") == str(row)
     assert text(lab, ".flash-mask-one h3") == f"Row {row}"

@@ -5,7 +5,7 @@ import numpy as np
 from flashlib.pictures.number_text import number
 from flashlib.softmax import summarise
 from flashlib.widgets import MergeTree
-from flashlib.widgets.merge_tree.numbers import differences, grow, output, roots_of, whole_row
+from flashlib.widgets.merge_tree.tree import differences, grow, output, roots_of, whole_row
 
 
 def card(tree, k):
@@ -13,7 +13,7 @@ def card(tree, k):
 
 
 def numbers(card):
-    """Return the numbers on a card by their names."""
+    """Return the numbers on a card by name."""
     found = {}
     for name, text in card.locator(".flash-merge-number").evaluate_all(
         "spans => spans.filter((span) => span.offsetParent).map((span) => [span.dataset.name, span.textContent])"
@@ -44,7 +44,7 @@ def check(tree):
 
 
 def check_nodes(tree, x, V, nodes):
-    """Each node is a card with its State; edges are as wide as alpha; the root is compared with the whole row."""
+    """Each node is a card with its State; edges are alpha wide; the root is compared with the whole row."""
     cards = tree.locator(".flash-merge-card:visible")
     assert cards.count() == len(nodes)
     widths = tree.evaluate(
@@ -74,7 +74,7 @@ def check_nodes(tree, x, V, nodes):
 
 
 def check_places(tree, places):
-    """Cards lie in the columns and on the levels that Python gave them."""
+    """Cards are in the columns and on the levels that Python gave them."""
     boxes = tree.locator(".flash-merge-card:visible").evaluate_all(
         "cards => cards.map((card) => [card.offsetLeft + card.offsetWidth / 2, card.offsetTop])"
     )

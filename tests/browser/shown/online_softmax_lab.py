@@ -1,8 +1,8 @@
-"""What OnlineSoftmaxLab shows: at each position the numbers of the scan, and bars as high as they are."""
+"""What OnlineSoftmaxLab shows: at each position the numbers of the scan, and bars of their heights."""
 
 import numpy as np
 
-from flashlib.widgets.online_softmax_lab.numbers import read, scan
+from flashlib.widgets.online_softmax_lab.scan import read, scan
 from tests.browser.shown.drawn import marked
 
 
@@ -35,19 +35,19 @@ def shown(widget, name):
 
 
 def values(widget, chart):
-    """The titles of the columns of a chart: the numbers with all their digits, None where there is none yet."""
+    """The titles of the columns of a chart: the numbers with all digits, None where there is none yet."""
     columns = widget.locator(f"[data-name={chart}] .flash-online-column")
     return titles(columns.evaluate_all("all => all.map((c) => c.title)"))
 
 
 def heights(widget, part):
-    """The heights of a part of the terms, 1 for a term of 1; parts are 1: right, 2: too much, 3: compared with."""
+    """The heights of a part of the terms, 1 for a term of 1; parts are 1: right, 2: too much, 3: the reference."""
     bars = widget.locator(f"[data-name=terms] .flash-online-area > :nth-child({part})")
     return np.array(bars.evaluate_all("all => all.map((bar) => parseFloat(bar.style.height) / 92)"))
 
 
 def bars(widget):
-    """The scores as they are drawn: where each bar begins and ends, in px above the zero line, and which way."""
+    """The scores as drawn: where each bar begins and ends, in px above the zero line, and its direction."""
     return widget.locator("[data-name=scores]").evaluate(
         """chart => {
             const zero = chart.querySelector(".flash-online-zero").getBoundingClientRect().bottom;
@@ -126,7 +126,7 @@ def check_position(now, phase, rescale, expected, terms, N):
 
 
 def check_sum(before, after, known, j, rescale):
-    """l is a bar of all that was summed, as long as the largest l allows; its pieces are the terms."""
+    """l is a bar of everything that was summed, on the scale of the largest l; its pieces are the terms."""
     l, kept, p = known["l"], known["kept"], known["p"]
     largest = max(l) if rescale else known["l_wrong"][-1]
     wrong = [known["l_wrong"][j - 1] if j else 0, known["l_wrong"][j]]
@@ -135,20 +135,20 @@ def check_sum(before, after, known, j, rescale):
         parts = np.array(now["sum"][:3]) / 100 * largest
         assert np.allclose(parts, [right - added, added, max(0, shown - right)], atol=1e-3 * largest)
     shrinks = rescale and known["m"][j] > known["m_old"][j] > -np.inf
-    outline = known["l"][j - 1] if shrinks else 0  # of what it was before
+    outline = known["l"][j - 1] if shrinks else 0  # of its old value
     assert np.isclose(before["sum"][3] / 100 * largest, outline, atol=1e-3 * largest)
-    last = j - 1 if rescale else j  # of the terms that are in the bar
+    last = j - 1 if rescale else j  # of the terms in the bar
     if last >= 0:
         assert np.allclose(after["pieces"], 100 * known["terms"][last] / l[last], atol=1e-3)
 
 
 def titles(columns):
-    """The numbers of columns with all their digits, None where there is none yet."""
+    """The numbers of columns with all digits, None where there is none yet."""
     return [value(title.split(": ")[1]) if title else None for title in columns]
 
 
 def check_scores(widget, row):
-    """Scores are bars that stand on the zero line or hang from it, in one unit; a masked one has none."""
+    """Scores are bars above or below the zero line, in one unit; a masked score has none."""
     finite, drawn = row[np.isfinite(row)], bars(widget)
     unit = max(high - low for low, high, _ in drawn) / np.abs(finite).max()
     for x, (low, high, negative) in zip(finite, drawn, strict=True):

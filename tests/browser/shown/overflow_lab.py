@@ -1,10 +1,10 @@
-"""What OverflowLab shows: the numbers and marks that Python has for its setting."""
+"""What OverflowLab shows: Python's numbers and marks for its setting."""
 
 import numpy as np
 
 from flashlib.pictures.number_text import number
-from flashlib.widgets.overflow_lab.numbers import COLUMNS
 from flashlib.widgets.overflow_lab.overflow_lab import OverflowLab
+from flashlib.widgets.overflow_lab.row_softmax import COLUMNS
 
 
 def cells(lab, name):
@@ -24,7 +24,7 @@ def four_digits(x):
 
 
 def assert_shown(lab, setting):
-    """Every number and mark in the table is the one that Python has for this setting."""
+    """Every number and mark in the table is Python's for this setting."""
     result = OverflowLab(**setting).result
     numbers = np.frombuffer(result["buffer"], "<f8")
     for k, name in enumerate(COLUMNS):
@@ -39,13 +39,13 @@ def assert_shown(lab, setting):
     for name, x in dict(l=l, l_safe=l_safe, naive_total=naive_total, safe_total=safe_total).items():
         (text,), marks = cells(lab, name)
         assert np.array_equal(value(text), four_digits(x), equal_nan=True) and marks == result["marks"][name]
-    words = [text.replace("_", "") for text in result["words"]]  # what follows the underscore is set lower
+    words = [text.replace("_", "") for text in result["words"]]  # the part after the underscore is a subscript
     assert lab.locator(".flash-overflow-words p").all_inner_texts() == words
     assert lab.locator(".flash-overflow-x b").inner_text() == result["x"][1]
 
 
 def check_bars(lab, setting):
-    """Bars reach from 1 to the terms and their sum, on the axis of the logarithm; diamonds are the safe ones."""
+    """Bars reach from 1 to the terms and their sum, on the logarithmic axis; diamonds are the safe terms."""
     result = OverflowLab(**setting).result
     low, high = (end + result["shift"] for end in result["range"])
     zones = lab.locator(".flash-overflow-zones").bounding_box()
@@ -86,7 +86,7 @@ def check(lab):
 
 
 def check_steps(lab, setting):
-    """The buttons beside x go to the numbers of the format before and after it, and back."""
+    """The buttons next to x go to the previous and the next number of the format, and back."""
     here, (before, after) = setting["x"], [x for x, _ in OverflowLab(**setting).result["neighbours"]]
     for name, x in (("previous", before), ("next", here), ("next", after), ("previous", here)):
         lab.locator(f".flash-overflow-{name}").click()

@@ -1,11 +1,11 @@
-"""What PagesLab shows: of each frame the pages, the tables and the counts that Python sent."""
+"""What PagesLab shows: for each frame the pages, the tables and the counts that Python sent."""
 
 import pytest
 
 from flashlib.widgets import PagesLab
 
 STATES = {"f": "free", "k": "kept"}
-# All that one frame shows.
+# Everything that one frame shows.
 SHOWN = """(lab) => {
     const text = (selector) => lab.querySelector(selector).innerText;
     const all = (selector, read) => [...lab.querySelectorAll(selector)].map(read);
@@ -39,7 +39,7 @@ EVERY = f"""(lab) => Array.from({{ length: lab.flashWidget.transport.last + 1 }}
 
 
 def check_frame(shown, frame, result):
-    """A frame as the page shows it is the frame that Python sent."""
+    """The page shows the frame that Python sent."""
     page, counts = result["setting"]["page"], frame["counts"]
     assert shown["call"] == (frame["call"] or "end")
     assert shown["words"] == ("✕ " if frame["kind"] == "fault" else "") + frame["words"]

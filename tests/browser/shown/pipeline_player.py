@@ -1,4 +1,4 @@
-"""What PipelinePlayer shows: a mark for each span of its rows, what is on at a time, and the cursor there."""
+"""What PipelinePlayer shows: a mark for each span of its rows, the spans at a time, and the cursor there."""
 
 from collections import Counter
 
@@ -43,14 +43,14 @@ ALPHA = """player => [...player.querySelectorAll(".flash-pipelining-alpha")]
 LEGEND = """player => [...player.querySelectorAll(".flash-legend path")].map(
     (path) => path.getAttribute("class").replace("flash-pipelining-", ""))"""
 UNITS = {"exp": "exponentials", "fma": "multiply-adds (fma)"}
-STEPS = 120  # of an axis of clocks, all as long
+STEPS = 120  # positions of an axis of clocks, evenly spaced
 
 
 def check(player):
     player.evaluate("player => { player.flashWidget.transport.seek(0); player.flashWidget.zoom.whole(); }")
     result = player.evaluate("player => player.flashWidget.model.get('result')")
     (program,) = result["programs"]
-    if not player.evaluate("player => player.flashWidget.whole"):  # its switch is off
+    if not player.evaluate("player => player.flashWidget.whole"):  # the switch is off
         program["rows"] = [row for row in program["rows"] if row["group"] in ("units", "roles")]
     picture = player.evaluate(PICTURE)
     check_legend(player.evaluate(LEGEND), picture)
@@ -67,20 +67,20 @@ def check(player):
 
 
 def check_legend(legend, picture):
-    """It has each mark that is drawn, and no other; what is faint, and the line, are named too."""
+    """It has each mark that is drawn, and no other; the faint part and the line are named too."""
     drawn = {name for name, _ in picture["paths"]} - {"edge", "odd"}
     assert {name for name in legend if name not in ("edge", "any", "cover")} == drawn
     assert {"cover", "cursor"} <= set(legend)
 
 
 def check_alpha(said, rows):
-    """What alpha is, and what it multiplies, is said once where a rescale is drawn, and only there."""
+    """Alpha and what it multiplies are explained once where a rescale is drawn, and only there."""
     rescales = any(kind == "fma" and name.startswith("rescale") for row in rows for kind, name, *_ in row["spans"])
     assert len(said) == rescales and all("Oacc by alpha = exp(mold − m)" in one for one in said)
 
 
 def check_zoom(player, end):
-    """In shows half as much, out twice as much, all everything; the part that is shown is said."""
+    """In shows half as much, out twice as much, all everything; the shown part is stated."""
     view = "player => player.flashWidget.zoom.view"
     wide = [end]
     for name in ("zoom in (+)", "zoom in (+)", "zoom out (−)", "the whole axis (0)"):
@@ -92,7 +92,7 @@ def check_zoom(player, end):
 
 
 def check_picture(picture, result, program):
-    """Each span is drawn on its row, from start to end by the numbers of the axis. Returns x, of a time."""
+    """Each span is drawn on its row, from start to end on the axis. Returns the function from a time to its x."""
     rows = program["rows"]
     assert picture["label"] == program["words"]
     axis = max(y for _, _, y, _ in picture["texts"])
@@ -138,12 +138,12 @@ def name_of(kind, role):
 
 
 def in_words(program, kind, name):
-    """What is waited for has words, if it is a barrier of the course's kernels."""
+    """A barrier that is waited for has its meaning in words, if it is one of the course's kernels'."""
     return program["meanings"].get(name, name) if kind == "wait" else name
 
 
 def check_names(picture, program, feet, x, axis):
-    """A name stands in the middle of its span, and none is left out where there is much room."""
+    """A name is in the middle of its span, and none is left out where there is ample room."""
     rows = program["rows"]
     texts = [(text, at, y) for text, at, y, anchor in picture["texts"] if anchor == "middle" and y < axis]
     spans = [
@@ -172,7 +172,7 @@ def check_phases(picture, rows, end, x):
 
 
 def check_moment(shown, result, program, time, x):
-    """The sentence, the time and what each row does are those of a time; what is to come is covered."""
+    """The sentence, the time and the rows' activities are those of a time; later events are covered."""
     end = result["end"]
     at, words = [moment for moment in program["moments"] if moment[0] <= time + 0.005][-1]
     if at == program["end"]:
@@ -207,9 +207,9 @@ def check_moment(shown, result, program, time, x):
 
 
 def check_state(said, program, is_on, products=True):
-    """It is told, in the present, who multiplies and computes: between two events, or besides one.
+    """A sentence in the present tense says who multiplies and computes: between two events, or besides one.
 
-    products: whether they are told here.
+    products: whether these are mentioned here.
     """
     on = [
         (row["group"], kind, name, program["roles"][role])

@@ -1,4 +1,4 @@
-"""What RingPlayer shows: bars by their times, scores by their ranks, blocks where they are, a row, each layout."""
+"""What RingPlayer shows: bars by time, scores by rank, blocks in their places, a row, and each layout."""
 
 import re
 
@@ -52,7 +52,7 @@ def check(player):
 
 
 def check_shown(player, program=None):
-    """The page shows what Python computes for the setting that is on it."""
+    """The page shows what Python computes for its setting."""
     before = player.evaluate("player => player.flashWidget.transport.position")
     setting = player.evaluate("player => player.flashWidget.result.setting")
     wait_for(player, setting)
@@ -92,7 +92,7 @@ def check_words(player, r):
 
 
 def check_lanes(drawn, r):
-    """Each bar lies on the lane of its rank, where the numbers of the axis say. Returns x, of a time."""
+    """Each bar is on the lane of its rank, at its times on the axis. Returns the function from a time to its x."""
     axis = max(y for _, _, y in drawn["texts"])
     ticks = sorted((float(words), x) for words, x, y in drawn["texts"] if y == axis and words != "time")
     (low, left), (high, right) = ticks[0], ticks[-1]
@@ -107,7 +107,7 @@ def check_lanes(drawn, r):
         return pytest.approx([x(start), x(min(stop, r["end"])) - x(start)], abs=3.1)  # px between bars
 
     def shown(name):
-        """Of each mark of a kind the rank, its left end and its width, and how far below the rank's name it is."""
+        """For each mark of a kind the rank, the left end, the width, and the distance below the rank's name."""
         found = []
         for box in (box for d in drawn[name] for box in boxes(d or "")):
             rank = max((k for k in lane if lane[k] - 13 <= box[1]), key=lambda k: lane[k])
@@ -129,7 +129,7 @@ def check_lanes(drawn, r):
 
 
 def check_scores(drawn, r):
-    """Each score that is seen is in the block of the ranks of its row and its key, and no other score is."""
+    """Each seen score is in the block of the ranks of its row and its key, and no other score is."""
     N, P = r["setting"]["N"], r["setting"]["ranks"]
     rank = np.zeros(N, int)
     for k, own in enumerate(r["tokens"]):
@@ -150,11 +150,11 @@ def check_scores(drawn, r):
 
 
 def check_time(now, r, position, x):
-    """At a time: who computes with what, what is where, what is on its way, and which scores are done."""
+    """At a time: who computes with what, which keys are where or on their way, and which scores are done."""
     time, end = r["times"][position], r["end"]
     of = re.fullmatch(r"time (\S+) (and for ever|of (\S+))", now["status"])
     assert of and float(of[1]) == pytest.approx(time, rel=6e-4)
-    if time == end and end > r["sums"]["total"]:  # ranks wait, and the axis shows a piece of it
+    if time == end and end > r["sums"]["total"]:  # ranks wait, and the axis shows only the beginning of it
         assert of[2] == "and for ever"
     else:
         assert float(of[3]) == pytest.approx(end, rel=6e-4)
@@ -181,7 +181,7 @@ def check_time(now, r, position, x):
 
 
 def check_row(player, r):
-    """The row that is chosen: what it comes to after each hop, as the numbers that Python sent say."""
+    """The chosen row: its State after each hop, according to the numbers that Python sent."""
     row = int(player.get_attribute("data-row"))
     rank = next(k for k, own in enumerate(r["tokens"]) if row in own)
     assert text(player, ".flash-ring-state h3") == f"Row {row}, of rank {rank}"

@@ -1,4 +1,4 @@
-"""What ServeLab shows: of both runs a mark for what each request does in each step, bars, tables and sentences."""
+"""What ServeLab shows: for both runs a mark for what a request does in a step, bars, tables and sentences."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def check(lab):
 
 
 def check_axis(texts, steps):
-    """Return where the steps of the axis are that both runs share, below the last."""
+    """Return the places of the steps on the axis that both runs share, below the last."""
     axis = max(y for _, _, y, _ in texts)
     ticks = {int(text): x for text, x, y, anchor in texts if y == axis and anchor == "middle"}
     assert set(ticks) >= {0} and max(ticks) < steps
@@ -55,7 +55,7 @@ def check_axis(texts, steps):
 
 
 def check_picture(picture, run, result, ticks):
-    """Each mark lies in its step, by the numbers of the axis, and beside the name of its request.
+    """Each mark is in its step, by the numbers of the axis, and next to the name of its request.
 
     Returns the x of the middle of step 0 and the width of a step.
     """
@@ -66,10 +66,10 @@ def check_picture(picture, run, result, ticks):
     last = max(ticks)
     wide = (ticks[last] - ticks[0]) / last
     high = (where[names[-1]] - where[names[0]]) / (lanes - 1)
-    top = where[names[0]] + 4 - high  # above the foot of its text
+    top = where[names[0]] + 4 - high  # above the bottom of its text
 
     def place(box):
-        """The lane and the step in which a mark lies."""
+        """The lane and the step of a mark."""
         left, up, right, down = box
         step, lane = (left + right) / 2, (up + down) / 2
         k, j = round((lane - top) / high - 0.5), round((step - ticks[0]) / wide)
@@ -88,7 +88,7 @@ def check_picture(picture, run, result, ticks):
 
 
 def check_tokens(picture, run, place):
-    """A token is a box; one that is written where a prompt ends is at the foot of that prompt's box."""
+    """A token is a box; one that is written at the end of a prompt is at the bottom of the prompt's box."""
     decoded, feet = ([place(box) for box in boxes(d)] for name, d in picture["paths"] if name == "token")
     assert sorted(decoded) == [
         (k, j) for k, lane in enumerate(run["lanes"]) for j, one in enumerate(lane) if one == "d"
@@ -103,7 +103,7 @@ def check_tokens(picture, run, place):
 
 
 def check_strips(paths, result, run, wide, start):
-    """Bars lie one on the other in a frame that is as high as all that there is, and as wide as the run."""
+    """Bars are stacked in a frame whose height is the whole capacity and whose width is the run."""
     all_of = {"slots": result["setting"]["batch"], "tokens": result["most"], "pages": result["setting"]["n_pages"]}
     for name, parts in STRIPS.items():
         (kind, d), bars, paths = paths[0], paths[1 : 1 + len(parts)], paths[1 + len(parts) :]
@@ -126,7 +126,7 @@ def check_strips(paths, result, run, wide, start):
 
 
 def check_step(shown, result, position, places):
-    """Sentences and numbers are those of the step; the cursor is on it, and what is to come is covered."""
+    """Sentences and numbers are those of the step; the cursor is on it, and later steps are covered."""
     frames, batch = [run["frames"][position] for run in result["runs"]], result["setting"]["batch"]
     assert shown["status"] == f"step {position} of {result['steps'] - 1}"
     assert shown["words"] == [frame["words"] for frame in frames]

@@ -7,7 +7,7 @@ import pytest
 
 from flashlib.pictures.number_text import number
 from flashlib.widgets import SplitLab
-from flashlib.widgets.split_lab import numbers
+from flashlib.widgets.split_lab import part_states
 from tests.browser.labs import plain, text, wait_for
 
 
@@ -38,7 +38,7 @@ def check_shown(lab, **setting):
 
 
 def check_pictures(lab, r):
-    """There is a box for each part, a dot for each merge, a program for each place that is taken."""
+    """There is a box for each part, a dot for each merge, a program in each place that is taken."""
     n, chip = r["n"], r["chip"]
     boxes = lab.locator(".flash-split-box")
     assert boxes.count() == n and lab.locator(".flash-split-dot").count() == n - 1
@@ -60,7 +60,7 @@ def check_pictures(lab, r):
 def check_node(lab, node, **setting):
     """This part or merge is shown, with the numbers of its State."""
     expected = SplitLab(**setting)
-    nodes, n = numbers.merged(expected.states, expected.order), expected.result["n"]
+    nodes, n = part_states.merged(expected.states, expected.order), expected.result["n"]
     assert lab.get_attribute("data-node") == str(node)
     name = f"Part {node}, of {n}" if node < n else f"Merge {node - n + 1}, of {n - 1}"
     assert text(lab, ".flash-split-account h3") == name
@@ -82,7 +82,7 @@ def check_node(lab, node, **setting):
 
 
 def check_marked(lab, node, **setting):
-    """The mark covers the parts that this part or merge is made of."""
+    """The mark covers the parts that make up this part or merge."""
     first, end = SplitLab(**setting).result["nodes"]["spans"][node]
     mark = lab.locator(".flash-split-mark").bounding_box()
     first, last = (lab.locator(".flash-split-box").nth(k).bounding_box() for k in (first, end - 1))

@@ -1,4 +1,4 @@
-"""What TilingLab shows: the numbers that Python has for its setting, and the marks of its map."""
+"""What TilingLab shows: Python's numbers for its setting, and the marks of its map."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def check_shown(lab, **setting):
     """The page shows what Python computes for this setting."""
     result = TilingLab(**setting).result
     wait_for(lab, {name: result[name] for name in NAMES})
-    assert texts(lab, ".flash-words p") == [words.replace("_", "") for words in result["words"]]  # set lower
+    assert texts(lab, ".flash-words p") == [words.replace("_", "") for words in result["words"]]  # a subscript
     grid = result["grid"]
     counts = {name: grid[name] for name in ("T_r", "T_c", "tiles", "computed")}
     counts |= {"skipped": grid["tiles"] - grid["computed"], "tile": f"{result['B_r']} × {result['B_c']}"}
@@ -60,7 +60,7 @@ def check_shown(lab, **setting):
 
 
 def check_scale(lab, result):
-    """A tile and SRAM are drawn to the scale of S, as scores; and, if that is small, enlarged."""
+    """A tile and SRAM are drawn to the scale of S, as scores; and enlarged, if that is small."""
     sides = [[box[2] - box[0] for box in drawn(lab, name)] for name in ("one", "chip")]
     size = result["sram"]["pieces"]["Q_i"] / (result["B_r"] * result["d"])
     chip = (1024 * result["capacity"] / size) ** 0.5
@@ -105,7 +105,7 @@ def check(lab):
 
 
 def check_marks(lab, *, B_r, B_c, **_):
-    """The frame lies on the cell of the tile, where the map has one."""
+    """The frame is on the cell of the tile, if the map has one."""
     cell = lab.locator(f'[data-cell="{B_r},{B_c}"]')
     if cell.count():
         now, cell = (found.bounding_box() for found in (lab.locator("rect.flash-tiling-now"), cell))

@@ -11,7 +11,7 @@ pytest.importorskip("anywidget")
 
 from flashlib import cost, kernels, masks, naive, tiled, torch_ref
 from flashlib.kernels import autograd, backward, forward
-from flashlib.widgets.mask_lab.numbers import kinds_of
+from flashlib.widgets.mask_lab.tile_counts import kinds_of
 from tests.kernels import drawn
 
 N = 48

@@ -1,4 +1,4 @@
-// Axes, and where the nodes of a merge lie.
+// Axes, and the places of the nodes of a merge.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -17,7 +17,7 @@ test("ticks are round, inside, and as many as there is room for", () => {
   assert.deepEqual(ticksOf(3, 70), [5, 10, 20, 50]);
 });
 
-test("doublings reach as far as they can, every second one where they are many", () => {
+test("doublings reach as far as possible, with every second one if there are many", () => {
   for (let most = 1; most < 3000; most += 7) {
     const all = doublings(most);
     assert.ok(all[0] === 1 && all.every((x) => x <= most && Number.isInteger(Math.log2(x))));
@@ -32,7 +32,7 @@ test("a logarithmic place goes from one end to the other, equal ratios equally f
   assert.equal(logarithmic(5, 5, 10, 90)(5), 10);
 });
 
-test("a node of a tree lies between its children, of a row under the part that it takes", () => {
+test("a node of a tree is between its children, of a row below the part that it adds", () => {
   const middles = [1, 3, 5, 9, 11]; // five parts: ((0 1) (2 3)) 4
   const children = [[0, 1], [2, 3], [5, 6], [7, 4]];
   const nodes = { children, levels: [0, 0, 0, 0, 0, 1, 1, 2, 3] };

@@ -1,4 +1,4 @@
-// How large the cells of a matrix are.
+// The size of the cells of a matrix.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

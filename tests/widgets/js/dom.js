@@ -1,4 +1,4 @@
-// As much of a page as a widget needs that is drawn without a browser: elements, their attributes and their texts.
+// As much of a page as a widget needs to be drawn without a browser: elements, their attributes and their texts.
 
 import assert from "node:assert/strict";
 
@@ -70,7 +70,7 @@ class Element {
   }
 }
 
-/** What is in an element that has a class, or that has an attribute of this value. */
+/** The elements inside one that have a class, or an attribute with this value. */
 export function within(element, name, value) {
   const isIt = (one) => (value === undefined ? one.names.includes(name) : one.getAttribute(name) === value);
   return element.children.filter((child) => child instanceof Element).flatMap((one) => [...(isIt(one) ? [one] : []), ...within(one, name, value)]);

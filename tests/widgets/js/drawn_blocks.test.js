@@ -1,4 +1,4 @@
-// What labs draw of blocks, pages and parts where nothing is even: two sizes, and the last one cut.
+// What labs draw of blocks, pages and parts if no size divides another: two sizes, and a smaller last one.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -54,11 +54,11 @@ for (const name of ["wide", "tall", "large"])
     near(height, (240 * Math.min(B_r, N)) / N);
     for (const glass of within(cut.lens, "flash-tiling-one")) {
       const [, , x, y] = numbersIn(glass.getAttribute("d"));
-      near(x / y, B_c / B_r); // in the two that are enlarged neither side is cut
+      near(x / y, B_c / B_r); // neither side of the two enlarged ones is cut
     }
     for (const { name, bar } of held.pieces) near(parseFloat(bar.style.width), (100 * sram.pieces[name]) / Math.max(sram.held, sram.room));
     near(parseFloat(held.limit.style.left), (100 * sram.room) / Math.max(sram.held, sram.room));
-    assert.equal(held.room.textContent.includes("in part empty"), B_r > N || B_c > N);
+    assert.equal(held.room.textContent.includes("partly empty"), B_r > N || B_c > N);
     const moved = new Bytes();
     moved.draw(result);
     const most = Math.max(...Object.values(result.traffic).map(({ total }) => total));
@@ -114,7 +114,7 @@ test("SplitLab: tiles of a part that is not full, and the programs of each wave"
   assert.equal(programs, chip.programs);
 });
 
-test("SplitLab: the pieces of the time fill a bar, and each mark stands at its number of parts", () => {
+test("SplitLab: the pieces of the time fill a bar, and each mark is at its number of parts", () => {
   const { times, n } = labs.split;
   const picture = new Times();
   picture.room = 400;

@@ -1,4 +1,4 @@
-// What labs draw of numbers: where more are there than are shown, zero is far away, or rows and columns differ.
+// What labs draw of numbers: if there are more than are shown, if zero is far away, if rows and columns differ.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -19,7 +19,7 @@ import { RingRow } from "../../../flashlib/widgets/ring_player/row.js";
 import { RingScores } from "../../../flashlib/widgets/ring_player/scores.js";
 import { float64, number } from "../../../flashlib/widgets/shared/numbers.js";
 
-test("EightBitsLab: the P that is drawn is the one that is told", () => {
+test("EightBitsLab: the drawn P is the one in the sentence", () => {
   const result = labs.eight;
   const score = new Score(() => {});
   score.room = 400;
@@ -52,7 +52,7 @@ test("EightBitsLab: the sum of one query and column, and the mark on its number"
   }
 });
 
-test("RingPlayer: a block of S is as pale as its hop is late", () => {
+test("RingPlayer: blocks of S are paler in later hops", () => {
   const result = labs.ring;
   const scores = new RingScores(() => {});
   const rank = [];
@@ -61,7 +61,7 @@ test("RingPlayer: a block of S is as pale as its hop is late", () => {
   for (const { path, r, source } of scores.blocks) {
     const hop = result.computes[r].find(([of]) => of === source)[1];
     assert.equal(path.getAttribute("style"), ringFill(r, hop, result.setting.ranks));
-    const side = 256 / rank.length; // of a score, behind the bands of who has it
+    const side = 256 / rank.length; // of a score, after the bands of ranks
     for (const [x, y] of path.getAttribute("d").split("z").filter(Boolean).map(numbersIn))
       assert.deepEqual([y, x].map((at) => rank[Math.round((at - 18) / side)]), [r, source]);
   }
@@ -109,7 +109,7 @@ for (const name of ["high", "low", "around"])
       const across = [];
       sum.tag.style.setProperty = (_, value) => across.push(value);
       sum.draw(j, "add", false, STILL);
-      near(across[0] * l_wrong[N - 1], l_wrong[j] - p[j] / 2, 1e-9); // in the middle of what is added
+      near(across[0] * l_wrong[N - 1], l_wrong[j] - p[j] / 2, 1e-9); // in the middle of the added term
       sum.draw(j, "add", true, STILL);
       near(across[1] * Math.max(...l), l[j] - p[j] / 2, 1e-9);
     }

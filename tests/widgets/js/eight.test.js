@@ -1,10 +1,10 @@
-// EightBitsLab: texts of shares, numbers next to one, where bars end, and what is said of a score and of a sum.
+// EightBitsLab: texts of shares, numbers next to a given one, ends of bars, and sentences on a score and a sum.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { endOf, neighbours } from "../../../flashlib/widgets/eight_bits_lab/nearby.js";
-import { accountOf, endingOf, percent } from "../../../flashlib/widgets/eight_bits_lab/said.js";
+import { accountOf, endingOf, percent } from "../../../flashlib/widgets/eight_bits_lab/words.js";
 import { unpackLab } from "../../../flashlib/widgets/eight_bits_lab/unpack.js";
 import { drawn, parsed } from "./helpers.js";
 
@@ -23,7 +23,7 @@ test("bars end at a round number that is not smaller", () => {
   assert.deepEqual([0.1, 0.2, 0.21, 1].map(endOf), [0.1, 0.2, 0.5, 1]);
 });
 
-test("the numbers next to one are in order, around it, and at the ends as many as there are", () => {
+test("the numbers next to a given one are in order, around it, and fewer at the ends", () => {
   const grid = [1, 2, 3, 4, 6, 8, 12, 16];
   assert.deepEqual(neighbours(grid, 5, 2), [3, 4, 6, 8]);
   assert.deepEqual(neighbours(grid, 6, 2), [4, 6, 8, 12]);
@@ -41,7 +41,7 @@ test("the numbers next to one are in order, around it, and at the ends as many a
 const SIZES = { rows: 2, cols: 3, shown: 4, points: 5, step: 32 };
 const COUNT = 6 * 8 + 4 * 6 + 5 + 2 * 30;
 
-test("what was packed is unpacked, each number once", () => {
+test("packed numbers are unpacked, each once", () => {
   const all = Float64Array.from({ length: COUNT }, (_, k) => k);
   const parts = unpackLab({ ...SIZES, buffer: new DataView(all.buffer) });
   assert.deepEqual(Object.values(parts).flatMap((part) => [...part]), [...all]);
@@ -49,7 +49,7 @@ test("what was packed is unpacked, each number once", () => {
   assert.deepEqual([weights_now, O, keys, running].map(({ length }) => length), [8, 6, 5, 30]);
 });
 
-test("what is said of a score: each factor of its weight", () => {
+test("the sentences on a score have each factor of its weight", () => {
   const [s, s_now, P, P_q, weight, weight_now] = [1, 1.25, 50, 48, 0.01, 0.0125];
   const at = (x) => Float64Array.from({ length: 8 }, (_, k) => (k === 5 ? x : NaN));
   const numbers = { S: at(s), S_now: at(s_now), P: at(P), P_q: at(P_q) };
@@ -62,7 +62,7 @@ test("what is said of a score: each factor of its weight", () => {
     "What a score is off by becomes a factor of its weight: exp(0.2500) = 1.284.",
     "P = exp(1.250 − m) = 0.1953, times 256: 50. In e5m2 that is 48, 4% too small.",
     "Its weight P / l is 0.01000; now it is 0.01250, 25% too large. " +
-      `Of this l makes a factor of ${l.toPrecision(4)}.`,
+      `Of this, l contributes a factor of ${l.toPrecision(4)}.`,
   ]);
   const once = { ...SIZES, setting: { ...setting, p_times: 1 } };
   const nothing = { ...numbers, P_q: at(0), weights_now: at(0) };
@@ -71,7 +71,7 @@ test("what is said of a score: each factor of its weight", () => {
   assert.match(lost[3], /now it is 0, lost\.$/);
 });
 
-test("what is said of a sum", () => {
+test("the sentences on a sum", () => {
   const ends = (sum, exact, unit, lost, setting) => {
     const last = (x) => Float64Array.from({ length: 30 }, (_, k) => (k === 24 + 4 ? x : NaN));
     const at = (x) => Float64Array.from({ length: 6 }, (_, k) => (k === 4 ? x : NaN));
@@ -79,15 +79,15 @@ test("what is said of a sum", () => {
     const result = { ...SIZES, setting: { N: 640, sums: "13 bits", pv: "e4m3", ...setting } };
     return endingOf({ row: 1, key: 0, column: 1 }, result, numbers);
   };
-  const start = "640 terms add up to 3; the same terms, added exactly, make 4: the sum is 25% too small.";
+  const start = "640 terms add up to 3; the same terms, added exactly, give 4: the sum is 25% too small.";
   const last = "By then its last bit is worth 0.5000; of the last 32 terms 7 are smaller.";
   assert.equal(ends(3, 4, 0.5, 7), `${start} ${last}`);
-  assert.match(ends(5, 4, 0.5, 7), /make 4: the sum is 25% too large\. By then/);
+  assert.match(ends(5, 4, 0.5, 7), /give 4: the sum is 25% too large\. By then/);
   assert.match(ends(-5, -4, 0.5, 7), /the sum is 25% too large\. By then/);
-  assert.match(ends(-1, 4, -0.5, 7), /the sum is of another sign\. By then its last bit is worth 0.5000/);
+  assert.match(ends(-1, 4, -0.5, 7), /the sum is of the opposite sign\. By then its last bit is worth 0.5000/);
   assert.match(ends(3, 4, 0.5, 1), /of the last 32 terms 1 is smaller\.$/);
   assert.match(ends(3, 4, 0.5, 0), /of the last 32 terms none is smaller\.$/);
-  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels" }), /make 4\. Between tiles nothing is cut off\.$/);
-  assert.match(ends(4, 4, NaN, NaN, { sums: "exact" }), /make 4\. Nothing is cut off\.$/);
-  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels", pv: "fp16" }), /make 4\. Nothing is cut off\.$/);
+  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels" }), /give 4\. Between tiles nothing is cut off\.$/);
+  assert.match(ends(4, 4, NaN, NaN, { sums: "exact" }), /give 4\. Nothing is cut off\.$/);
+  assert.match(ends(4, 4, NaN, NaN, { sums: "two levels", pv: "fp16" }), /give 4\. Nothing is cut off\.$/);
 });

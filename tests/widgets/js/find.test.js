@@ -27,7 +27,7 @@ test("a chapter's own title comes first, then a term, then a heading, then the t
   assert.equal(first("grouped query"), "0.html#g");
 });
 
-test("words are found however they are spelt", () => {
+test("words are found in any spelling", () => {
   for (const asked of ["ping-pong", "pingpong", "ping pong", "PINGPONG"]) assert.equal(first(asked), "5.html", asked);
   for (const asked of ["paged attention", "PagedAttention", "pagedattention"]) assert.equal(first(asked), "5.html", asked);
   for (const asked of ["quantise", "quantize", "Quantises"]) assert.equal(first(asked), "5.html#a", asked);
@@ -46,7 +46,7 @@ test("all words must be there, and signs are no patterns", () => {
   assert.deepEqual(addresses(".*"), []);
 });
 
-test("a slip is mended, one letter in a short word, two in a long one", () => {
+test("a typing error is corrected, one letter in a short word, two in a long one", () => {
   assert.equal(meant(INDEX, "softmx"), "softmax");
   assert.equal(meant(INDEX, "sofmtax"), "softmax", "letters that changed places");
   assert.equal(meant(INDEX, "online softtmacx"), "online softmax", "two");

@@ -79,7 +79,7 @@ function backward(sizes, wrt) {
 }
 
 for (const order of ["fa1", "fa2"])
-  test(`rows of O are final once no step adds to them, and in the end all are: ${order}`, () => {
+  test(`rows of O are final once no step adds to them, and at the end all are: ${order}`, () => {
     for (const sizes of SIZES) {
       const frames = forward(sizes, order);
       for (const done of frames.steps.keys()) {
@@ -147,7 +147,7 @@ for (const [name, make] of ALL) {
     frames.steps.forEach((_, k) => assert.ok(frames.loads(k, passes)));
   });
 
-  test(`it opens on a frame that has something to say, and on the step that was asked for: ${name}`, () => {
+  test(`it opens on an instructive frame, and on the requested step: ${name}`, () => {
     const frames = make();
     for (const k of frames.steps.keys()) {
       const { k: shown, part } = frames.at(frames.opening(k));
@@ -161,7 +161,7 @@ for (const [name, make] of ALL) {
     assert.equal(frames.at(frames.opening(null)).k, k);
   });
 
-  test(`the story comes to every step and to every rescale, and ends: ${name}`, () => {
+  test(`the story visits every step and every rescale, and ends: ${name}`, () => {
     const frames = make();
     const told = [];
     for (let frame = 0; frame < frames.last; frame = frames.next(frame)) told.push(frame);
@@ -199,7 +199,7 @@ function sentBy(frames) {
   return { ...frames, packed: FORWARD, steps };
 }
 
-test("a peak leaves out what is not finite", () => {
+test("a peak ignores numbers that are not finite", () => {
   const frames = forward(SIZES[1], "fa1");
   frames.numbers.set([NaN, -3, Infinity, -Infinity, 2], 0);
   assert.equal(frames.peak(0, 5), 3);
@@ -215,7 +215,7 @@ test("a row's bars are drawn against the largest size the row has in any step", 
   }
 });
 
-test("the errors of a frame are of before it adds, then of after", () => {
+test("the errors of a frame are those before it adds, then those after", () => {
   const frames = backward(SIZES[0], "kv");
   const { numbers, errors, T } = frames;
   for (let frame = 0; frame < frames.last; frame++) {
@@ -244,11 +244,11 @@ test("a learner's steps open on the part that is wrong", () => {
   assert.deepEqual(at({ first: [3, "m", 2], O: [1, 0] }), [3, "maximum"]);
   assert.deepEqual(at({ first: [3, "l", 2], O: [1, 0] }), [3, "add"]); // though this step stores, too
   assert.deepEqual(at({ first: [3, "O_acc", 2], O: [1, 0] }, 3), [3, "add"]);
-  assert.deepEqual(at({ first: [3, "m", 2], O: [1, 0] }, 5), [5, "add"]); // what was asked for
+  assert.deepEqual(at({ first: [3, "m", 2], O: [1, 0] }, 5), [5, "add"]); // the requested step
   assert.deepEqual(at({ first: null, O: [1, 5] }), [7, "store"]); // the last step of the block of row 5
 });
 
-test("another tiling is shown as far on as before, and in the same part", () => {
+test("another tiling is shown at the same progress, and in the same part", () => {
   const sizes = { N_q: 8, N_k: 8, d: 2, B_r: 4 };
   const [fine, coarse] = [2, 8].map((B_c) => forward({ ...sizes, B_c }, "fa2")); // 8 steps, 2 steps
   const near = (from, to, k, part) => {

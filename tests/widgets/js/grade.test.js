@@ -1,4 +1,4 @@
-// What a card says of answers: what is missing or not understood, and what a wrong one is told.
+// A card's sentences on answers: on missing ones, on unreadable ones, and on wrong ones.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,17 +8,17 @@ import { readAll } from "../../../flashlib/widgets/prediction_card/typed_text.js
 
 const NUMBER = { part: "", label: "", kind: "number", right: 2, shown: "2", tolerance: 0, wrong: [], choices: [], length: 1, unit: "" };
 
-/** A card of fields that are NUMBER but for what is given. */
+/** A card of fields that are NUMBER except for the given properties. */
 const card = (...own) => ({ name: "card", reason: "because.", fields: own.map((of) => ({ ...NUMBER, ...of })) });
 
-/** What is said of texts that can be read. */
+/** The verdict on texts that can be read. */
 function graded(one, texts, shows = false) {
   const { answers, slips } = readAll(one.fields, texts);
   assert.deepEqual(slips, []);
   return grade(one, answers, shows);
 }
 
-test("what is missing costs no reason", () => {
+test("missing parts do not reveal the reason", () => {
   const two = card({ part: "a", label: "the first" }, { part: "b", label: "b", kind: "bool", right: true, shown: "True" });
   const open = (given) => {
     const found = graded(two, given);
@@ -32,7 +32,7 @@ test("what is missing costs no reason", () => {
   assert.equal(graded(two, { a: "2", b: "False" }).sentence, "b: not False.");
 });
 
-test("each text that is not understood is named, and costs none of the others", () => {
+test("each unreadable text is named, and does not affect the others", () => {
   const two = card({ part: "a", label: "the first" }, { part: "b", label: "b" }, { part: "c", label: "c", unit: "GB" });
   const { answers, slips } = readAll(two.fields, { a: "two", b: "2", c: "1,500", d: "of another form of the question" });
   assert.deepEqual(answers, { b: { text: "2", value: 2 } });

@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { listenToKeys } from "../../../flashlib/widgets/shared/keys.js";
 
-/** What stands for an element: it matches the selectors that name it. */
+/** A stand-in for an element: it matches the selectors that name it. */
 const control = (...names) => ({ matches: (selectors) => selectors.split(", ").some((one) => names.includes(one)) });
 const PLAIN = control("div");
 const BUTTON = control("button");
@@ -31,12 +31,12 @@ test("the space bar plays wherever it means nothing else", () => {
   for (const target of [BUTTON, LIST, TEXT]) assert.deepEqual(press(target, " "), [0, false]);
 });
 
-test("arrows step, except where a control moves by them", () => {
+test("arrows step, except in a control that uses them", () => {
   for (const target of [PLAIN, BUTTON]) assert.deepEqual(press(target, "ArrowLeft"), [1, false]);
   for (const target of [SLIDER, CHOICE, LIST, TEXT]) assert.deepEqual(press(target, "ArrowLeft"), [0, false]);
 });
 
-test("what has no action is kept from JupyterLab, and what is pressed with Ctrl or Alt is left to it", () => {
+test("keys without an action are kept from JupyterLab, and keys pressed with Ctrl or Alt are left to it", () => {
   assert.deepEqual(press(PLAIN, "d"), [0, false]);
   for (const held of ["ctrlKey", "altKey", "metaKey"]) assert.deepEqual(press(PLAIN, " ", { [held]: true }), [0, true]);
   assert.deepEqual(press(PLAIN, "Enter", { shiftKey: true }), [0, true]);

@@ -1,4 +1,4 @@
-// A matrix tells the number under the pointer, of a tile that is smaller than its room too.
+// A matrix shows the number under the pointer, even if its tile is smaller than its room.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -7,7 +7,7 @@ import "./dom.js";
 import { Matrix } from "../../../flashlib/widgets/flash_player/matrix.js";
 import { exact } from "../../../flashlib/widgets/shared/numbers.js";
 
-test("the number under the pointer is that of the tile, and outside of it there is none", () => {
+test("the number under the pointer is that of the tile, and outside it there is none", () => {
   const room = { rows: 4, cols: 5, width: 20, height: 10, numbers: false };
   const matrix = new Matrix("S_ij", room);
   matrix.element.getBoundingClientRect = () => ({ top: 7, left: 3, width: 100, height: 40 });

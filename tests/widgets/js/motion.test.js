@@ -1,4 +1,4 @@
-// How long what moves may take.
+// How long motions may take.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -7,7 +7,7 @@ import { HOLD, Motion, motionTime, storyPace, storyTime } from "../../../flashli
 
 const asked = (reduced) => () => ({ matches: reduced });
 
-test("motion takes a part of a step, at most 350 ms, and nothing where steps come fast", () => {
+test("motion takes a share of a step, at most 350 ms, and no time if steps come fast", () => {
   globalThis.matchMedia = asked(false);
   assert.deepEqual([0.5, 1, 2, 5, 10, 30, 60].map(motionTime), [350, 350, 300, 120, 0, 0, 0]);
 });
@@ -17,7 +17,7 @@ test("nothing moves for those who ask for reduced motion", () => {
   assert.deepEqual([0.5, 1, 2, 5, 10].map(motionTime), [0, 0, 0, 0, 0]);
 });
 
-test("in a story a rescale lasts two seconds, 700 ms of which it shrinks, and every other part 0.4 s", () => {
+test("in a story a rescale lasts two seconds, with a shrink of 700 ms, and every other part 0.4 s", () => {
   globalThis.matchMedia = asked(false);
   const rescales = (position) => position === 3;
   const [plain, flies] = [storyPace({ rescales }), storyPace({ rescales, flies: true, lasts: () => 900 })];
@@ -30,14 +30,14 @@ test("in a story a rescale lasts two seconds, 700 ms of which it shrinks, and ev
   assert.ok([plain, flies].every((pace) => storyTime(pace, 3) === 0 && pace.lasts(3) === 2000));
 });
 
-test("what is held stays as it was for a part of the time", () => {
+test("a held motion begins after a share of the time", () => {
   const [motion, moving] = [new Motion(), element()];
   motion.begin(300, 0.25);
   motion.from(moving, { width: "20%" });
   assert.deepEqual(moving.played[0].looks, [{ width: "20%", offset: 0 }, { width: "20%", offset: 0.25 }]);
 });
 
-/** An element that notes its animations. */
+/** An element that records its animations. */
 function element() {
   const played = [];
   const animate = (looks, { duration }) => {
@@ -48,7 +48,7 @@ function element() {
   return { played, animate };
 }
 
-test("what moves is cut short by the next, and told so once", () => {
+test("a motion is cut short by the next, with one notice", () => {
   const [motion, moving] = [new Motion(), element()];
   let ended = 0;
   motion.begin(300);

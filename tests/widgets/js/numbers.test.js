@@ -15,7 +15,7 @@ test("number has four significant digits", () => {
   assert.deepEqual([1.95, -0.012344, 1.2344e-7, 3, -9999, 1e4, 12346].map(number), texts);
 });
 
-test("number says what is not finite in words", () => {
+test("infinity and NaN have their own texts", () => {
   assert.deepEqual([NaN, Infinity, -Infinity].map(number), ["NaN", "∞", "−∞"]);
   assert.deepEqual([NaN, Infinity, -Infinity].map(short), ["NaN", "∞", "−∞"]);
 });
@@ -28,7 +28,7 @@ test("short has at most five characters where a power of ten has two digits", ()
   assert.deepEqual([0, 1.9549, -12.34, 100.4, 1e-7, 12345].map(short), ["0", "1.95", "−12.3", "100", "1e−7", "1e4"]);
 });
 
-test("exact tells a number from its neighbours", () => {
+test("exact distinguishes a number from its neighbours", () => {
   for (const x of VALUES) assert.equal(parsed(exact(x)), x);
 });
 
@@ -36,7 +36,7 @@ test("no text has a hyphen for a minus sign or a plus in a power", () => {
   for (const text of VALUES.flatMap((x) => [number(x), short(x), exact(x)])) assert.doesNotMatch(text, /[-+]/);
 });
 
-test("a negative number stands in brackets after a minus sign", () => {
+test("a negative number is in brackets after a minus sign", () => {
   assert.deepEqual([-1.5, 1.5, 0].map(inBrackets), ["(−1.500)", "1.500", "0"]);
 });
 
@@ -44,7 +44,7 @@ test("between keeps a number inside", () => {
   assert.deepEqual([-1, 0, 3, 7, 9].map((x) => between(0, x, 7)), [0, 0, 3, 7, 7]);
 });
 
-test("numbers are read from where no 8-byte number may lie", () => {
+test("numbers are read from unaligned bytes", () => {
   const bytes = new Uint8Array(3 + 5 * 8);
   const values = [1, -0.5, NaN, -Infinity, 5e-324];
   bytes.set(new Uint8Array(Float64Array.from(values).buffer), 3);

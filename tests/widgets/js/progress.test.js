@@ -1,4 +1,4 @@
-// What counts as done of a chapter, and what can be used of a file of progress.
+// What counts as done in a chapter, and what can be used of a progress file.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,9 +12,9 @@ test("a card counts once something is entered in it, an exercise once it is solv
   assert.deepEqual(done(chapter, now), [2, 5]);
 });
 
-test("of a file all is kept that is progress, and the rest is left out", () => {
+test("everything in a file that is progress is kept, and the rest is left out", () => {
   const found = { solved: { x: "2026-01-01" }, predicted: { a: { "": "3" }, b: ["3"], c: null }, other: 1 };
   assert.deepEqual(checked(found), { solved: { x: "2026-01-01" }, predicted: { a: { "": "3" } } });
   assert.deepEqual(checked({ solved: {}, predicted: [] }), { solved: {}, predicted: {} });
-  for (const wrong of [null, [], "x", {}, { solved: [] }]) assert.throws(() => checked(wrong), /no progress file/);
+  for (const wrong of [null, [], "x", {}, { solved: [] }]) assert.throws(() => checked(wrong), /not a progress file/);
 });

@@ -17,7 +17,7 @@ player("each array of each step is Python's, with its zeros, infinities and NaN"
   });
 });
 
-player("steps cut S into tiles, with a last one that is smaller", (frames) => {
+player("steps cut S into tiles, with a smaller last one", (frames) => {
   const { N_q, N_k, B_r, B_c } = frames;
   for (const { i, j, rows, cols, n_r, n_c } of frames.steps) {
     assert.deepEqual(rows, [i * B_r, Math.min((i + 1) * B_r, N_q)]);
@@ -37,7 +37,7 @@ player("each step is played in its parts, and stores where something is written"
   });
 });
 
-player("whole steps are a frame each, which stores what its step stores", (frames, sent) => {
+player("whole steps are one frame each, which stores what its step stores", (frames, sent) => {
   frames.setDetail(false);
   assert.deepEqual(frames.timeline, frames.steps.map((_, k) => [k, "add"]));
   assert.deepEqual(frames.frameOf, Array.from({ length: frames.T + 1 }, (_, k) => k));
@@ -70,7 +70,7 @@ player("bytes are counted as Python counted them, and only grow", (frames, sent)
   assert.equal(frames.sum(frames.standardMoved()), sent.standard[0] + sent.standard[1]);
 });
 
-player("the frames that are marked are those in which a maximum grows, and tell its first row", (frames) => {
+player("the marked frames are those in which a maximum grows, and describe its first row", (frames) => {
   const { numbers } = frames;
   const grew = ({ n_r, m, m_old }) =>
     [...Array(n_r).keys()].filter((r) => numbers[m_old + r] > -Infinity && numbers[m + r] > numbers[m_old + r]);
@@ -123,7 +123,7 @@ player("peaks are the largest finite sizes", (frames) => {
     }
 });
 
-player("what stays is loaded once for each block, what passes by at every step", (frames) => {
+player("blocks that stay are loaded once, blocks that pass by at every step", (frames) => {
   const { steps, stays, T_r, T_c } = frames;
   const loads = (side) => steps.filter((_, k) => frames.loads(k, side)).length;
   const passes = stays === "i" ? "j" : "i";

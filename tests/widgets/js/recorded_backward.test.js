@@ -65,7 +65,7 @@ player("the numbers of a row agree: P = exp(S − lse), dS = P (dP − delta)", 
     }
 });
 
-player("bytes are counted as Python counted them; both passes and standard beside", (frames, sent) => {
+player("bytes are counted as by Python, with both passes and standard attention as references", (frames, sent) => {
   let before = { read: 0, written: 0 };
   for (const at of all(frames)) {
     const now = frames.moved(at);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ringPlaces, ringPoint, ringWay } from "../../../flashlib/widgets/ring_player/ways.js";
+import { ringPlaces, ringPoint, ringWay } from "../../../flashlib/widgets/ring_player/paths.js";
 import { ringTicks } from "../../../flashlib/widgets/ring_player/look.js";
 import { holders, outputOf, positionAt, rowAtFirst, scoreRuns, standing, statesOf } from "../../../flashlib/widgets/ring_player/standing.js";
 
@@ -42,7 +42,7 @@ function drawn(N, P) {
 }
 
 for (const [N, P] of [[1, 2], [7, 2], [13, 5], [37, 8]]) {
-  test(`runs of ${N} tokens on ${P} ranks cover each score that is seen once, with the ranks of its row and key`, () => {
+  test(`runs of ${N} tokens on ${P} ranks cover each seen score once, with the ranks of its row and key`, () => {
     const { tokens, seen } = drawn(N, P);
     const { rank, place } = holders(tokens);
     tokens.forEach((own, r) => own.forEach((token, k) => assert.deepEqual([rank[token], place[token]], [r, k])));
@@ -81,7 +81,7 @@ for (const [N, P] of [[1, 2], [7, 2], [13, 5], [37, 8]]) {
 }
 
 for (let P = 2; P <= 8; P++) {
-  test(`${P} ranks stand on a circle, and two copies that cross do not meet`, () => {
+  test(`${P} ranks are on a circle, and two copies that cross do not meet`, () => {
     const places = ringPlaces(P, 100);
     assert.equal(places.length, P);
     for (let r = 0; r < P; r++) {
@@ -97,7 +97,7 @@ for (let P = 2; P <= 8; P++) {
 }
 
 for (let P = 2; P <= 8; P++) {
-  test(`among ${P} ranks no number of a copy is on the box that it leaves or comes to`, () => {
+  test(`among ${P} ranks no copy's number is on the box that it leaves or enters`, () => {
     for (const high of [35, 50]) {
       const places = ringPlaces(P, 140);
       for (const [from, a] of places.entries())
@@ -115,7 +115,7 @@ for (let P = 2; P <= 8; P++) {
   });
 }
 
-test("ticks are round, evenly apart, from 0 to the end, and not too many", () => {
+test("ticks are round, evenly spaced, from 0 to the end, and not too many", () => {
   for (const end of [0.03, 0.7, 1, 7.4, 12.6, 34, 58, 640, 2560]) {
     for (const most of [6, 11]) {
       const ticks = ringTicks(end, most);

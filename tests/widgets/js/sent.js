@@ -6,10 +6,10 @@ import process from "node:process";
 
 import { float64 } from "../../../flashlib/widgets/shared/numbers.js";
 
-/** { flash, backward, labs }: players by name, each { frames, arrays }; of a lab all that its page gets to show. */
+/** { flash, backward, labs }: players by name, each { frames, arrays }; of a lab everything that is sent to its page. */
 export const sent = JSON.parse(readFileSync(process.env.SENT_BY_PYTHON, "utf8"));
 
-/** Bytes as a page gets them: they may begin anywhere in what came. */
+/** Bytes as received by a page: they may begin anywhere in a message. */
 function bytes(text) {
   const found = Buffer.from(text, "base64");
   const all = new Uint8Array(found.length + 3);

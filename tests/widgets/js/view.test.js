@@ -32,7 +32,7 @@ for (const view of VIEWS) {
   }
 }
 
-test("clocks are played evenly, from the first to the last; actions and nothing as they are", () => {
+test("clocks are played evenly, from the first to the last; actions one by one", () => {
   const times = playedTimes({ axis: "clocks", end: END, events: [0, 1, 2, END], opens: 0, programs: [] });
   assert.deepEqual([times[0], times[times.length - 1]], [0, END]);
   const steps = times.slice(1).map((time, k) => time - times[k]);
@@ -42,12 +42,12 @@ test("clocks are played evenly, from the first to the last; actions and nothing 
   assert.deepEqual(playedTimes({ axis: "clocks", end: 0, events: [0], opens: 0, programs: [] }), [0]);
 });
 
-test("all is played in half a minute, and no faster than that needs", () => {
+test("everything is played in half a minute, and no faster than necessary", () => {
   const speeds = [0.5, 1, 2, 5, 10];
   assert.deepEqual([1, 60, 61, 121, 150, 151, 999].map((count) => playedAt(count, speeds)), [2, 2, 5, 5, 5, 10, 10]);
 });
 
-test("the title of several programs says how long each took, if all came to their end", () => {
+test("the title of several programs says how long each took, if all finished", () => {
   const program = (end, rows = [{}]) => ({ end, rows });
   const title = (...programs) => pipeTitle({ axis: "clocks", programs })[0];
   assert.equal(title(program(41892.4), program(27420.6)), "The same work in 2 ways: 41892 and 27421 clocks");

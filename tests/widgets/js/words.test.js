@@ -1,4 +1,4 @@
-// What the players say of each frame, for each of its rows: the numbers in it, and nothing that is not there.
+// The players' sentences on each frame, for each of its rows: with the right numbers, and no others.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -26,7 +26,7 @@ each(test, "flash", Frames, "every part has an equation and every row a sentence
   }
 });
 
-each(test, "flash", Frames, "what is said of a rescale is what becomes of the row", (frames) => {
+each(test, "flash", Frames, "the sentence on a rescale says what happens to the row", (frames) => {
   for (const { at, r, row } of rowsOf(frames).filter(({ at }) => at.part === "rescale")) {
     const { m_old, m, alpha, l_old, l_rescaled, scores } = frames.row(at.step, r);
     const text = sentence(frames, at, row);
@@ -41,15 +41,15 @@ each(test, "flash", Frames, "what is said of a rescale is what becomes of the ro
   }
 });
 
-each(test, "flash", Frames, "a learner's steps are judged from the first that is wrong", (frames) => {
+each(test, "flash", Frames, "a learner's steps are judged from the first wrong one", (frames) => {
   if (!frames.learner) return;
   const [first, name, row] = frames.learner.first;
   for (const at of all(frames)) {
     const text = verdict(frames.learner, frames, at);
     assert.doesNotMatch(text, /undefined|object|null/);
-    if (!at.step) assert.ok(text.includes(`parted from the truth at step ${first + 1}.`), text);
+    if (!at.step) assert.ok(text.includes(`It went wrong at step ${first + 1}.`), text);
     else if (at.k < first || !at.reached("add")) assert.equal(text, "");
-    else if (at.k === first) assert.ok(text.includes(`parts from the truth: ${name} of row ${row}`), text);
+    else if (at.k === first) assert.ok(text.includes(`Here it goes wrong: ${name} of row ${row}`), text);
     else if (frames.learner.errors[at.k] > frames.learner.tolerance) assert.match(text, /^Off by up to /);
     else assert.equal(text, "");
   }
@@ -64,7 +64,7 @@ each(test, "backward", BackwardFrames, "every part has an equation and every row
   }
 });
 
-each(test, "backward", BackwardFrames, "dS is told for the key of the largest weight", (frames) => {
+each(test, "backward", BackwardFrames, "dS is described for the key with the largest weight", (frames) => {
   for (const { at, r, row } of rowsOf(frames).filter(({ at }) => at.part === "dS")) {
     const text = backwardSentence(frames, at, row);
     const { lse, S, P, dS } = frames.row(at.step, r);

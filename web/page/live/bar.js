@@ -11,9 +11,9 @@ export class Bar {
     this.words = document.createElement("span");
     this.words.setAttribute("role", "status");
     this.amount = document.createElement("span");
-    this.amount.ariaHidden = "true"; // the meter says it to who hears
+    this.amount.ariaHidden = "true"; // screen readers hear the meter
     this.meter = document.createElement("progress");
-    this.meter.setAttribute("aria-label", "fetched of Python");
+    this.meter.setAttribute("aria-label", "download of Python");
     this.button = Object.assign(document.createElement("button"), { type: "button", textContent: "Stop" });
     this.button.addEventListener("click", stop);
     this.root = Object.assign(document.createElement("div"), { className: "python-bar", hidden: true });
@@ -47,11 +47,11 @@ export class Bar {
    * @param {boolean} isAtWork
    */
   tell({ kind, done, all, words }, isAtWork) {
-    if (kind === "fetching" && done === all) this.show("Python has come. It starts.");
-    else if (kind === "fetching") this.show("Python is fetched, once.", { done, all, stops: true });
-    else if (kind === "starting") this.show("Python starts.", { stops: true });
+    if (kind === "fetching" && done === all) this.show("Python has arrived and is starting.");
+    else if (kind === "fetching") this.show("Downloading Python, once.", { done, all, stops: true });
+    else if (kind === "starting") this.show("Python is starting.", { stops: true });
     else if (kind === "lost") this.show(`${words} Try again.`);
-    else if (isAtWork) this.show("Python runs.", { stops: true, after: PATIENCE_FOR_BAR });
+    else if (isAtWork) this.show("Python is running.", { stops: true, after: PATIENCE_FOR_BAR });
     else this.hide();
   }
 }

@@ -5,7 +5,7 @@ import { printed, showOutputs } from "./outputs.js";
 import { Ended } from "./python.js";
 import { write } from "./written.js";
 
-const AGAIN = "Python was started anew, and the cells that are needed run again by themselves.";
+const AGAIN = "Python was restarted, and the cells that are needed run again automatically.";
 
 /** @param {string} text @param {() => void} press */
 function tool(text, press) {
@@ -147,7 +147,7 @@ export class Cell {
   /** A cell above, which this one needs, did not finish. */
   #fail({ cell, raised }) {
     const link = Object.assign(document.createElement("a"), { href: `#cell-${cell}` });
-    link.textContent = "This cell needs a cell above, which did not come to its end:";
+    link.textContent = "This cell needs a cell above that did not finish:";
     const words = document.createElement("p");
     words.append(link);
     this.outputs.replaceChildren(words, printed(raised, "raises"));

@@ -36,7 +36,7 @@ function breakLine(field) {
 export function editor(text, label, run) {
   const field = document.createElement("textarea");
   Object.assign(field, { className: "editor", value: text, spellcheck: false, ariaLabel: label, wrap: "off" });
-  field.title = "Shift and Enter run it. Tab indents; after Escape it goes on.";
+  field.title = "Shift+Enter runs it. Tab indents; after Escape, Tab moves on.";
   for (const name of ["autocapitalize", "autocomplete", "autocorrect"]) field.setAttribute(name, "off");
   const fit = () => (field.rows = field.value.split("\n").length);
   let leaves = false; // after Escape, Tab goes on to the next control

@@ -53,7 +53,7 @@ export class Page {
     });
     document.querySelector("#written-delete")?.addEventListener("click", () => {
       for (const cell of this.cells) cell.reset();
-      if (said) said.textContent = "All cells are as they were.";
+      if (said) said.textContent = "All changes are undone.";
     });
     this.changed();
   }

@@ -1,4 +1,4 @@
-"""What OnlineSoftmaxLab shows: a row of scores, read and checked, and the scan over it."""
+"""A row of scores, read and checked, and the scan of online softmax over it, for OnlineSoftmaxLab."""
 
 from numbers import Real
 from typing import Any
@@ -14,7 +14,7 @@ ACCEPTED = f"accepted are 1 to {MAX_N} numbers, finite or -inf, e.g. 1, 3, 2, -i
 
 
 def examples() -> dict[str, np.ndarray]:
-    """Return rows that show much, by name."""
+    """Return instructive rows, by name."""
     rng = np.random.default_rng(0)
     return {
         "increasing": np.arange(8.0),
@@ -32,7 +32,7 @@ def check_row(x: object) -> np.ndarray:
         raise TypeError(f"x is a {type(x).__name__}; pass a list, a tuple or a NumPy array: {ACCEPTED}")
     try:
         row = np.array(x)
-    except ValueError as error:  # a list of lists that differ in length
+    except ValueError as error:  # lists of different lengths
         raise ValueError(f"x is not one row of numbers; {ACCEPTED}") from error
     if row.ndim != 1:
         raise ValueError(f"x has shape {row.shape}; expected one row, (N,): {ACCEPTED}")
@@ -42,7 +42,7 @@ def check_row(x: object) -> np.ndarray:
         odd = (x_j for x_j in x if isinstance(x_j, bool) or not isinstance(x_j, Real))
         word = next((f"{x_j!r:.30}" for x_j in odd), "a number too large")
         raise TypeError(f"x has {word} in it, which is not an fp64 number; {ACCEPTED}")
-    with np.errstate(over="ignore"):  # of a long double, which is then refused
+    with np.errstate(over="ignore"):  # from a long double, which is then refused
         row = row.astype(np.float64)
     for j in np.flatnonzero(~(row < np.inf)):  # NaN too
         raise ValueError(f"number {j + 1} of x is {row[j]}; {ACCEPTED}")
@@ -50,7 +50,7 @@ def check_row(x: object) -> np.ndarray:
 
 
 def read(text: str) -> np.ndarray:
-    """Return the numbers in a text, between commas or spaces, as a row (N,); raise ValueError for another word."""
+    """Return the numbers in a text, separated by commas or spaces, as a row (N,); raise ValueError otherwise."""
     words = text.replace("−", "-").replace("∞", "inf").replace(",", " ").split()
     if len(words) > MAX_N:
         raise ValueError(f"x has {len(words)} numbers; {ACCEPTED}")
@@ -65,17 +65,17 @@ def read(text: str) -> np.ndarray:
 
 
 def write(row: np.ndarray) -> str:
-    """Return the text that `read` reads as this row, to the last bit."""
+    """Return a text that `read` turns into this row, bit for bit."""
     return ", ".join(repr(float(x_j)).removesuffix(".0") for x_j in row)
 
 
 def scan(x: np.ndarray) -> dict[str, Any]:
-    """Return what is known after each score of x (N,): arrays (N,) by the names in ROWS, and two more.
+    """Return what is known after each score of x (N,): arrays (N,) under the names in ROWS, and two more.
 
-    p: exp(x_j - m), as it was added; kept: alpha * l_old; l_wrong: the sum of p, which nothing rescaled; error,
-    error_wrong: of l and l_wrong, relative to the sum over the scores so far in one piece. weight, weight_wrong:
-    exp(x - m) / l with the last m and l. The two more are `terms` (N, N), in row j what each score contributes to
-    l after score j, and `steps`, the Steps of `tiled.steps` all this comes from.
+    p: exp(x_j - m), as it was added; kept: alpha * l_old; l_wrong: the sum of p without any rescale; error,
+    error_wrong: of l and l_wrong, relative to the sum over the scores so far, computed at once. weight,
+    weight_wrong: exp(x - m) / l with the last m and l. The two more are `terms` (N, N), whose row j has what each
+    score contributes to l after score j, and `steps`, the Steps of `tiled.steps` from which all of this comes.
     """
     with np.errstate(over="ignore"):  # a difference beyond fp64 is -inf, and its exponential 0, as it should be
         trace = tiled.steps(np.ones((1, 1)), x[:, None], np.ones((len(x), 1)), B_r=1, B_c=1, scale=1.0)

@@ -1,4 +1,4 @@
-"""What TilingLab shows, computed: counts, bytes and sentences, all from the closed forms of `flashlib.cost`."""
+"""What TilingLab shows: counts, bytes and sentences, all from the closed forms of `flashlib.cost`."""
 
 from functools import lru_cache
 
@@ -11,9 +11,9 @@ KB = 1024  # bytes
 BLOCKS = [2**p for p in range(2, 11)]  # the rows and the columns of the map
 LARGEST = BLOCKS[-1]
 FORMS = {"fa1": cost.fa1_traffic, "fa2": cost.fa2_traffic}
-OWN = {"fa1": "B_c", "fa2": "B_r"}  # the block size that decides what an order moves
-MAX_DRAWN = 64  # squares a side, in the picture of the tiles
-# KB of shared memory, at most for one thread block. Source: NVIDIA, CUDA C++ Programming Guide, Technical
+OWN = {"fa1": "B_c", "fa2": "B_r"}  # the block size that determines the bytes of an order
+MAX_DRAWN = 64  # squares per side, in the picture of the tiles
+# KB of shared memory, the most for one thread block. Source: NVIDIA, CUDA C++ Programming Guide, Technical
 # Specifications per Compute Capability.
 GPUS = {
     48: "any GPU, without asking for more",
@@ -37,9 +37,9 @@ def compute(N: int, d: int, B_r: int, B_c: int, capacity: int, dtype: str, causa
 
 
 def _grid(N, B_r, B_c, causal):
-    """Count the tiles, and group them into at most MAX_DRAWN squares a side.
+    """Count the tiles, and group them into at most MAX_DRAWN squares per side.
 
-    In each row of squares, those before `whole` are computed wholly and those before `some` in part; the rest is
+    In each row of squares, those before `whole` are computed entirely and those before `some` partly; the rest is
     skipped. `rows` and `cols` are the edges of the squares in rows and columns of S.
     """
     tiles = cost.tiles_per_row_block(N, N, B_r=B_r, B_c=B_c, causal=causal)
@@ -80,14 +80,14 @@ def _unit(count):
 
 
 def megabytes(count: int) -> str:
-    """Return a count of bytes in MB, of 10^6 bytes, or in GB where there are many; to four digits."""
+    """Return a count of bytes in MB (10^6 bytes), or in GB if there are many, to four digits."""
     size, unit = _unit(count)
     return f"{number(count / size)} {unit}"
 
 
 def _sram(d, B_r, B_c, capacity, dtype):
     size = cost.ITEMSIZE[dtype]
-    acc = max(4, size)  # bytes of what is accumulated
+    acc = max(4, size)  # bytes of an accumulated number
     pieces = {"Q_i": B_r * d * size, "K_j": B_c * d * size, "V_j": B_c * d * size}
     pieces |= {"O_acc": B_r * d * acc, "S_ij": B_r * B_c * acc, "m, l": 2 * B_r * acc}
     held = cost.sram_bytes(B_r, B_c, d, dtype)
@@ -99,7 +99,7 @@ def _sram(d, B_r, B_c, capacity, dtype):
 
 @lru_cache(256)
 def _totals(N, d, dtype, causal, order):
-    """Return the bytes an order moves with each B_r, and in it each B_c, of the map."""
+    """Return the bytes that an order moves for each B_r of the map, and within it each B_c."""
     form = FORMS[order]
     return [
         [form(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype, causal=causal).total for B_c in BLOCKS] for B_r in BLOCKS
@@ -112,7 +112,7 @@ def _map(N, d, capacity, dtype, causal, order):
     held = [[cost.sram_bytes(B_r, B_c, d, dtype) for B_c in BLOCKS] for B_r in BLOCKS]
     fits = [[bytes_ <= capacity * KB for bytes_ in row] for row in held]
     own, other = (0, 1) if OWN[order] == "B_r" else (1, 0)
-    best = min(  # of equal ones, the one with the fewest steps
+    best = min(  # on a tie, the one with the fewest steps
         ((totals[r][c], -(r, c)[other], (r, c)[own], r, c) for r in range(9) for c in range(9) if fits[r][c]),
         default=None,
     )
@@ -134,9 +134,9 @@ def _best_words(best, capacity):
 
 @lru_cache(1024)
 def break_even(order: str, other: int, N: int, d: int, dtype: str, causal: bool) -> int | None:
-    """Return the smallest block size from which on, up to LARGEST, an order moves no more than standard.
+    """Return the smallest block size from which on, up to LARGEST, an order moves no more than standard attention.
 
-    The block size is B_r for "fa2", B_c for "fa1"; `other` is the other one. None: there is no such size.
+    The block size is B_r for "fa2", B_c for "fa1"; `other` is the other one. None if there is no such size.
     """
     own = OWN[order]
     high = LARGEST
@@ -151,7 +151,7 @@ def break_even(order: str, other: int, N: int, d: int, dtype: str, causal: bool)
     B = high
     while B > 1 and not more(B // 2):
         B //= 2
-    # From 2 B on nothing moves more than B does. Between, under a mask, FA2 goes up and down a little.
+    # From 2 B on, no size moves more than B. In between, under a mask, FA2's bytes go up and down a little.
     return next((b for b in range(min(2 * B, high), 0, -1) if more(b)), 0) + 1
 
 
@@ -167,7 +167,7 @@ def _words(result, N, d, B_r, B_c, capacity, dtype, causal):
     ]
     for order, own in OWN.items():
         other_name, other = ("B_r", B_r) if own == "B_c" else ("B_c", B_c)
-        # Without a mask the other size does not matter; a large one has few blocks to count.
+        # Without a mask the other size does not matter; a large one leaves few blocks to count.
         start = break_even(order, other if causal else LARGEST, N, d, dtype, causal)
         where = f"({other_name} = {other})" if causal else ""
         words.append(_order_words(order.upper(), own, traffic[order.upper()]["ratio"], start, where))

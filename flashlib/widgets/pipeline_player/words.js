@@ -20,7 +20,8 @@ const PIPE_COPIES = {
 };
 
 /**
- * Return what tells of a time who multiplies and computes; if nobody does, what is copied, and who waits for what.
+ * Return a function that says who multiplies and computes at a time; if nobody does, what is copied, and who waits
+ * for what.
  * @param {Pick<Program, "rows" | "roles" | "meanings">} program
  * @returns {(isOn: (span: Span) => boolean, besides?: boolean) => string} besides: only who multiplies and computes
  */

@@ -1,8 +1,8 @@
-// Where ranks stand, and the ways between them.
+// The places of ranks on a circle, and the curved paths between them.
 
 const RING = { middle: 150, rx: 108, ry: 102 }; // units of the picture
-const CROWDED = 5; // ranks: with more, what travels keeps further out, between them
-const CLEAR = [36, 4]; // units from the middle of a rank's box, and above and below it: a number there is not on it
+const CROWDED = 5; // ranks: with more, the paths between neighbours bend further out
+const CLEAR = [36, 4]; // units from the middle of a rank's box, and above and below it, at which a number is clear of it
 
 /**
  * Places of P ranks, clockwise from the top.
@@ -18,10 +18,10 @@ export function ringPlaces(P, y) {
 }
 
 /**
- * The control point of the way from one place to another: to the left of who goes, so that two ways do not meet.
+ * The control point of the path from one place to another: to its left, so that the paths there and back do not meet.
  * @param {number[]} a
  * @param {number[]} b
- * @param {number} bulge how far, as a share of the way
+ * @param {number} bulge its distance, as a share of the path's length
  */
 const ringBend = ([ax, ay], [bx, by], bulge) => [
   (ax + bx) / 2 + bulge * (by - ay),
@@ -29,7 +29,7 @@ const ringBend = ([ax, ay], [bx, by], bulge) => [
 ];
 
 /**
- * Whether the number of a copy at a point is clear of the box of a rank.
+ * Whether a copy's number at a point is clear of the box of a rank.
  * @param {number[]} point
  * @param {number[]} place
  * @param {number} high of the box
@@ -38,7 +38,7 @@ export const ringClear = ([x, y], [px, py], high) =>
   Math.abs(x - px) >= CLEAR[0] || Math.abs(y - py) >= high / 2 + CLEAR[1];
 
 /**
- * How a way between two ranks is bent, and which part of it is drawn: what lies between their boxes, which are so high.
+ * The bend of the path between two ranks, and the part of it that is drawn, between their boxes of height `high`.
  * @param {number} from
  * @param {number} to
  * @param {number[][]} places
@@ -60,7 +60,7 @@ export function ringWay(from, to, places, high) {
 }
 
 /**
- * Where on its way from a to b something is, once it has gone a share of it.
+ * The point on the path from a to b after a share of it.
  * @param {number[]} a
  * @param {number[]} b
  * @param {number} share

@@ -1,6 +1,6 @@
 """A row of scores in a floating-point format: its exponentials, sums and weights, and where they break.
 
-All that is shown is computed in the format itself. What it is compared with is computed in decimals of 40 digits.
+Everything shown is computed in the format itself. Its reference is computed in decimals of 40 digits.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +25,8 @@ def tidy(text: str) -> str:
     return (mantissa + (f"e{int(exponent)}" if e else "")).replace("-", "−")
 
 
-class Format(NamedTuple):
-    """A dtype, and softmax in it: `array` makes an array of it, with `lib`, numpy or torch, as its library."""
+class FloatFormat(NamedTuple):
+    """A dtype, and softmax in it. `array` makes an array of this dtype; its library `lib` is numpy or torch."""
 
     dtype: str
     lib: Any
@@ -49,17 +49,17 @@ class Format(NamedTuple):
         return self.lib.nextafter(self.array([x]), self.array([towards])).tolist()[0] + 0.0
 
     def text(self, x: float) -> str:
-        """Return x with all digits that tell it from its neighbours."""
+        """Return x with all digits that distinguish it from its neighbours."""
         return tidy(repr(x).removesuffix(".0") if self.dtype == "float64" else f"{x:.9g}")
 
 
 @cache
-def format_of(dtype: str) -> Format:
-    """Return the Format of a dtype of NAMES; raise ValueError if its library is missing."""
+def format_of(dtype: str) -> FloatFormat:
+    """Return the FloatFormat of a dtype of NAMES; raise ValueError if its library is missing."""
     if dtype != "bfloat16":
         info = np.finfo(dtype)
         limits = (float(info.max), float(info.smallest_normal), float(info.eps))
-        return Format(dtype, np, partial(np.array, dtype=dtype), softmax.naive, softmax.safe, *limits)
+        return FloatFormat(dtype, np, partial(np.array, dtype=dtype), softmax.naive, softmax.safe, *limits)
     try:
         import torch
     except ImportError:
@@ -75,11 +75,11 @@ def format_of(dtype: str) -> Format:
     info = torch.finfo(torch.bfloat16)
     limits = (info.max, info.smallest_normal, info.eps)
     array = partial(torch.tensor, dtype=torch.bfloat16)
-    return Format(dtype, torch, array, naive, lambda x: naive(x - x.max()), *limits)
+    return FloatFormat(dtype, torch, array, naive, lambda x: naive(x - x.max()), *limits)
 
 
-class Row(NamedTuple):
-    """What softmax makes of `copies` times the same n scores. Lists of n floats, except what follows `exact`."""
+class RowSoftmax(NamedTuple):
+    """The softmax of a row that repeats n scores `copies` times. Fields up to `exact` are lists of n floats."""
 
     x: list  # the scores
     e: list  # exp(x)
@@ -95,8 +95,8 @@ class Row(NamedTuple):
     copies: int
 
 
-def compute(f: Format, x: float, offsets: Sequence[float], copies: int) -> Row:
-    """Return what softmax makes of the scores x + offsets, `copies` times over, in the Format f."""
+def compute(f: FloatFormat, x: float, offsets: Sequence[float], copies: int) -> RowSoftmax:
+    """Return the softmax of the scores x + offsets, repeated `copies` times, in the FloatFormat f."""
     with np.errstate(all="ignore"):
         scores = f.array([x]) + f.array(offsets)  # (n,)
         row = f.lib.tile(scores, (copies,))
@@ -111,27 +111,29 @@ def compute(f: Format, x: float, offsets: Sequence[float], copies: int) -> Row:
     terms = [EXACT.exp(EXACT.subtract(Decimal(x_j), Decimal(m))) for x_j in scores]
     total = sum(terms) * copies
     exact = [float(term / total) for term in terms]
-    return Row(scores, e, naive, shifted, e_safe, safe, exact, m, l, l_safe, m + float(EXACT.ln(total)), copies)
+    return RowSoftmax(
+        scores, e, naive, shifted, e_safe, safe, exact, m, l, l_safe, m + float(EXACT.ln(total)), copies
+    )
 
 
 def error(weights: Sequence[float], exact: Sequence[float]) -> float:
-    """Return the largest difference of two rows of weights, as a fraction of the largest weight; NaN if one is."""
+    """Return the largest difference of two rows of weights over the largest weight; NaN if any weight is NaN."""
     differences = [abs(p - q) for p, q in zip(weights, exact, strict=True)]
     return nan if any(map(isnan, differences)) else max(differences) / max(exact)
 
 
-def digits(f: Format, error: float) -> int:
-    """Return to how many digits an error leaves a weight right; at most those of the format."""
+def digits(f: FloatFormat, error: float) -> int:
+    """Return how many digits of a weight an error leaves right, at most those of the format."""
     return floor(-log10(max(error, f.eps)))
 
 
-def is_right(f: Format, error: float) -> bool:
-    """Say whether rounding explains an error: each weight is rounded four times, by eps / 2 at most."""
+def is_right(f: FloatFormat, error: float) -> bool:
+    """Return whether rounding explains an error: each weight is rounded four times, by at most eps / 2."""
     return error <= 4 * f.eps
 
 
-def marks(f: Format, row: Row) -> dict:
-    """Return for each column and sum the words that mark its numbers, "" for a number without one."""
+def marks(f: FloatFormat, row: RowSoftmax) -> dict:
+    """Return for each column and sum the words that mark its numbers, "" for a number without a mark."""
 
     def term(e):
         return "overflow" if isinf(e) else "underflow" if e == 0 else "subnormal" if e < f.normal else ""
@@ -150,16 +152,16 @@ def marks(f: Format, row: Row) -> dict:
 # ---- where it breaks
 
 
-def x_range(f: Format, offsets: Sequence[float]) -> list:
-    """Return the x, [low, high], between which all happens, and some more on either side: two whole numbers."""
+def x_range(f: FloatFormat, offsets: Sequence[float]) -> list:
+    """Return the range of x in which anything happens, with a margin on either side: two integers [low, high]."""
     low, high = log(f.smallest) - max(offsets), log(f.largest) - max(offsets)
     more = (high - low) / 10
     return [floor(low - more), ceil(high + more)]
 
 
 @cache
-def thresholds(f: Format, offsets: Sequence[float], copies: int) -> dict:
-    """Return the last x, seen from the middle, at which l is positive, l is finite, and every exp is finite."""
+def thresholds(f: FloatFormat, offsets: Sequence[float], copies: int) -> dict:
+    """Return the last x, going outwards, at which l is positive, l is finite, and every exp is finite."""
     low, high = x_range(f, offsets)
 
     def exps(x):
@@ -174,7 +176,7 @@ def thresholds(f: Format, offsets: Sequence[float], copies: int) -> dict:
 
 
 def _last(f, holds, good, bad):
-    """Return the last number of the format, going from good to bad, at which `holds` still does."""
+    """Return the last number of the format, going from good to bad, at which `holds` is still true."""
     good, bad = f.nearest(good), f.nearest(bad)
     while (middle := f.nearest((good + bad) / 2)) not in (good, bad):
         good, bad = (middle, bad) if holds(middle) else (good, middle)

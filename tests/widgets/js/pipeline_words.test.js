@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pipeStates } from "../../../flashlib/widgets/pipeline_player/told.js";
+import { pipeStates } from "../../../flashlib/widgets/pipeline_player/words.js";
 
 const ROLES = ["consumer 0", "warps", "producer"];
 const row = (group, ...spans) => ({ name: "", group, spans, ticks: [] });
 const said = (...rows) =>
   pipeStates({ rows, roles: ROLES, meanings: { "k_empty[0]": "K slot 0 free" } })(([, , start, end]) => start <= 5 && 5 < end);
 
-test("who multiplies and who computes is told, and where alpha is at work; no more", () => {
+test("the sentence says who multiplies and computes, and where alpha is used; no more", () => {
   const told = said(
     row("units", ["product", "S3", 4, 6, 0], ["copy", "K1", 0, 9, 2]),
     row("units", ["exp", "softmax 2", 0, 9, 0]), // of a unit: its role says it
@@ -18,7 +18,7 @@ test("who multiplies and who computes is told, and where alpha is at work; no mo
   assert.equal(told, `The tensor cores multiply S3 for consumer 0; ${computes}.`);
 });
 
-test("where nobody computes, it is told what is copied and who waits for what", () => {
+test("if nobody computes, the sentence says what is copied and who waits for what", () => {
   const told = said(
     row("units", ["copy", "K1", 0, 9, 2]),
     row("roles", ["wait", "k_empty[0]", 0, 9, 2]),
@@ -28,7 +28,7 @@ test("where nobody computes, it is told what is copied and who waits for what", 
   assert.equal(said(row("roles", ["exp", "softmax 1", 0, 5, 1])), "Nobody works.");
 });
 
-test("besides what happens only who multiplies and computes is told, or nothing", () => {
+test("besides an event, the sentence only says who multiplies and computes, or is empty", () => {
   const roles = (...spans) => pipeStates({ rows: [row("roles", ...spans)], roles: ROLES, meanings: {} })(() => true, true);
   assert.equal(roles(["fma", "rescale 2", 0, 9, 1], ["wait", "x", 0, 9, 2]), "Warps compute “rescale 2”, O_acc times alpha.");
   assert.equal(roles(["wait", "x", 0, 9, 2]), "");

@@ -1,4 +1,4 @@
-"""What MaskLab shows: the kinds of tiles and the runs of seen keys, from the mask, and counts, from `cost`."""
+"""What MaskLab shows: kinds of tiles and runs of seen keys, from the mask, and counts, from `cost`."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def compute(mask: Mask, N_q: int, N_k: int, B_r: int, B_c: int, d: int) -> dict:
     """Return what the page draws and counts, as numbers, lists and texts.
 
     runs: for each row, the first key and the one after the last of each run of seen keys. kinds: for each row
-    block, a letter for each of its tiles.
+    block, a string with a letter for each of its tiles.
     """
     tiles = mask.on(N_q, N_k)
     rows, cols = blocks(N_q, B_r), blocks(N_k, B_c)
@@ -48,14 +48,14 @@ def compute(mask: Mask, N_q: int, N_k: int, B_r: int, B_c: int, d: int) -> dict:
 
 
 def blocks(N: int, B: int) -> list[slice]:
-    """Return the slices of B of N, the last of which may be smaller."""
+    """Return the slices of N into blocks of B, the last of which may be smaller."""
     return [slice(start, min(start + B, N)) for start in range(0, N, B)]
 
 
 def kinds_of(tiles: Tiles, seen: np.ndarray, rows: list[slice], cols: list[slice]) -> np.ndarray:
-    """Return what each tile is, (T_r, T_c) of letters, as `Tiles.hidden` and `Tiles.cut` say.
+    """Return the kind of each tile, (T_r, T_c) of letters, like `Tiles.hidden` and `Tiles.cut`.
 
-    Without bounds those look at the scores of a tile. Here `seen` has them all, (N_q, N_k), at once.
+    Without bounds, these look at the scores of a tile. Here `seen`, (N_q, N_k), has all of them at once.
     """
     if tiles.keys is not None:
         return np.array([[_kind(tiles, one, other) for other in cols] for one in rows])
@@ -68,19 +68,19 @@ def kinds_of(tiles: Tiles, seen: np.ndarray, rows: list[slice], cols: list[slice
 
 
 def runs_of(seen: np.ndarray) -> list[list[list[int]]]:
-    """Return, for each row, the first key and the one after the last of each run of seen ones."""
+    """Return, for each row, the first key and the one after the last of each run of seen keys."""
     edges = np.diff(np.pad(seen, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     return [np.flatnonzero(row).reshape(-1, 2).tolist() for row in edges]
 
 
 def packed(runs: list[list[list[int]]]) -> bytes:
-    """Return the runs of all rows as int32: how many each row has, then their ends; lists take longer."""
+    """Return the runs of all rows as int32, as lists take longer: how many each row has, then their ends."""
     counts, ends = [len(row) for row in runs], [end for row in runs for run in row for end in run]
     return np.array(counts + ends, "<i4").tobytes()
 
 
 def is_interval(runs: list[list[list[int]]]) -> bool:
-    """Return whether each row sees one run at most, and neither end of them ever falls."""
+    """Return whether each row sees at most one run, and neither end ever falls from row to row."""
     if any(len(row) > 1 for row in runs):
         return False
     ends = np.array([row[0] for row in runs if row])
@@ -88,7 +88,7 @@ def is_interval(runs: list[list[list[int]]]) -> bool:
 
 
 def _against(name, mask, dense, unit):
-    """Return what a mask needs and what is needed without one: counts, and texts in a unit."""
+    """Return the cost with a mask and without one: counts, and texts in a unit."""
     texts = {
         "text": f"{number(mask / unit)} of {number(dense / unit)}",
         "percent": f"{number(100 * mask / dense)}%",

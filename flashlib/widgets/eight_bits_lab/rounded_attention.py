@@ -1,4 +1,4 @@
-"""What EightBitsLab shows: attention played with a Recipe and exactly, and what each cause alone does to O."""
+"""Attention rounded by a Recipe and exact, for EightBitsLab, and what each cause alone does to O."""
 
 import math
 from functools import lru_cache
@@ -14,11 +14,11 @@ from flashlib.widgets.eight_bits_lab import tiles
 from flashlib.widgets.eight_bits_lab.problem import COLS, ROWS, D, problem
 from flashlib.widgets.eight_bits_lab.tiles import B_C, TilePass
 
-KEYS = 512  # of a product where tiles do not matter
-KEYS_SUMMED = 1024  # of one in 13 bits: its terms fit in a cache
-SHOWN = B_C  # keys whose scores are drawn: those of the first tile
+KEYS = 512  # keys of a product where tiles do not matter
+KEYS_SUMMED = 1024  # keys of a product in 13 bits, whose terms fit in a cache
+SHOWN = B_C  # keys whose scores are drawn: the first tile
 POINTS = 32  # of a running sum, at most
-OCTAVES, PARTS = 20, 2  # of the axis of the histograms, and into how many bars each is cut
+OCTAVES, PARTS = 20, 2  # of the axis of the histograms, and the bars of each
 NAMES = {  # of lowbit.CAUSES
     "inputs": "Q and K",
     "S": "sums of Q K^T",
@@ -38,7 +38,7 @@ class Exact(NamedTuple):
 
 
 class AttentionNumbers(NamedTuple):
-    """What a pass over all tiles left: of the scores that are shown, of all of P, and of the sums of O."""
+    """The results of a pass over all tiles: the scores that are shown, all of P, and the sums of O."""
 
     O: np.ndarray  # (ROWS, COLS)
     S: np.ndarray  # (ROWS, SHOWN)
@@ -47,16 +47,16 @@ class AttentionNumbers(NamedTuple):
     weights: np.ndarray  # (ROWS, SHOWN): P / l
     all_P: np.ndarray  # (T_c, ROWS, B_C), as P
     all_P_q: np.ndarray  # (T_c, ROWS, B_C)
-    keys: np.ndarray  # (n,): after so many keys
+    keys: np.ndarray  # (n,): keys summed by then
     running: np.ndarray  # (n, ROWS, COLS): O_acc then, in units of O
     unrounded: np.ndarray  # (n, ROWS, COLS): the same terms, added in fp64
-    unit: np.ndarray  # (ROWS, COLS): what the last bit of a sum of 13 is worth at the end, in units of O; or NaN
-    lost: np.ndarray  # (ROWS, COLS): how many of the last terms are smaller than that; or NaN
+    unit: np.ndarray  # (ROWS, COLS): the unit of the last bit of a 13-bit sum at the end, in units of O; or NaN
+    lost: np.ndarray  # (ROWS, COLS): how many of the last terms are smaller than this unit; or NaN
 
 
 @lru_cache(maxsize=1)
-def exactly(of: tuple, k_minus_mean: bool) -> Exact:
-    """Return attention to the problem `of` (N, outliers, sharpness, mean). K's mean changes S, but not O."""
+def exact_attention(of: tuple, k_minus_mean: bool) -> Exact:
+    """Return attention for the problem `of` (N, outliers, sharpness, mean). K's mean changes S, but not O."""
     Q, K, V = (X.astype(float) for X in problem(*of))
     if k_minus_mean:
         K -= K.mean(axis=0)
@@ -66,7 +66,7 @@ def exactly(of: tuple, k_minus_mean: bool) -> Exact:
 
 
 def _products(Q, K):
-    """Return S of all keys, (ROWS, N). With more keys in a product BLAS starts threads, at a cost."""
+    """Return S for all keys, (ROWS, N). With more keys in a product BLAS would start threads, at a cost."""
     return np.concatenate([Q @ K[cols].T for cols in blocks(len(K), KEYS)], axis=1) / math.sqrt(D)
 
 
@@ -81,31 +81,31 @@ def _summed(weights, V):
 
 
 @lru_cache(maxsize=1)
-def prepared(of: tuple, recipe: Recipe) -> tuple[PreparedInputs, PreparedInputs]:
-    """Return Q, K and V of a problem as a recipe has them, and the same before they are rounded."""
+def rounded_inputs(of: tuple, recipe: Recipe) -> tuple[PreparedInputs, PreparedInputs]:
+    """Return Q, K and V of a problem as rounded by a recipe, and the same before rounding."""
     return lowbit.prepared(*problem(*of), recipe), lowbit.prepared(*problem(*of), recipe._replace(qk=None, v=None))
 
 
 @lru_cache(maxsize=1)
 def passes(of: tuple, recipe: Recipe) -> list[TilePass]:
-    """Return two passes over all tiles: as a recipe says, and with its sums of P V alone, of exact scores."""
-    ready, before = prepared(of, recipe)
-    of_sums, S = lowbit.alone(recipe, "sums"), exactly(of, recipe.k_minus_mean).S.astype(np.float32)
+    """Return two passes over all tiles: with the whole recipe, and with only its sums of P V, on exact scores."""
+    ready, before = rounded_inputs(of, recipe)
+    of_sums, S = lowbit.alone(recipe, "sums"), exact_attention(of, recipe.k_minus_mean).S.astype(np.float32)
     both = tiles.tiles(_scores(ready, recipe), recipe), tiles.tiles(S, of_sums)
     return tiles.passed(both, (ready.V.X_q, before.V.X), recipe)
 
 
 def _scores(ready, recipe):
-    """Return all scores as a recipe has them, (ROWS, N)."""
-    cols = B_C if recipe.s_sums == "exact" else KEYS_SUMMED  # the same bits as BLAS has for a tile
+    """Return all scores under a recipe, (ROWS, N)."""
+    cols = B_C if recipe.s_sums == "exact" else KEYS_SUMMED  # bit for bit what BLAS computes for a tile
     parts = [scores(ready, recipe, slice(0, ROWS), part, D**-0.5) for part in blocks(len(ready.K.X_q), cols)]
     return np.concatenate(parts, axis=1)
 
 
 @lru_cache(maxsize=1)
-def played(of: tuple, recipe: Recipe) -> AttentionNumbers:
-    """Return attention to a problem as a recipe says."""
-    ready, now = prepared(of, recipe)[0], passes(of, recipe)[0]
+def attention(of: tuple, recipe: Recipe) -> AttentionNumbers:
+    """Return attention for a problem under a recipe."""
+    ready, now = rounded_inputs(of, recipe)[0], passes(of, recipe)[0]
     P, P_q, in_O = now.tiles.P, now.tiles.P_q, now.tiles.in_O
     every = math.ceil(len(P) / POINTS)
     at = [*range(every - 1, len(P) - 1, every), len(P) - 1]
@@ -122,7 +122,7 @@ def played(of: tuple, recipe: Recipe) -> AttentionNumbers:
 
 
 def _unrounded(of, V_q):
-    """Return O_acc after each tile as it would be if the same terms were added in fp64, (T_c, ROWS, COLS)."""
+    """Return O_acc after each tile with the same terms added in fp64, (T_c, ROWS, COLS)."""
     terms = of.P_q.astype(float) @ V_q.reshape(-1, B_C, COLS)
     after, total = [], 0
     for alpha, term in zip(of.alpha, terms, strict=True):
@@ -132,7 +132,7 @@ def _unrounded(of, V_q):
 
 
 def _lost(now, ready, recipe, in_sum):
-    """Return the unit of the sums at their end, and how many of the last terms are smaller."""
+    """Return the unit of the sums at the end, and how many of the last terms are smaller."""
     nothing = np.full((ROWS, COLS), np.nan)
     if recipe.o_sums != "13 bits":
         return {"unit": nothing, "lost": nothing}
@@ -143,8 +143,8 @@ def _lost(now, ready, recipe, in_sum):
 
 
 def causes(of: tuple, recipe: Recipe) -> list[dict]:
-    """Return, for each cause, the error of O that it makes alone, as a share of O, and its part of all squares."""
-    exact = exactly(of, recipe.k_minus_mean)
+    """Return, for each cause, the error of O that it makes alone, as a share of O, and its part of the squares."""
+    exact = exact_attention(of, recipe.k_minus_mean)
     errors = [_error(of, recipe, cause, exact) for cause in NAMES]
     squares = sum(error**2 for error in errors)
     return [
@@ -154,15 +154,15 @@ def causes(of: tuple, recipe: Recipe) -> list[dict]:
 
 
 def _error(of, recipe, cause, exact):
-    """Return the error of O that a cause makes alone: 0 if it does nothing, and not what fp32 rounds."""
+    """Return the error of O that a cause makes alone: 0 if it has no effect, rather than the rounding of fp32."""
     if all(getattr(recipe, field) == getattr(EXACT, field) for field in lowbit.CAUSES[cause]):
         return 0.0
     return lowbit.error(_alone(of, recipe, cause, exact), exact.O)
 
 
 def _alone(of, recipe, cause, exact):
-    """Return O if one cause is left, as `lowbit.by_cause` has it, by tiles only where they matter."""
-    alone, (rounded, before) = lowbit.alone(recipe, cause), prepared(of, recipe)
+    """Return O with only one cause of error, as in `lowbit.by_cause`, tile by tile only where tiles matter."""
+    alone, (rounded, before) = lowbit.alone(recipe, cause), rounded_inputs(of, recipe)
     if cause == "inputs":
         return _summed(_weights(_products(rounded.Q.X, rounded.K.X)), before.V.X) + before.V_mean
     if cause == "S":
@@ -178,8 +178,8 @@ def _alone(of, recipe, cause, exact):
 
 
 def rounding(of: tuple, recipe: Recipe) -> list[dict]:
-    """Return what rounding does to Q, K, V and P: a histogram of their sizes, and what is left of them."""
-    now, (rounded, before) = played(of, recipe), prepared(of, recipe)
+    """Return what rounding does to Q, K, V and P: a histogram of their sizes, and their errors."""
+    now, (rounded, before) = attention(of, recipe), rounded_inputs(of, recipe)
     return [
         _rounding("Q", recipe.qk, before.Q.X, rounded.Q.X, rounded.Q.scale),
         _rounding("K", recipe.qk, before.K.X, rounded.K.X, rounded.K.scale),
@@ -189,11 +189,11 @@ def rounding(of: tuple, recipe: Recipe) -> list[dict]:
 
 
 def _rounding(name, format, X, X_q, scale):
-    """Return the histogram of |x| over the largest for which its scale has room; of 16 bits, over the largest."""
+    """Return the histogram of |x| over the largest number its scale allows; in 16 bits, over the largest |x|."""
     size, bars = np.abs(X), PARTS * OCTAVES
     top = scale * FORMATS[format].largest if FORMATS[format].bits == 8 else size.max()
     octave = np.log2(np.maximum(size / top, 2.0 ** (-OCTAVES - 1 / PARTS)))
-    bar = np.minimum(PARTS * octave + (bars + 1), bars).astype(np.int64)  # the first: what is below
+    bar = np.minimum(PARTS * octave + (bars + 1), bars).astype(np.int64)  # the first: all smaller numbers
     shares = np.bincount(bar.ravel(), minlength=bars + 1) / X.size
     return {
         **{"name": name, "format": format, "below": float(shares[0]), "bars": shares[1:].tolist()},
@@ -203,22 +203,22 @@ def _rounding(name, format, X, X_q, scale):
 
 
 def grid(format: str) -> list[float]:
-    """Return the positive numbers of a format, in order; none for 16 bits: they are too many."""
+    """Return the positive numbers of a format, in order; none for 16 bits, which has too many."""
     if FORMATS[format].bits > 8:
         return []
     values = lowbit.numbers(format)
     return values[(values > 0) & (values <= FORMATS[format].largest)].tolist()
 
 
-def worst(exact: Exact, now: AttentionNumbers) -> dict[str, int]:
-    """Return where to look first: the weight that is off by most, where P is too, and O of the same query."""
+def opening_place(exact: Exact, now: AttentionNumbers) -> dict[str, int]:
+    """Return where to look first: the weight with the largest error whose P was rounded, and O of its query."""
     off = np.abs(now.weights - exact.weights[:, :SHOWN]) * (now.P_q != now.P)
     row, key = np.unravel_index(off.argmax(), off.shape)
     return {"row": int(row), "key": int(key), "column": int(np.abs(now.O - exact.O)[row].argmax())}
 
 
-def read(of: tuple, recipe: Recipe) -> dict:
-    """Return bytes of K and V of a head, in 16 bits and as they are, and of the scales of eight bits."""
+def bytes_read(of: tuple, recipe: Recipe) -> dict:
+    """Return the bytes of a head's K and V, in 16 bits and in their formats, and of the scales of eight bits."""
     N, K, V = of[0], _bytes(recipe.qk), _bytes(recipe.v)
     of_K = {"tensor": 1, "block": math.ceil(N / recipe.block), "row": N}[recipe.qk_share]
     of_V = COLS if recipe.v_share == "channel" else 1

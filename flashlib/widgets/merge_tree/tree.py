@@ -10,17 +10,17 @@ from flashlib.softmax import IDENTITY, State, merge, summarise
 
 
 class Node(NamedTuple):
-    """A leaf or a merge. `key` is the same for trees that differ in left and right alone."""
+    """A leaf or a merge. `key` is the same for trees that differ only in left and right."""
 
     name: str
     tree: str  # what was merged with what
     key: Any
-    ranges: tuple  # of scores it covers, each (start, stop)
+    ranges: tuple  # of the scores that it covers, each (start, stop)
     state: State
-    plain: Any  # (d,), its output if outputs were merged by their plain mean
+    plain: Any  # (d,), its output if outputs were merged as a plain mean
     place: tuple  # column, level; (0, 0) is the leaf at the left
     children: tuple = ()  # ids a, b of nodes
-    alphas: tuple = ()  # alpha_a, alpha_b: what the children were multiplied by
+    alphas: tuple = ()  # alpha_a, alpha_b: the factors of the children
 
 
 @np.errstate(over="ignore")  # a difference beyond fp64 is -inf, and its exponential 0, as it should be
@@ -43,7 +43,7 @@ def grow(x: np.ndarray, V: np.ndarray, cuts: list[int], moves: list[list[int]]) 
 
 
 def moves_of(order: str, seed: int | None, parts: int, identities: int) -> list[list[int]]:
-    """Return the moves that merge so many parts and so many identities, in one of the ORDERS."""
+    """Return the moves that merge this many parts and identities in one of the ORDERS."""
     leaves = parts + identities
     roots, pairs = list(range(leaves)), []
 
@@ -55,7 +55,7 @@ def moves_of(order: str, seed: int | None, parts: int, identities: int) -> list[
     while len(roots) > 1:
         if order == "left to right":
             roots[:2] = [join(*roots[:2])]
-        elif order == "balanced":  # a level; an odd one waits for the next
+        elif order == "balanced":  # a level; an odd node waits for the next
             pairs_of = [roots[k : k + 2] for k in range(0, len(roots), 2)]
             roots = [join(*pair) if len(pair) == 2 else pair[0] for pair in pairs_of]
         else:
@@ -73,23 +73,23 @@ def roots_of(nodes: list[Node]) -> list[int]:
 
 @np.errstate(over="ignore")
 def whole_row(x: np.ndarray, V: np.ndarray) -> Node:
-    """Return the leaf that is the whole row, computed at once."""
+    """Return the leaf of the whole row, computed at once."""
     return _part(x, V, 0, len(x), 0)
 
 
 def output(state: State, d: int) -> np.ndarray:
-    """Return O = O_acc / l, (d,); 0 where there is nothing to attend to."""
+    """Return O = O_acc / l, (d,); 0 if there is nothing to attend to."""
     return np.broadcast_to(state.O_acc / state.l if state.l else 0.0, d)
 
 
 def pack(node: Node, d: int) -> np.ndarray:
-    """Return the numbers of a node, (3 d + 4,): m, l, O_acc, O, O by the plain mean, alpha_a, alpha_b."""
+    """Return the numbers of a node, (3 d + 4,): m, l, O_acc, O, O from the plain mean, alpha_a, alpha_b."""
     O_acc, alphas = np.broadcast_to(node.state.O_acc, d), node.alphas or (np.nan, np.nan)
     return np.concatenate([[node.state.m, node.state.l], O_acc, output(node.state, d), node.plain, alphas])
 
 
 def differences(node: Node, whole: Node, d: int) -> dict[str, float]:
-    """Return the largest differences of m, l, O, and O by the plain mean, between a node and `whole`."""
+    """Return the largest differences of m, l, O, and O from the plain mean, between a node and `whole`."""
     return {
         "m": _difference(node.state.m, whole.state.m),
         "l": _difference(node.state.l, whole.state.l),
@@ -135,7 +135,7 @@ def _merged(a, b, nodes, last, name):
 
 
 def _free_place(a, b, nodes, last):
-    """Return the place for the parent of a and b: about midway, on no other card, and on no other's edge."""
+    """Return the place for the parent of a and b: about midway, but not on another card or another node's edge."""
     level = 1 + max(nodes[a].place[1], nodes[b].place[1])
     bottom = {child: node.place[1] for node in nodes for child in node.children}  # where the edge of a node ends
     cards, edges = [], []  # columns
@@ -143,7 +143,7 @@ def _free_place(a, b, nodes, last):
         column, top = node.place
         if top == level:
             cards.append(column)
-        elif k not in (a, b) and bottom.get(k, math.inf) > level:  # its edge passes here, or ours would pass it
+        elif k not in (a, b) and bottom.get(k, math.inf) > level:  # its edge passes here, or ours would cross it
             edges.append(column)
     middle = (nodes[a].place[0] + nodes[b].place[0]) / 2
     places = [middle, *(c + by for c in cards for by in (-1, 1)), *(c + by for c in edges for by in (-0.5, 0.5))]

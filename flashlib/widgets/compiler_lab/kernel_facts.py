@@ -1,4 +1,4 @@
-"""What CompilerLab shows of a `kernels.compiler.compiled.Compiled`, as its page gets it."""
+"""The facts of a `kernels.compiler.compiled.Compiled` that CompilerLab shows, in the form sent to its page."""
 
 import re
 from typing import TYPE_CHECKING
@@ -8,12 +8,12 @@ from flashlib.widgets.compiler_lab import words
 if TYPE_CHECKING:
     from flashlib.kernels.compiler.compiled import Compiled
 
-MAX_LOOP = 2000  # lines of a loop: every change sends it, and a saved page keeps it
-MAX_LINES = 20_000  # of a whole listing, sent when it is unfolded: a page with more of them is slow
+MAX_LOOP = 2000  # lines of a loop: it is sent at every change, and a saved page keeps it
+MAX_LINES = 20_000  # lines of a whole listing, sent when it is unfolded: a page with more is slow
 
 
 def compute(report: "Compiled") -> dict:
-    """Return what the page shows, except whole listings."""
+    """Return everything that the page shows, except whole listings."""
     return {
         "title": words.title(report),
         "verdicts": words.verdicts(report),
@@ -25,7 +25,7 @@ def compute(report: "Compiled") -> dict:
 
 
 def takes(report: "Compiled") -> list[dict]:
-    """Return what a program takes of each resource: name, text, share of it (None: no limit), note, if bad."""
+    """Return what a program takes of each resource: name, text, share (None: no limit), note, if it is bad."""
     limits, maker = words.limits_of(report.capability), report.maker
     sram, held = limits.gpu.block_sram, report.programs * report.num_warps
     room = ", ".join(f"{name} {n}" for name, n in zip(words.resources(maker), report.room, strict=True))
@@ -48,9 +48,9 @@ def _row(name, text, share, note="", bad=False):
 
 
 def instructions(report: "Compiled") -> list[dict]:
-    """Return which instructions there are and how often: in the loops of the listings, then in all of them.
+    """Return which instructions occur, and how often: in the loops of the listings, then in the whole listings.
 
-    None where there is no loop, or no listing.
+    None if there is no loop, or no listing.
     """
     from flashlib.kernels.compiler.listings import INSTRUCTIONS
 
@@ -69,12 +69,12 @@ def instructions(report: "Compiled") -> list[dict]:
 
 
 def whole(report: "Compiled", kind: str) -> str:
-    """Return a whole listing, as far as a page can show it."""
+    """Return a whole listing, up to the length that a page can show."""
     return _cut(getattr(report, kind), MAX_LINES)
 
 
 def _listing(report, kind):
-    """Return the loop of a listing, which lines of it each instruction has, and how many lines there are."""
+    """Return the loop of a listing, the lines of each instruction in it, and the number of lines."""
     loop = report.loop(kind)
     return {
         "loop": _cut(loop, MAX_LOOP),
@@ -84,7 +84,7 @@ def _listing(report, kind):
 
 
 def _counted_kinds(report):
-    """Return the kinds of listings that have instructions: those that TTGIR becomes."""
+    """Return the kinds of listings that have instructions: those that TTGIR is compiled to."""
     return report.maker.kinds[1:]
 
 

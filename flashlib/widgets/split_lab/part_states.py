@@ -1,4 +1,4 @@
-"""The States of SplitLab: of each part of one query's keys, by the steps of `tiled`, and merged in an order."""
+"""The States of SplitLab: of each part of one query's keys, from the steps of `tiled`, and merged in an order."""
 
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -11,15 +11,15 @@ from flashlib.types import Attention
 from flashlib.widgets.split_lab import model
 from flashlib.widgets.split_lab.choices import COUNTS
 
-D = 4  # of the query that is shown, so that there is room for O_acc
-SPREAD = 4.0  # of the query: parts of the keys then have maxima that can be told apart
+D = 4  # head dimension of the shown query, small enough to show O_acc
+SPREAD = 4.0  # factor of the query, so that the maxima of the parts differ visibly
 BINS = 480  # of the scores, at most
 
 
 class Merged(NamedTuple):
-    """Nodes: the parts, then one for each merge. children: ids; spans: first part and one after the last.
+    """Nodes: the parts, then one for each merge. children: ids; spans: the first part and the one after the last.
 
-    alphas: exp(m_child - m) of both children, or NaN. level: merges one after another that lead to it.
+    alphas: exp(m_child - m) of both children, or NaN. level: the longest chain of merges that leads to it.
     """
 
     states: list[State]
@@ -31,7 +31,7 @@ class Merged(NamedTuple):
 
 @cache
 def problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return q (1, D), K and V (N, D), in fp64; the first N_k keys are those of every N_k."""
+    """Return q (1, D), K and V (N, D), in fp64; every N_k uses the first N_k of these keys."""
     rng = np.random.default_rng(15)
     q, K, V = (rng.normal(size=(n, D)) for n in (1, COUNTS["N_k"][1], COUNTS["N_k"][1]))
     q *= SPREAD / np.linalg.norm(q)
@@ -47,7 +47,7 @@ def scores(N_k: int) -> np.ndarray:
 
 @lru_cache(16)
 def states(N_k: int, parts: int) -> tuple[State, ...]:
-    """Return the State of each part, as its program streams its tiles: m and l scalars, O_acc (D,)."""
+    """Return the State of each part after its program has streamed its tiles: m and l scalars, O_acc (D,)."""
     q, K, V = problem()
     found = []
     for begin, end in model.split(N_k, parts):
@@ -57,7 +57,7 @@ def states(N_k: int, parts: int) -> tuple[State, ...]:
 
 
 def merged(leaves: list[State] | tuple[State, ...], order: str) -> Merged:
-    """Merge States in a row, or two neighbours at a time as a tree; the last node is the root."""
+    """Merge States in a row, or neighbours in pairs as a tree; the last node is the root."""
     n = len(leaves)
     nodes = Merged(list(leaves), [], [[k, k + 1] for k in range(n)], [(np.nan, np.nan)] * n, [0] * n)
     waiting = list(range(n))
@@ -100,7 +100,7 @@ def difference(found: Attention, exact: Attention) -> float:
 
 @lru_cache(4)
 def outline(N_k: int) -> np.ndarray:
-    """Return the largest score of each of at most BINS equal runs of keys."""
+    """Return the largest score in each of at most BINS equal runs of keys."""
     starts = np.arange(min(BINS, N_k)) * N_k // min(BINS, N_k)
     return np.maximum.reduceat(scores(N_k), starts)
 
@@ -108,7 +108,7 @@ def outline(N_k: int) -> np.ndarray:
 def pack(nodes: Merged, N_k: int) -> bytes:
     """Return what the page draws, as float64.
 
-    That is the outline; for each node m, l, O_acc and both alphas; O and lse of the root, and those in one go.
+    This is the outline; for each node m, l, O_acc and both alphas; O and lse of the root, and those in one go.
     """
     rows = [[s.m, s.l, *s.O_acc, *alphas] for s, alphas in zip(nodes.states, nodes.alphas, strict=True)]
     ends = [(*end.O, end.lse) for end in (finished(nodes.states[-1]), in_one_go(N_k))]
