@@ -5,7 +5,7 @@
 /** @import { BackwardStep } from "./types.js" */
 import { div, h, note, panel, setText, svg, typeset } from "../shared/elements.js";
 import { andList, counted } from "../shared/language.js";
-import { exact, number } from "../shared/numbers.js";
+import { exact, number } from "../shared/number_text.js";
 import { errorInWords } from "./frames.js";
 
 const CURVE = { width: 1000, height: 100 }; // units of the picture, which is stretched to its place

@@ -2,7 +2,7 @@
 
 /** @import { At, Moved } from "../flash_player/types.js" */
 /** @import { BackwardStep, Pass, Sent } from "./types.js" */
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 import { Trace } from "../flash_player/frames.js";
 
 /** @type {Record<"kv" | "q", Pass>} */

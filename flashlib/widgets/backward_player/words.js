@@ -3,7 +3,7 @@
 /** @import { At } from "../flash_player/types.js" */
 /** @import { BackwardFrames } from "./frames.js" */
 /** @import { BackwardStep } from "./types.js" */
-import { inBrackets, number } from "../shared/numbers.js";
+import { inBrackets, number } from "../shared/number_text.js";
 import { errorInWords, TELLS } from "./frames.js";
 
 /**

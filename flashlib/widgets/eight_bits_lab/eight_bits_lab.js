@@ -5,7 +5,7 @@
 import { colourScale, paintScale } from "../shared/colours.js";
 import { choice } from "../shared/controls.js";
 import { div, headline, setSentence } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Causes } from "./causes.js";
 import { Grids } from "./grids.js";

@@ -1,7 +1,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Numbers, Place, Result } from "./types.js" */
 import { div, h, note, panel, setText, typeset } from "../shared/elements.js";
-import { between, short } from "../shared/numbers.js";
+import { between, short } from "../shared/number_text.js";
 import { pictureOf } from "../shared/picture.js";
 
 const FULL = 0.95; // of the errors have less than full colour

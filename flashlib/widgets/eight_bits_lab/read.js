@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText } from "../shared/elements.js";
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 
 const percentOf = (part, all) => `${(100 * part) / all}%`;
 

@@ -1,6 +1,6 @@
 /** @import { Numbers, Place, Result } from "./types.js" */
 import { div, h, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
-import { number, short } from "../shared/numbers.js";
+import { number, short } from "../shared/number_text.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
 import { neighbours } from "./nearby.js";

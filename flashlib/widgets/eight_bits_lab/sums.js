@@ -1,6 +1,6 @@
 /** @import { Numbers, Place, Result } from "./types.js" */
 import { div, h, panel, setSentence, svg } from "../shared/elements.js";
-import { short } from "../shared/numbers.js";
+import { short } from "../shared/number_text.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { eightKey, eightPath, eightText, stepButtons } from "./marks.js";
 import { endingOf } from "./words.js";

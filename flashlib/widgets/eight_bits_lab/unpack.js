@@ -1,5 +1,5 @@
 /** @import { Numbers, Result } from "./types.js" */
-import { float64 } from "../shared/numbers.js";
+import { float64 } from "../shared/number_text.js";
 
 /**
  * The numbers of a result, by name.

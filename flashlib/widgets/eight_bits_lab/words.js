@@ -1,7 +1,7 @@
 // Sentences on shares, on one score and on one sum.
 
 /** @import { Numbers, Place, Result } from "./types.js" */
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 
 /**
  * A share as a text, with at most three digits: 13.4%, 0.0719%.

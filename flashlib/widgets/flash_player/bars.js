@@ -4,7 +4,7 @@
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
 import { div, h, panel, setText, symbol } from "../shared/elements.js";
-import { between, exact, number } from "../shared/numbers.js";
+import { between, exact, number } from "../shared/number_text.js";
 
 /**
  * Whether the sums change in this part of a step.

@@ -2,7 +2,7 @@
 
 /** @import { Frames } from "./frames.js" */
 import { div, h, note, setText, svg } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { bytes } from "./frames.js";
 
 const MOVERS = { fa1: "FA1", fa2: "FA2", standard: "standard attention, in all" };

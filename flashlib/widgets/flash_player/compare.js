@@ -5,7 +5,7 @@
 /** @import { At, CompareTraits, ForwardStep, SentBoth } from "./types.js" */
 import { paintScale } from "../shared/colours.js";
 import { div, h, note } from "../shared/elements.js";
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 import { BytesChart } from "./bytes.js";
 import { bytes, Frames } from "./frames.js";
 import { Grid } from "./grid.js";

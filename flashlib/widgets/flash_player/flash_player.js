@@ -3,7 +3,7 @@
 /** @import { At, ForwardStep, Sent, Traits } from "./types.js" */
 import { div, h, note, setSentence } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 import { RowBars } from "./bars.js";
 import { Chip } from "./chip.js";
 import { Frames } from "./frames.js";

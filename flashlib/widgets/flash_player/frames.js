@@ -2,7 +2,7 @@
 
 /** @import { At, Forward, ForwardStep, Moved, Opened, Recorded, Shown, Step, Tiling } from "./types.js" */
 import { PART } from "../shared/motion.js";
-import { float64 } from "../shared/numbers.js";
+import { float64 } from "../shared/number_text.js";
 
 /** The parts of a step of the forward pass. Each is a frame; `store` only if the step stores. */
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];

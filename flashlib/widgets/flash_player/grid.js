@@ -4,7 +4,7 @@
 /** @import { Trace } from "./frames.js" */
 /** @import { At } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, svg } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { mark } from "./legend.js";
 import { Matrix } from "./matrix.js";
 

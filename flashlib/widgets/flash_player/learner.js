@@ -4,7 +4,7 @@
 /** @import { At, ForwardStep, Learner } from "./types.js" */
 import { setText, svg } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
-import { between, number } from "../shared/numbers.js";
+import { between, number } from "../shared/number_text.js";
 
 /**
  * An error in words; Python, which cannot send infinity or NaN, sends 1e300 for both.

@@ -2,7 +2,7 @@
 
 /** @import { Colours } from "../shared/colours.js" */
 import { div, h, note, symbol } from "../shared/elements.js";
-import { between, exact, short } from "../shared/numbers.js";
+import { between, exact, short } from "../shared/number_text.js";
 import { pictureOf } from "../shared/picture.js";
 
 export const CELL = { width: [27, 30], height: [16, 18] }; // px: the smallest and the largest cell with a number

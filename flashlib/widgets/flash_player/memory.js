@@ -5,7 +5,7 @@
 /** @import { Frames, Trace } from "./frames.js" */
 /** @import { At, Step } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, symbol } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { bytes, span } from "./frames.js";
 import { Matrix } from "./matrix.js";
 

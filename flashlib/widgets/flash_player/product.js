@@ -2,7 +2,7 @@
 
 /** @import { Frames } from "./frames.js" */
 /** @import { ForwardStep } from "./types.js" */
-import { inBrackets, number, short } from "../shared/numbers.js";
+import { inBrackets, number, short } from "../shared/number_text.js";
 
 const TERMS = 6; // terms of a product that are written; of a longer one, the first
 

@@ -2,7 +2,7 @@
 
 /** @import { Motion } from "../shared/motion.js" */
 import { h } from "../shared/elements.js";
-import { between, number } from "../shared/numbers.js";
+import { between, number } from "../shared/number_text.js";
 
 const LEAST = 0.15; // of the size: anything that shrinks further would be invisible
 

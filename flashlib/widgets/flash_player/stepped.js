@@ -10,7 +10,7 @@ import { disclosure, toggle } from "../shared/controls.js";
 import { div, h, setSentence, setText } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
 import { HOLD, Motion, storyPace } from "../shared/motion.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { TilingControls } from "./controls.js";

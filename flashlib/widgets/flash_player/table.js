@@ -5,7 +5,7 @@
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
 import { div, h, setText, symbol } from "../shared/elements.js";
-import { between, exact, number } from "../shared/numbers.js";
+import { between, exact, number } from "../shared/number_text.js";
 import { sums } from "./bars.js";
 import { span } from "./frames.js";
 import { CELL, Matrix } from "./matrix.js";

@@ -2,7 +2,7 @@
 
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
-import { inBrackets, number } from "../shared/numbers.js";
+import { inBrackets, number } from "../shared/number_text.js";
 
 const SCALED = "S_ij = Q_i K_j^T · scale";
 

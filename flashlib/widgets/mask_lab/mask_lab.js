@@ -2,7 +2,7 @@
 
 /** @import { Result, Traits } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Against, Loop, TileCounts } from "./counts.js";
 import { Scores } from "./scores.js";

@@ -3,7 +3,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Node as Sent, Numbers } from "./types.js" */
 import { h, setText, svg, symbol } from "../shared/elements.js";
-import { exact, number, short } from "../shared/numbers.js";
+import { exact, number, short } from "../shared/number_text.js";
 
 const SINGLE = ["m", "l"]; // numbers of a State; the others are vectors of d
 const LABEL = 16; // px, of alpha, below a card

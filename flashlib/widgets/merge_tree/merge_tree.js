@@ -4,7 +4,7 @@
 import { colourScale } from "../shared/colours.js";
 import { toggle } from "../shared/controls.js";
 import { div, h, note } from "../shared/elements.js";
-import { float64 } from "../shared/numbers.js";
+import { float64 } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Account, Comparison, legend, Log } from "./panels.js";
 import { Tree } from "./tree.js";

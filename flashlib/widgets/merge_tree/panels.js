@@ -3,7 +3,7 @@
 /** @import { Numbers, Result } from "./types.js" */
 import { disclosure } from "../shared/controls.js";
 import { div, h, note, panel, setText, symbol, typeset } from "../shared/elements.js";
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 import { show, valuesOf } from "./card.js";
 
 const COMPARED = ["m", "l", "O", "plain"];

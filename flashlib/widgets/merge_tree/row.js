@@ -2,7 +2,7 @@
 
 /** @import { Colours } from "../shared/colours.js" */
 import { div, h, setText, symbol } from "../shared/elements.js";
-import { exact, number } from "../shared/numbers.js";
+import { exact, number } from "../shared/number_text.js";
 import { brief } from "./card.js";
 
 const LABELS = 24; // px, for the names on the left

@@ -3,7 +3,7 @@
 /** @import { Node as Sent, Numbers, Result } from "./types.js" */
 import { div, svg } from "../shared/elements.js";
 import { Motion, motionTime } from "../shared/motion.js";
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 import { brief, Card } from "./card.js";
 import { Row } from "./row.js";
 

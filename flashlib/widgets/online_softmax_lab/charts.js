@@ -5,7 +5,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Phase, Scan } from "./types.js" */
 import { div, h, setText, symbol } from "../shared/elements.js";
-import { exact, number, short } from "../shared/numbers.js";
+import { exact, number, short } from "../shared/number_text.js";
 
 export const ROOM = 0.92; // of the height of a chart; the rest stays free
 

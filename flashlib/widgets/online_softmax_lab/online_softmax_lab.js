@@ -5,7 +5,7 @@
 import { toggle } from "../shared/controls.js";
 import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { Motion, storyPace } from "../shared/motion.js";
-import { float64, number } from "../shared/numbers.js";
+import { float64, number } from "../shared/number_text.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { isRescaled, openingOf, Scores, Terms } from "./charts.js";

@@ -3,7 +3,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Phase, Scan } from "./types.js" */
 import { div, h, note, setText, symbol } from "../shared/elements.js";
-import { exact, number } from "../shared/numbers.js";
+import { exact, number } from "../shared/number_text.js";
 import { become, compact, factor, isRescaled, measure, percent } from "./charts.js";
 
 export class Sum {

@@ -4,7 +4,7 @@
 /** @import { Phase, Scan } from "./types.js" */
 import { div, h, setSentence, setText, svg, symbol } from "../shared/elements.js";
 import { counted, say } from "../shared/language.js";
-import { exact, inBrackets, number, short } from "../shared/numbers.js";
+import { exact, inBrackets, number, short } from "../shared/number_text.js";
 import { compact, isRescaled, percent, ROOM } from "./charts.js";
 
 /**

@@ -2,7 +2,7 @@
 
 /** @import { Scan } from "./types.js" */
 import { div, h, symbol } from "../shared/elements.js";
-import { inBrackets, number } from "../shared/numbers.js";
+import { inBrackets, number } from "../shared/number_text.js";
 
 /**
  * What happens at score j, in words, by phase.

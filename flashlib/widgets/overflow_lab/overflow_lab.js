@@ -3,7 +3,7 @@
 /** @import { Result, Traits } from "./types.js" */
 import { choice, slider } from "../shared/controls.js";
 import { div, h, put, setSentence, setText, symbol, typeset } from "../shared/elements.js";
-import { float64 } from "../shared/numbers.js";
+import { float64 } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Axis, marksLegend } from "./picture.js";
 import { COLUMNS, Table } from "./table.js";

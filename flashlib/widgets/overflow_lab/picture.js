@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, put, setText, symbol, typeset } from "../shared/elements.js";
-import { between, exact, number } from "../shared/numbers.js";
+import { between, exact, number } from "../shared/number_text.js";
 import { exps } from "./table.js";
 
 const LIMITS = { smallest: "smallest", normal: "normal from", largest: "largest", one: "exp(0)\u00a0=" };

@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { h, put, setText, symbol } from "../shared/elements.js";
-import { exact, number } from "../shared/numbers.js";
+import { exact, number } from "../shared/number_text.js";
 
 export const COLUMNS = ["x", "e", "naive", "shifted", "e_safe", "safe", "exact"];
 const SUMS = ["l", "naive_total", "l_safe", "safe_total"];

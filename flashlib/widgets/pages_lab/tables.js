@@ -1,7 +1,7 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setText } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 
 /** @typedef {{ element: HTMLElement, number: HTMLElement, bar: HTMLElement }} Chip */
 

@@ -2,7 +2,7 @@
 /** @import { Program, Result, Row, Span } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
 import { say } from "../shared/language.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { PIPE_ALPHA, PIPE_DIGIT, PIPE_FILLED, PIPE_NAMED, pipeBox, pipeClass, pipeEdge, pipePath, pipeRowName } from "./marks.js";
 import { pipeStates } from "./words.js";
 import { watchRoom } from "../split_lab/axes.js";

@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { andList } from "../shared/language.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 
 /**
  * A view is the part of an axis from 0 to `end` that is shown, [from, to].

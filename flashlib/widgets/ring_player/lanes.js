@@ -1,7 +1,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, svg } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { ringBox, ringFill, ringPercent, ringTicks, ringTime } from "./look.js";
 

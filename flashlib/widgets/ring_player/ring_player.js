@@ -3,7 +3,7 @@
 /** @import { Result, Traits } from "./types.js" */
 import { div, h, headline, setSentence, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
-import { between, float64 } from "../shared/numbers.js";
+import { between, float64 } from "../shared/number_text.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
 import { RingCircle } from "./circle.js";

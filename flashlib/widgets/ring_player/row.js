@@ -1,7 +1,7 @@
 /** @import { Result, Standing, State } from "./types.js" */
 import { slider } from "../shared/controls.js";
 import { div, h, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
-import { exact, number } from "../shared/numbers.js";
+import { exact, number } from "../shared/number_text.js";
 import { outputOf, statesOf } from "./standing.js";
 
 const norm = (X) => Math.hypot(...X);

@@ -1,7 +1,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Result, Run } from "./types.js" */
 import { div, h, note, panel, setText, svg } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { box, footPath, markPath, MARKS } from "./marks.js";
 import { watchRoom } from "../split_lab/axes.js";
 

@@ -1,7 +1,7 @@
 /** @import { Result, State } from "./types.js" */
 import { div, h, panel, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
-import { exact, inBrackets, number } from "../shared/numbers.js";
+import { exact, inBrackets, number } from "../shared/number_text.js";
 
 const vector = (values) => `(${Array.from(values, number).join(", ")})`;
 

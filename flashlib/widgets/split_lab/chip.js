@@ -1,7 +1,7 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, svg } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { watchRoom } from "./axes.js";
 
 const SM = { wide: 16, high: 13, gap: 2 }; // px, of a multiprocessor

@@ -2,7 +2,7 @@
 
 /** @import { Place, Result } from "./types.js" */
 import { svg } from "../shared/elements.js";
-import { short } from "../shared/numbers.js";
+import { short } from "../shared/number_text.js";
 
 /**
  * The places of nodes, [x, y]: of the parts at `middles` and the height `top`, and of their merges; a tree goes down by

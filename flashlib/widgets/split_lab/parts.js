@@ -1,7 +1,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Place, Result, State } from "./types.js" */
 import { div, h, svg, symbol, typeset } from "../shared/elements.js";
-import { short } from "../shared/numbers.js";
+import { short } from "../shared/number_text.js";
 import { watchRoom } from "./axes.js";
 import { drawMerges, edgesOf, factorsOf, placesOf } from "./merges.js";
 

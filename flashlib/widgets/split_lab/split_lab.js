@@ -4,7 +4,7 @@
 import { colourScale } from "../shared/colours.js";
 import { disclosure } from "../shared/controls.js";
 import { div, h, headline, note, panel, setSentence } from "../shared/elements.js";
-import { between, float64 } from "../shared/numbers.js";
+import { between, float64 } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Account, Finished } from "./account.js";
 import { Chip } from "./chip.js";

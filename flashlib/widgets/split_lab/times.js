@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, svg, typeset } from "../shared/elements.js";
-import { threeDigits } from "../shared/numbers.js";
+import { threeDigits } from "../shared/number_text.js";
 import { doublings, logarithmic, ticksOf, watchRoom } from "./axes.js";
 
 const PLOT = { left: 40, right: 14, top: 16, high: 66, below: 32 }; // px

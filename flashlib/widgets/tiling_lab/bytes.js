@@ -1,6 +1,6 @@
 /** @import { Moved as Sent, Result } from "./types.js" */
 import { div, h, panel, setSentence, setText } from "../shared/elements.js";
-import { exact, number } from "../shared/numbers.js";
+import { exact, number } from "../shared/number_text.js";
 import { key } from "./marks.js";
 
 const ALGORITHMS = /** @type {const} */ (["standard", "FA1", "FA2"]);

@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, panel, setText, svg, symbol, typeset } from "../shared/elements.js";
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 import { box, key, mark } from "./marks.js";
 
 const SIDE = 240; // units, of the picture of S

@@ -1,7 +1,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Result } from "./types.js" */
 import { div, h, panel, setText, svg, symbol } from "../shared/elements.js";
-import { number, short } from "../shared/numbers.js";
+import { number, short } from "../shared/number_text.js";
 import { key } from "./marks.js";
 
 const DOUBLINGS = 4; // at the strongest colour of the map: a factor of 16

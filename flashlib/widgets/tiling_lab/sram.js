@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { div, h, panel, setSentence, setText, typeset } from "../shared/elements.js";
-import { number } from "../shared/numbers.js";
+import { number } from "../shared/number_text.js";
 import { KB, key, mark } from "./marks.js";
 
 /** @type {[kind: string, title: string, names: string[]][]} */

@@ -17,7 +17,7 @@ import { holders, outputOf } from "../../../flashlib/widgets/ring_player/standin
 import { ringFill } from "../../../flashlib/widgets/ring_player/look.js";
 import { RingRow } from "../../../flashlib/widgets/ring_player/row.js";
 import { RingScores } from "../../../flashlib/widgets/ring_player/scores.js";
-import { float64, number } from "../../../flashlib/widgets/shared/numbers.js";
+import { float64, number } from "../../../flashlib/widgets/shared/number_text.js";
 
 test("EightBitsLab: the drawn P is the one in the sentence", () => {
   const result = labs.eight;

@@ -5,7 +5,7 @@ import test from "node:test";
 
 import "./dom.js";
 import { Matrix } from "../../../flashlib/widgets/flash_player/matrix.js";
-import { exact } from "../../../flashlib/widgets/shared/numbers.js";
+import { exact } from "../../../flashlib/widgets/shared/number_text.js";
 
 test("the number under the pointer is that of the tile, and outside it there is none", () => {
   const room = { rows: 4, cols: 5, width: 20, height: 10, numbers: false };

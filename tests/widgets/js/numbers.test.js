@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { between, exact, float64, inBrackets, number, short } from "../../../flashlib/widgets/shared/numbers.js";
+import { between, exact, float64, inBrackets, number, short } from "../../../flashlib/widgets/shared/number_text.js";
 import { drawn, parsed } from "./helpers.js";
 
 const SIZES = [1e-300, 1.2e-7, 9.9e-5, 1e-4, 0.00499, 0.005, 0.99995, 1, 9.995, 9.997, 99.95, 99.97, 9999.5, 12345.678, 1e21, 1e300];

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import process from "node:process";
 
-import { float64 } from "../../../flashlib/widgets/shared/numbers.js";
+import { float64 } from "../../../flashlib/widgets/shared/number_text.js";
 
 /** { flash, backward, labs }: players by name, each { frames, arrays }; of a lab everything that is sent to its page. */
 export const sent = JSON.parse(readFileSync(process.env.SENT_BY_PYTHON, "utf8"));

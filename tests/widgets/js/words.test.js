@@ -8,7 +8,7 @@ import { backwardEquations, backwardSentence } from "../../../flashlib/widgets/b
 import { Frames } from "../../../flashlib/widgets/flash_player/frames.js";
 import { verdict } from "../../../flashlib/widgets/flash_player/learner.js";
 import { forwardEquations, sentence } from "../../../flashlib/widgets/flash_player/words.js";
-import { number } from "../../../flashlib/widgets/shared/numbers.js";
+import { number } from "../../../flashlib/widgets/shared/number_text.js";
 import { all, each } from "./sent.js";
 
 /** Every frame that has a step, with each row of it. */

@@ -1,4 +1,4 @@
-// Numbers: from the bytes that Python sent, and as texts.
+// Numbers as texts, and from the bytes that Python sent.
 
 /**
  * The numbers in received bytes: a copy, since the bytes may not be aligned to 8.
