@@ -25,10 +25,10 @@ from vllm import LLM, SamplingParams
 called = []
 if sys.argv[2] == "ours":
     from flashlib.interop import vllm
-    from flashlib.interop.vllm import pages
+    from flashlib.interop.vllm import paged_attention
     vllm.register()
-    attend = pages.attend
-    pages.attend = lambda *given: (called.append(None), attend(*given))
+    attend = paged_attention.attend
+    paged_attention.attend = lambda *given: (called.append(None), attend(*given))
 llm = LLM(sys.argv[1], dtype="float32", max_model_len=256, enforce_eager=True, max_num_seqs=4, block_size=32,
           enable_prefix_caching=False, disable_log_stats=True)
 prompts = ["FlashAttention computes exact attention without writing the matrix of scores to memory. "

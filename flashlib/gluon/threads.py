@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from flashlib.pipeline import commands as c
+from flashlib.pipeline.deadlock import deadlock
 from flashlib.pipeline.multiprocessor import Flight, MultiprocessorState
-from flashlib.pipeline.schedules import deadlock
 
 
 class Role(threading.Thread):

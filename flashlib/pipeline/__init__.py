@@ -6,6 +6,7 @@ Here the roles are Python generators that yield what they do, see `commands`.
 
     commands        what a role yields; Barrier, Slot, Program
     multiprocessor  what these do to barriers, slots and units, and what must never happen
+    deadlock        the sentence on roles that wait for each other
     schedules       `check`: every order in which it may happen, or many at random; the shortest that goes wrong
     timeline        `run`: the one order that the speeds of a multiprocessor's units give, in clocks
     protocol        the roles of our kernels; backward_protocol: those of the backward

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 from flashlib import kernels, masks, sink, torch_ref  # noqa: E402
 from flashlib.interop import vllm  # noqa: E402
-from flashlib.interop.vllm import pages  # noqa: E402
+from flashlib.interop.vllm import paged_attention  # noqa: E402
 
 H_q, H_k, d, PAGE = 6, 3, 16, 8
 KINDS = {
@@ -41,7 +41,7 @@ def drawn(lengths, new):
     for when in ("before", "now"):
         for b, n in enumerate(lengths):
             part = slice(0, n - new[b]) if when == "before" else slice(n - new[b], n)
-            pages.write(tokens[b][1][part], tokens[b][2][part], K, V, slots[b][part])
+            paged_attention.write(tokens[b][1][part], tokens[b][2][part], K, V, slots[b][part])
     return tokens, K, V, table
 
 
@@ -50,14 +50,14 @@ def drawn(lengths, new):
 @pytest.mark.parametrize("lengths, new", [([11, 30, 5], [1, 1, 1]), ([11, 23, 37], [3, 23, 16])])
 def test_pages_are_written_and_attended_to(lengths, new, kind, shape):
     tokens, K, V, table = drawn(lengths, new)
-    asked = pages.AttentionOptions(0.3, **KINDS[kind])
+    asked = paged_attention.AttentionOptions(0.3, **KINDS[kind])
     query = torch.cat([Q[n - m :] for (Q, _, _), n, m in zip(tokens, lengths, new, strict=True)])
     starts = torch.tensor([0, *torch.tensor(new).cumsum(0)], dtype=torch.int32)
     output = torch.full((len(query), H_q, d) if shape == "two axes" else (len(query), H_q * d), torch.nan)
     if asked.left:  # pages that nobody sees any more may be another's, or gone
-        for b in (b for b, m in enumerate(new) if m <= pages.FEW):
+        for b in (b for b, m in enumerate(new) if m <= paged_attention.FEW):
             table[b, : max(0, lengths[b] - new[b] - asked.left) // PAGE] = len(K)
-    pages.attend(query, K, V, output, starts, torch.tensor(lengths, dtype=torch.int32), table, asked)
+    paged_attention.attend(query, K, V, output, starts, torch.tensor(lengths, dtype=torch.int32), table, asked)
     for b, (q, k, v) in enumerate(tokens):
         q, k, v = (X.double().transpose(0, 1)[None] for X in (q[-new[b] :], k, v))
         mask = masks.Mask()
@@ -76,7 +76,7 @@ def test_pages_are_written_and_attended_to(lengths, new, kind, shape):
 def test_tokens_without_a_slot_are_not_written():
     K, V = torch.zeros(2, 2, H_k, PAGE, d)
     key, value = torch.ones(2, 5, H_k, d)
-    pages.write(key, value, K, V, torch.tensor([3, -1, 9, -1]))
+    paged_attention.write(key, value, K, V, torch.tensor([3, -1, 9, -1]))
     assert (K[0, :, 3] == 1).all() and (V[1, :, 1] == 1).all() and K.sum() == V.sum() == 2 * H_k * d
 
 

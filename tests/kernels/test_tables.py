@@ -6,7 +6,7 @@ import torch
 
 from flashlib import kernels, masks
 from flashlib.interop import flash_attn
-from flashlib.interop.vllm import pages as vllm_pages
+from flashlib.interop.vllm import paged_attention as vllm_attention
 from flashlib.kernels import append, decode, varlen
 from flashlib.kernels.ablations import decode as in_one
 from tests.tiers import amounts
@@ -149,14 +149,14 @@ def test_pages_of_vllm_must_exist_where_they_are_read(number):
     lengths, starts = int32(30, 20, 12), int32(0, 1, 18, 18)  # a token, a prompt, and nothing new
     query, output = torch.randn(18, 4, d), torch.zeros(18, 4, d)
     table = torch.tensor([[number, 1, number], [2, 3, number], [number] * 3]).int()
-    asked = vllm_pages.AttentionOptions(0.3, left=5)
-    vllm_pages.attend(query, K, V, output, starts, lengths, table, asked)
+    asked = vllm_attention.AttentionOptions(0.3, left=5)
+    vllm_attention.attend(query, K, V, output, starts, lengths, table, asked)
     assert output.isfinite().all() and output.any()
     for b, column in ((0, 1), (1, 0), (1, 1)):
         wrong, output = table.clone(), torch.zeros(18, 4, d)
         wrong[b, column] = number
         with pytest.raises(ValueError, match=WORDS.format(number, column, b)):
-            vllm_pages.attend(query, K, V, output, starts, lengths, wrong, asked)
+            vllm_attention.attend(query, K, V, output, starts, lengths, wrong, asked)
         assert not output.any()
     with pytest.raises(ValueError, match="slots has 112, and the pages have 112: pass numbers below 112"):
-        vllm_pages.write(*torch.randn(2, 3, H_k, d), K, V, torch.tensor([3, 112, -1]))
+        vllm_attention.write(*torch.randn(2, 3, H_k, d), K, V, torch.tensor([3, 112, -1]))

@@ -117,8 +117,9 @@ def test_a_number_of_ranks_other_than_torchruns_is_refused(tmp_path):
 
 
 LONG = """
-import time
+import signal, time
 from flashlib.ring import processes
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 def f(): time.sleep(100)
 {before}
 print("begun", flush=True)

@@ -4,9 +4,9 @@
     course.register()   # before LLM(...): in place of the CPU's backend, or of FLASH_ATTN on a GPU
     LLM(model, enforce_eager=True)
 
-    pages    what a backend does, on tensors: new keys and values into pages, attention over them; needs no vLLM
-    cpu      the backend of vLLM for CPUs with that, which was run
-    cuda     that for a GPU, which was written by the same version's sources, and was not run
+    paged_attention  what a backend does with tensors: new keys and values into pages, attention; needs no vLLM
+    cpu              vLLM's backend for CPUs, which does that; it was run
+    cuda             the same for a GPU, written from the sources of the same version; it was never run
 
 vLLM needs a separate environment: `make vllm` makes one, and shows the same text from vLLM's own backend and from
 ours. Tried with vLLM 0.32.0.

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend, CPUAttentionBackendImpl
 
-from flashlib.interop.vllm import pages
+from flashlib.interop.vllm import paged_attention
 
 
 class Backend(CPUAttentionBackend):
@@ -28,7 +28,7 @@ class Impl(CPUAttentionBackendImpl):
             raise ValueError(f"the attention is of type {self.attn_type}; ours in vLLM is that of decoders")
         left = None if self.sliding_window == -1 else self.sliding_window - 1
         slopes, cap = self.alibi_slopes, self.logits_soft_cap or None
-        self.options = pages.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
+        self.options = paged_attention.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
 
     def do_kv_cache_update(
         self, layer: torch.nn.Module, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
@@ -36,7 +36,7 @@ class Impl(CPUAttentionBackendImpl):
     ) -> None:  # fmt: skip
         """Write a step's keys and values."""
         K, V = _pages(kv_cache)
-        pages.write(key, value, K, V, slot_mapping)
+        paged_attention.write(key, value, K, V, slot_mapping)
 
     def forward(
         self, layer: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
@@ -53,7 +53,7 @@ class Impl(CPUAttentionBackendImpl):
             raise ValueError("dynamic_causal is given: whether a sequence is causal is the same for all")
         K, V = _pages(kv_cache)
         options = self.options._replace(causal=m.causal)
-        pages.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, options)
+        paged_attention.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, options)
         return output
 
 

@@ -1,4 +1,4 @@
-"""The same for a GPU, in place of vLLM's FlashAttention: pages are K beside V, (H_k, page, 2 d).
+"""vLLM's backend for a GPU with our kernels, not its FlashAttention: pages have K next to V, (H_k, page, 2 d).
 
 Written from the sources of vLLM 0.32.0, and never run. Lengths and starts are read in each layer, which waits for
 the GPU, so pass enforce_eager=True.
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from vllm.v1.attention.backends.flash_attn import FlashAttentionBackend, FlashAttentionImpl
 
-from flashlib.interop.vllm import pages
+from flashlib.interop.vllm import paged_attention
 
 
 class Backend(FlashAttentionBackend):
@@ -33,7 +33,7 @@ class Impl(FlashAttentionImpl):
         left = self.sliding_window[0] if self.sliding_window is not None else -1
         left = None if left < 0 else left
         cap, slopes = self.logits_soft_cap or None, self.alibi_slopes
-        self.options = pages.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
+        self.options = paged_attention.AttentionOptions(self.scale, True, left, cap, slopes, self.sinks)
 
     def do_kv_cache_update(
         self, layer: torch.nn.Module, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
@@ -41,7 +41,7 @@ class Impl(FlashAttentionImpl):
     ) -> None:  # fmt: skip
         """Write a step's keys and values."""
         K, V = kv_cache.split(self.head_size, dim=-1)
-        pages.write(key, value, K, V, slot_mapping)
+        paged_attention.write(key, value, K, V, slot_mapping)
 
     def forward(
         self, layer: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -60,5 +60,5 @@ class Impl(FlashAttentionImpl):
             raise ValueError("a window beside a prompt, or a context over several GPUs: not with ours in vLLM")
         K, V = kv_cache.split(self.head_size, dim=-1)
         options = self.options._replace(causal=m.causal)
-        pages.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, options)
+        paged_attention.attend(query, K, V, output, m.query_start_loc, m.seq_lens, m.block_table, options)
         return output
