@@ -4,7 +4,6 @@ This runs in a separate process (see `exercises`). A case that fails shows that 
 finds out why.
 """
 
-import copy
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,6 +19,7 @@ from flashlib.checks.engine.cases import (
     find_problem,
     outputs_of,
 )
+from flashlib.checks.engine.changed_arguments import changed_argument, copied
 from flashlib.checks.engine.compiling import only_fixed
 from flashlib.checks.engine.diagnosis import diagnose, is_found
 from flashlib.checks.engine.equality import as_array
@@ -27,7 +27,6 @@ from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.process import announce
 from flashlib.checks.engine.value_text import (
     SHOWN,
-    argument_names,
     describe,
     distinct_texts,
     show,
@@ -35,7 +34,6 @@ from flashlib.checks.engine.value_text import (
     show_outputs,
 )
 from flashlib.checks.engine.verdict import Outcome, Verdict
-from flashlib.softmax import State
 
 LINES = 30  # of a verdict, including its sentence
 FEW_DIGITS = 2e-3  # the largest relative error of numbers rounded to fp16
@@ -56,14 +54,14 @@ def examine(
         for case in stage:
             announce(describe, answer, case.arguments)
             only_fixed(case)
-            arguments = [_copy(x) for x in case.arguments]
+            arguments = [copied(x) for x in case.arguments]
             result = attempt(answer, *arguments)
             if result is UNSOLVED:
                 return Verdict("", Outcome.NOT_SOLVED, "")
             result, measured = result if isinstance(result, Measured) else (result, None)
             tried.append(Tried(case, result, find_problem(result, case, outputs, nan), measured))
             if not isinstance(result, Finding):
-                changed = changed or _changed(answer, case, arguments)
+                changed = changed or changed_argument(answer, case, arguments)
             if is_found(tried[-1]):  # then no known mistake is tried, and the rest of the stage adds nothing
                 break
         for wrong in tried:
@@ -102,30 +100,6 @@ def _inexact(tried, outputs):
 
 def _is_float(x):
     return isinstance(x, float | np.ndarray | np.generic) and np.asarray(x).dtype.kind == "f"
-
-
-def _copy(x):
-    """Return a copy of x. A border of nan surrounds an array of floats: what is read outside of it is nan."""
-    if isinstance(x, list):
-        return copy.deepcopy(x)
-    if isinstance(x, State):
-        return State(*map(_copy, x))
-    if not isinstance(x, np.ndarray) or x.ndim == 0 or x.dtype.kind != "f":
-        return x.copy() if isinstance(x, np.ndarray) else x
-    bordered = np.full([n + 2 for n in x.shape], np.nan, x.dtype)
-    inside = bordered[(slice(1, -1),) * x.ndim]
-    inside[...] = x
-    return inside.view(type(x)) if type(x) is not np.ndarray else inside
-
-
-def _changed(answer, case, arguments):
-    """Return the name of an argument that the answer changed, and details about it, or ()."""
-    for name, before, after in zip(argument_names(answer, case.arguments), case.arguments, arguments, strict=True):
-        if isinstance(before, np.ndarray) and before.tobytes() != after.tobytes():
-            return name, ("before", show(before)), ("after", show(after))
-        if isinstance(before, list) and before != after:
-            return name, ("before", show(before)), ("after", show(after))
-    return ()
 
 
 def _short(details):
