@@ -1,4 +1,4 @@
-"""Tests for kernels of Triton or Gluon, and for parts of their language."""
+"""Whether an object is a kernel of Triton or Gluon, or a part of their language."""
 
 from types import FunctionType
 from typing import Any
