@@ -112,7 +112,7 @@ def test_an_invalid_verdict_is_reported(what):
     from flashlib.checks.engine.verdict import Outcome, Verdict
     process._connection.send(("done", ({FORGED[what]}, "")))""", names)  # fmt: skip
     verdict = checks.online_step(names["sends"])
-    assert "no verdict" in verdict.sentence and verdict._repr_mimebundle_(), verdict
+    assert "invalid data" in verdict.sentence and verdict._repr_mimebundle_(), verdict
 
 
 ODD = {
