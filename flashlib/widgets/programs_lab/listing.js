@@ -1,0 +1,44 @@
+/** @import { Result } from "./types.js" */
+import { h, note, setText } from "../shared/elements.js";
+
+/** The lines of the kernel, each with the value that it has in the program that is shown. */
+export class Listing {
+  /** @type {Result} */
+  result;
+  /** @type {Map<number, HTMLElement>} by line */
+  values;
+
+  constructor() {
+    this.note = note("with what each line gives in this program");
+    this.rows = h("tbody", {});
+    this.element = h("table", { class: "flash-programs-code", role: "presentation" }, this.rows);
+  }
+
+  /** @param {Result} result */
+  take(result) {
+    this.result = result;
+    const same = this.text === result.lines.map(({ text }) => text).join("\n");
+    this.text = result.lines.map(({ text }) => text).join("\n");
+    if (same) return;
+    this.values = new Map();
+    this.rows.replaceChildren(...result.lines.map((line) => this.#row(line)));
+  }
+
+  #row({ key, number, text, kind }) {
+    const value = h("code", {});
+    this.values.set(key, value);
+    const cells = [h("code", {}, String(number)), h("code", {}, text), value];
+    return h("tr", { "data-kind": kind }, cells.map((cell) => h("td", {}, cell)));
+  }
+
+  /**
+   * A line that ran several times has the value of the turn; of its last one if there is none of that turn.
+   * @param {number} program
+   * @param {number} turn
+   */
+  draw(program, turn) {
+    const shown = new Map();
+    for (const [its, line, at, text] of this.result.values) if (its === program && at <= turn) shown.set(line, text);
+    for (const [line, value] of this.values) setText(value, shown.get(line) ?? "");
+  }
+}

@@ -1,0 +1,27 @@
+/** @import { Access } from "./types.js" */
+
+export const MASKED = 0; // what a place is
+export const ELEMENT = 1; // above: outside of the tensor, or another element
+const WORDS_OF_PLACE = 4; // numbers that Python sends of each
+
+/**
+ * A place of a block: its offset, what it is, and where it is in the matrix.
+ * @typedef {{ offset: number, state: number, row: number, column: number }} Place
+ */
+
+/**
+ * The places of an access.
+ * @param {Access} access
+ * @param {Int32Array} all
+ * @returns {Place[]}
+ */
+export function placesOf({ start, shape }, all) {
+  const count = shape.reduce((product, n) => product * n, 1);
+  return Array.from({ length: count }, (_, k) => {
+    const [offset, state, row, column] = all.subarray(WORDS_OF_PLACE * (start + k));
+    return { offset, state, row, column };
+  });
+}
+
+/** How a place is marked: "load" or "store" if it is touched, "masked", or "wrong". */
+export const markOf = (kind, state) => (state === MASKED ? "masked" : state === ELEMENT ? kind : "wrong");
