@@ -40,10 +40,11 @@ ROOMS = {
     "pipeline": "language types inputs gpus",
     "ring": "language types inputs masks softmax cost tiled",
     "lowbit": "types inputs masks tiled",
-    "learner": "types softmax tiled",
+    "learner": "language types softmax tiled",
     "private_apis": "",  # of torch, Triton and Gluon
     "gluon": "inputs pipeline private_apis",
     "kernels base": "private_apis",  # which Triton
+    "learner.kernels": "learner private_apis / kernels base",
     "ring.processes": "language types learner / kernels base",
     "kernels.launch": "inputs masks private_apis / kernels base",
     "kernels.masking": "masks / kernels.launch",
@@ -65,10 +66,10 @@ ROOMS = {
     "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",
     "pictures": "types gpus",
     "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "
-    "lowbit learner lm pictures / kernels.compiler",
+    "lowbit learner lm pictures / learner.kernels, kernels.compiler",
     "checks.engine": "language chapters softmax learner widgets / kernels base, kernels.compiler",
     "checks.harness": "language types softmax naive tiled pipeline ring learner widgets private_apis gluon / "
-    "kernels base, checks.engine",
+    "kernels base, learner.kernels, checks.engine",
     "checks.chapters": "language types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
     "checks.classroom": "language chapters environment learner / kernels base, checks.engine",

@@ -2,7 +2,7 @@
 
 of_torch            torch
 of_driver           launches of Triton; of_compiler: reports on compiled kernels
-of_interpreter      Triton's interpreter; of_watching: what a check sees of a kernel that runs there
+of_interpreter      Triton's interpreter; of_watching: what is seen of a kernel there; of_loops: its loops
 of_kernels          what is a kernel, of Triton or Gluon
 of_gluon            Gluon: an instruction that it lacks, launches that are taken over
 tried               the list, with which versions they were tried, and what to do on a new one

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FunctionType
 from typing import Any, NamedTuple, Protocol
 from unittest import mock
@@ -15,14 +15,19 @@ from triton.runtime import Autotuner, interpreter
 
 
 class Watch(Protocol):
-    """What is told of the kernels of an answer while they run: `checks.harness.watch.Watch`."""
+    """What is told of kernels while they run: `checks.harness.watch.Watch` and `learner.kernels.Recorder`.
 
-    programs: int
-    products: Any
-    tf32: bool
+    launched: a kernel, made of this function. let: its arguments, as they were given and as the interpreter has
+    them. begun: a program, by its place in the grid. multiplied: a product of (M, K) and (K, N); rounded: whether
+    of fp32 in less than fp32. lanes: a load or a store at these addresses, where the mask is True; it returns the
+    lanes that may be. hidden: a load has lanes that its mask hides, and nothing is said of what they hold; it
+    returns that, or None for 0.
+    """
 
     def launched(self, function: FunctionType) -> None: ...
     def let(self, names: tuple, given: tuple, values: tuple) -> None: ...
+    def begun(self, program: tuple[int, int, int]) -> None: ...
+    def multiplied(self, sizes: tuple[int, int, int], *, rounded: bool) -> None: ...
     def lanes(
         self, pointers: Any, size: int, mask: Any, *, store: bool = ..., masked: bool = ...
     ) -> np.ndarray: ...
@@ -35,7 +40,21 @@ class _Mask(NamedTuple):
     data: np.ndarray
 
 
-def exchanged_in_compiler(watch: Watch) -> list:
+@contextmanager
+def told(watch: Watch, *, interpreted: bool) -> Iterator[None]:
+    """Tell a Watch of the kernels that are launched while this lasts; compiled, of their launches alone."""
+    changes = _in_interpreter(watch) if interpreted else _in_compiler(watch)
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
+    for owner, name, new in changes:
+        setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        for owner, name, old in before:
+            setattr(owner, name, old)
+
+
+def _in_compiler(watch) -> list:
     """Return (class, name, replacement) of each method to exchange so that a Watch sees launches."""
     run = JITFunction.run
 
@@ -47,7 +66,7 @@ def exchanged_in_compiler(watch: Watch) -> list:
     return [(JITFunction, "run", counted)]
 
 
-def exchanged_in_interpreter(watch: Watch) -> list:
+def _in_interpreter(watch) -> list:
     """Return the same for the interpreter, so that a Watch sees launches, loads, stores and products."""
     builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
     call, moved = executor.__call__, executor._init_args_hst
@@ -114,7 +133,7 @@ def _memory(watch, builder) -> dict:
 
 def _program(watch, begin):
     def set_grid_idx(self, *at):
-        watch.programs += 1
+        watch.begun(at)
         return begin(self, *at)
 
     return set_grid_idx
@@ -122,9 +141,8 @@ def _program(watch, begin):
 
 def _product(watch, dot):
     def create_dot(self, a, b, d, precision, *others):
-        watch.products[(*a.data.shape[-2:], b.data.shape[-1])] += 1
-        if "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name) and precision.name != "IEEE":
-            watch.tf32 = True
+        fp32 = "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name)
+        watch.multiplied((*a.data.shape[-2:], b.data.shape[-1]), rounded=fp32 and precision.name != "IEEE")
         return dot(self, a, b, d, precision, *others)
 
     return create_dot

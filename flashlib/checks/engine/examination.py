@@ -23,7 +23,6 @@ from flashlib.checks.engine.cases import (
 from flashlib.checks.engine.compiling import only_fixed
 from flashlib.checks.engine.diagnosis import diagnose, is_found
 from flashlib.checks.engine.known_mistakes import Known
-from flashlib.checks.engine.process import announce
 from flashlib.checks.engine.values import (
     SHOWN,
     argument_names,
@@ -35,6 +34,7 @@ from flashlib.checks.engine.values import (
     told_apart,
 )
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.learner.process import announce
 from flashlib.softmax import State
 
 LINES = 30  # of a verdict, with its sentence

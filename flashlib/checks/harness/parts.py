@@ -15,11 +15,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from flashlib.checks.engine import Beside, Finding, Measured
-from flashlib.checks.engine.process import PACKAGE
 from flashlib.checks.harness import undefined
 from flashlib.checks.harness.launches import outside_id, unwrapped
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.learner.process import PACKAGE
 from flashlib.private_apis import of_watching
 from flashlib.softmax import State
 import triton

@@ -41,18 +41,19 @@ export function drawErrors(element, scale, { errors, tolerance }, T) {
  * @param {At<ForwardStep>} at
  */
 export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
-  const { first, missed, remark, errors, tolerance, O } = learner;
+  const { first, missed, remark, errors, tolerance, O, kernel } = learner;
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
     const parted = first
       ? `It parted from the truth at step ${first[0] + 1}.`
       : "m, l and O_acc were right at every step that was played.";
     const [i, j] = missed[0] ?? [];
+    const right = kernel ? "O is right, on these numbers: whether it always is, the check decides." : "O is right.";
     const sentences = [
       remark && `${remark}.`,
       parted,
       missed.length && `${counted(missed.length, "tile", "tiles")} missed, the first is (${i}, ${j}).`,
-      O ? `O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : "O is right.",
+      O ? `O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : right,
     ];
     return sentences.filter(Boolean).join(" ");
   }

@@ -59,6 +59,7 @@
  * @property {[number, number] | null} O its largest error, the first row that is wrong
  * @property {[number, number][]} missed
  * @property {string} remark
+ * @property {boolean} [kernel] whether a kernel took them, which also stored an O of its own
  */
 
 /**

@@ -23,15 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import anew, tampering
 from flashlib.language.phrases import and_list
-from flashlib.learner import containment, pickling, starting
+from flashlib.learner import anew, containment, pickling, starting, tampering
 from flashlib.learner.error_text import cut, error_text
 
 START_LIMIT = 120  # seconds for the process to start, with whatever it must import
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more where the limit of computing is longer
 ANSWER_FILE = "<answer>"  # the name of an answer's text that has no file
-PACKAGE = str(Path(__file__).parents[2])
+PACKAGE = str(Path(__file__).parents[1])
 SLACK = 1.0  # seconds of computing after which a process that did not end by itself is ended
 LONGEST = 2**28  # bytes of a message
 PRINTED = 4000  # characters of what is printed that are kept

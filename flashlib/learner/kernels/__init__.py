@@ -1,0 +1,6 @@
+"""A learner's kernels, recorded as Triton's interpreter runs them.
+
+recording       what is recorded: loads and stores with their masks, and the turns of loops, as plain arrays
+recorder        records them, in this process
+run             has that done in a process of its own, with limits, and says in a sentence what went wrong
+"""
