@@ -68,7 +68,8 @@ class Picture:
     ) -> None:
         """Write a line of text with its middle at height y, and its left end, middle or right end ("lmr") at x.
 
-        face: "", "bold", "italic" or "code". Symbols such as m and O_acc are typeset as in a formula, but not in code.
+        face: "", "bold", "italic" or "code". Symbols such as m and O_acc are typeset as in a
+        formula, except in code.
         """
         self.written.append((x, y, text))
         x -= {"l": 0, "m": 0.5, "r": 1}[align] * length(text, size, face)

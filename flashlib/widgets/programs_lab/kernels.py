@@ -89,12 +89,17 @@ def _text(template, mask):
     return re.sub("[«»]", "", template).strip("\n")
 
 
+def _line(kernel, grid, *arguments, BLOCK):
+    """Return a launch as Python."""
+    return f"{kernel}[{grid}]({', '.join(map(str, arguments))}, BLOCK={BLOCK})"
+
+
 def _vector(setting):
     N, BLOCK = setting["N"], setting["BLOCK"]
     programs = blocks(N, BLOCK)
     return Launch(
         _text(VECTOR, setting["mask"]),
-        f"add_kernel[({programs},)](x, y, out, {N}, BLOCK={BLOCK})",
+        _line("add_kernel", (programs,), "x", "y", "out", N, BLOCK=BLOCK),
         (programs, 1, 1),
         {name: Tensor((N,), (1,)) for name in ("x_ptr", "y_ptr", "out_ptr")},
         {"N": N, "BLOCK": BLOCK},
@@ -111,7 +116,7 @@ def _tile(setting):
     rows, columns = "r[:, None]", "c[None, :]"
     return Launch(
         _text(TILE, setting["mask"]),
-        f"tile_kernel[{grid}](X, Y, {N}, {COLUMNS}, {', '.join(map(str, strides + out))}, BLOCK={BLOCK})",
+        _line("tile_kernel", grid, "X", "Y", N, COLUMNS, *strides, *out, BLOCK=BLOCK),
         (*grid, 1),
         {"X_ptr": Tensor((N, COLUMNS), strides), "Y_ptr": Tensor(shape, (shape[1], 1))},
         {
@@ -126,7 +131,7 @@ def _softmax(setting):
     N, stride = setting["N"], setting["stride_r"]
     return Launch(
         _text(SOFTMAX, setting["mask"]),
-        f"softmax_kernel[({N},)](X, Y, {COLUMNS}, {stride}, BLOCK={ROW_BLOCK})",
+        _line("softmax_kernel", (N,), "X", "Y", COLUMNS, stride, BLOCK=ROW_BLOCK),
         (N, 1, 1),
         {"X_ptr": Tensor((N, COLUMNS), (stride, 1)), "Y_ptr": Tensor((N, COLUMNS), (COLUMNS, 1))},
         {"D": COLUMNS, "stride_r": stride, "BLOCK": ROW_BLOCK},
@@ -138,7 +143,7 @@ def _loop(setting):
     N, stride, BLOCK = setting["N"], setting["stride_r"], setting["BLOCK"]
     return Launch(
         _text(LOOP, setting["mask"]),
-        f"row_sum_kernel[({N},)](X, out, {COLUMNS}, {stride}, BLOCK={BLOCK})",
+        _line("row_sum_kernel", (N,), "X", "out", COLUMNS, stride, BLOCK=BLOCK),
         (N, 1, 1),
         {"X_ptr": Tensor((N, COLUMNS), (stride, 1)), "out_ptr": Tensor((N,), (1,))},
         {"D": COLUMNS, "stride_r": stride, "BLOCK": BLOCK},

@@ -9,19 +9,23 @@ export class Listing {
   values;
 
   constructor() {
-    this.note = note("with what each line gives in this program");
+    this.note = note("beside a line: what it gives in this program");
     this.rows = h("tbody", {});
+    this.launch = h("code", {});
     this.element = h("table", { class: "flash-programs-code", role: "presentation" }, this.rows);
   }
 
   /** @param {Result} result */
   take(result) {
     this.result = result;
+    this.note.hidden = !result.values.length;
+    setText(this.launch, result.launch);
     const same = this.text === result.lines.map(({ text }) => text).join("\n");
     this.text = result.lines.map(({ text }) => text).join("\n");
     if (same) return;
     this.values = new Map();
-    this.rows.replaceChildren(...result.lines.map((line) => this.#row(line)));
+    const launch = h("tr", { class: "flash-programs-launch" }, h("td"), h("td", {}, this.launch), h("td"));
+    this.rows.replaceChildren(...result.lines.map((line) => this.#row(line)), launch);
   }
 
   #row({ key, number, text, kind }) {

@@ -6,6 +6,7 @@ import { markOf } from "./places.js";
 
 const CELL = { most: 30, read: 24, least: 9, high: 22, low: 10, sign: 6.6 }; // px; of a sign of a number
 const EDGE = { left: 22, top: 16 }; // px, of the numbers of rows and columns
+const VECTOR_GAP = 3; // px, between rows of a vector that has no room in one
 const MOST_ROWS = 24;
 const NOWHERE = -1000; // the row of a place that is not drawn
 const MARKS = ["load", "store", "masked", "wrong"];
@@ -21,17 +22,19 @@ export class Matrix {
     this.marks.masked.style.fill = fill;
     this.cells = path("cells");
     this.beyond = path("beyond");
+    this.edges = path("edges");
     this.texts = svg("g", {});
-    this.svg = svg("svg", { class: "flash-programs-matrix", role: "img" }, defs, Object.values(this.marks), this.beyond, this.cells, this.texts);
+    this.svg = svg("svg", { class: "flash-programs-matrix", role: "img" }, defs, Object.values(this.marks), this.beyond, this.cells, this.edges, this.texts);
   }
 
   /**
    * @param {Tensor} tensor
    * @param {Access | undefined} access
    * @param {Place[]} lanes
+   * @param {Map<string, number>} owners the program of each element, by row and column
    * @param {number} room
    */
-  draw(tensor, access, lanes, room) {
+  draw(tensor, access, lanes, owners, room) {
     const { place, size, shown, names } = tensor.shape.length < 2 ? this.#vector(tensor, lanes, room) : this.#matrix(tensor, lanes, room);
     const [wide, high] = size;
     const box = ([x, y]) => `M${x + 0.5} ${y + 0.5}h${wide - 1}v${high - 1}h${1 - wide}z`;
@@ -39,8 +42,10 @@ export class Matrix {
     const [stride, step] = tensor.shape.length < 2 ? [0, tensor.strides[0] ?? 0] : tensor.strides.slice(-2);
     const drawn = { load: "", store: "", masked: "", wrong: "" };
     const texts = new Map(); // by place: what is written there, and how
+    const programs = new Map(); // by place
     const cells = shown.map(([row, column]) => {
       const at = place(row, column);
+      programs.set(String(at), owners.get(`${row},${column}`));
       texts.set(String(at), [at, String(base + row * stride + column * step), ""]);
       return box(at);
     });
@@ -54,6 +59,7 @@ export class Matrix {
       texts.set(String(at), [at, String(offset), mark]);
     }
     put(this.cells, "d", cells.join(""));
+    put(this.edges, "d", edges(programs, size, tensor.shape.length < 2 ? VECTOR_GAP : 0));
     put(this.beyond, "d", beyond);
     for (const mark of MARKS) put(this.marks[mark], "d", drawn[mark]);
     const written = [...texts.values()].flatMap(([[x, y], text, mark]) => {
@@ -82,7 +88,7 @@ export class Matrix {
     const [from, to] = windowOf([0, rows], touched.length ? seen : [0, 1], MOST_ROWS);
     const place = (_, column) => {
       const [x, y] = [(column - first) % wide, Math.floor((column - first) / wide)];
-      return y >= from && y < to ? [x * size[0], (y - from) * (size[1] + 3)] : null;
+      return y >= from && y < to ? [x * size[0], (y - from) * (size[1] + VECTOR_GAP)] : null;
     };
     const low = Math.max(0, first + from * wide);
     const count = Math.min(tensor.columns, first + to * wide) - low;
@@ -118,6 +124,22 @@ export class Matrix {
     ];
     return { place, size, shown: rows.flatMap((row) => columns.map((column) => [row, column])), names };
   }
+}
+
+/**
+ * The edges between elements that different programs touch: so each has its block.
+ * @param {Map<string, number | undefined>} programs by place
+ * @param {number[]} size of an element
+ * @param {number} gap between rows
+ */
+function edges(programs, [wide, high], gap) {
+  const lines = [...programs].map(([place, program]) => {
+    const [x, y] = place.split(",").map(Number);
+    const differs = (...other) => programs.has(String(other)) && programs.get(String(other)) !== program;
+    const right = differs(x + wide, y) ? `M${x + wide} ${y}v${high}` : "";
+    return right + (!gap && differs(x, y + high) ? `M${x} ${y + high}h${wide}` : "");
+  });
+  return lines.join("");
 }
 
 /** A pattern for what is masked. It is found by its id, so each picture has one of its own. */

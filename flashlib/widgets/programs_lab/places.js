@@ -23,5 +23,28 @@ export function placesOf({ start, shape }, all) {
   });
 }
 
+const MOST_OWNED = 20_000; // places; more blocks could not be told apart
+const SEVERAL = -1;
+
+/**
+ * Which program touches each element, by its row and column: none of them if there are several.
+ * @param {Access[]} accesses
+ * @param {Int32Array} all
+ */
+export function ownersOf(accesses, all) {
+  /** @type {Map<string, number>} */
+  const owners = new Map();
+  const last = accesses.at(-1);
+  if (!last || last.start - accesses[0].start > MOST_OWNED) return owners;
+  for (const access of accesses) {
+    for (const { state, row, column } of placesOf(access, all)) {
+      if (state !== ELEMENT) continue;
+      const before = owners.get(`${row},${column}`) ?? access.program;
+      owners.set(`${row},${column}`, before === access.program ? before : SEVERAL);
+    }
+  }
+  return owners;
+}
+
 /** How a place is marked: "load" or "store" if it is touched, "masked", or "wrong". */
 export const markOf = (kind, state) => (state === MASKED ? "masked" : state === ELEMENT ? kind : "wrong");

@@ -5,6 +5,7 @@ import { div, h, headline, panel, setSentence } from "../shared/elements.js";
 import { between } from "../shared/numbers.js";
 import { Widget } from "../shared/widget.js";
 import { Listing } from "./listing.js";
+import { MASKED } from "./places.js";
 import { Programs } from "./programs.js";
 import { ProgramSettings } from "./settings.js";
 import { Touched } from "./touched.js";
@@ -32,6 +33,7 @@ class ProgramsLab extends Widget {
     );
     this.listing = new Listing();
     this.touched = ["load", "store"].map((kind) => new Touched(kind, () => this.#drawProgram()));
+    this.legend = legend();
     const result = this.model.get("result");
     if (result.setting) this.#build(result);
     this.start("result", {
@@ -65,7 +67,7 @@ class ProgramsLab extends Widget {
         panel("programs-listing", "The kernel", this.listing.note, this.listing.element),
         this.touched.map(({ element }) => element),
       ),
-      legend(),
+      this.legend.element,
     );
   }
 
@@ -89,7 +91,18 @@ class ProgramsLab extends Widget {
     this.programs.take(result);
     this.listing.take(result);
     for (const touched of this.touched) touched.take(result, this.places);
+    this.#name(result);
     this.draw();
+  }
+
+  /**
+   * Have the legend name what some program does, and nothing else.
+   * @param {Result} result
+   */
+  #name({ programs }) {
+    const isMasked = this.places.some((state, k) => k % 4 === 1 && state === MASKED);
+    const drawn = { masked: isMasked, wrong: programs.some(({ bad }) => bad) };
+    for (const [mark, element] of Object.entries(this.legend.keys)) element.hidden = !(drawn[mark] ?? true);
   }
 
   draw() {
@@ -136,14 +149,14 @@ class ProgramsLab extends Widget {
 
 function legend() {
   const key = (mark, text) => h("span", { class: "flash-programs-key" }, h("i", { "data-mark": mark }), text);
-  return div(
-    "flash-legend",
-    key("load", "loaded"),
-    key("store", "stored"),
-    key("masked", "cut off by the mask"),
-    key("beyond", "past the last element"),
-    key("wrong", "✕ out of bounds"),
-  );
+  const keys = {
+    load: key("load", "loaded"),
+    store: key("store", "stored"),
+    masked: key("masked", "cut off by the mask"),
+    wrong: key("wrong", "✕ out of bounds"),
+    edge: key("edge", "between the blocks of two programs"),
+  };
+  return { keys, element: div("flash-legend", Object.values(keys)) };
 }
 
 export default {

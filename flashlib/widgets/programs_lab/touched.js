@@ -7,7 +7,7 @@ import { watchRoom } from "../split_lab/axes.js";
 import { blockOf } from "./block.js";
 import { Matrix } from "./matrix.js";
 import { Memory } from "./memory.js";
-import { ELEMENT, MASKED, placesOf } from "./places.js";
+import { ELEMENT, MASKED, ownersOf, placesOf } from "./places.js";
 
 const TITLES = { load: "It loads from", store: "It stores to" };
 const DONE = { load: "loaded", store: "stored" };
@@ -38,6 +38,8 @@ export class Touched {
     this.kind = kind;
     this.changed = changed;
     this.chosen = ""; // tensor and line
+    /** @type {Map<string, number>} by row and column: the program that touches the element, as `ownersOf` has it */
+    this.owners = new Map();
     /** @type {Map<string, { tensor: number, line: number, text: string }>} by the same */
     this.options = new Map();
     this.pointers = h("span", { class: "flash-programs-pointers" });
@@ -50,8 +52,8 @@ export class Touched {
     this.nothing = h("p", { class: "flash-note" });
     this.drawn = div("flash-programs-drawn", div("flash-programs-pictures", this.matrix.svg, this.memory.element), this.block);
     const body = div("flash-programs-body", this.drawn);
-    const title = h("span", {}, h("span", {}, TITLES[kind]), " ", this.pointers);
-    this.element = panel(`programs-${kind}s`, title, this.count, body, this.nothing, this.fault, this.stored);
+    const about = [this.pointers, this.count];
+    this.element = panel(`programs-${kind}s`, TITLES[kind], about, body, this.nothing, this.fault, this.stored);
     this.resized = watchRoom(body, this, () => this.#redraw());
   }
 
@@ -72,10 +74,19 @@ export class Touched {
       if (names.filter((name) => name === option.text).length > 1) option.text = `${option.text}, line ${numbers.get(option.line)}`;
     }
     const keys = (all) => JSON.stringify([...all]);
-    if (keys(options) === keys(this.options)) return;
-    this.options = options;
-    if (!options.has(this.chosen)) this.chosen = [...options.keys()][0] ?? "";
-    this.#offer();
+    if (keys(options) !== keys(this.options)) {
+      this.options = options;
+      if (!options.has(this.chosen)) this.chosen = [...options.keys()][0] ?? "";
+      this.#offer();
+    }
+    this.#own();
+  }
+
+  /** Note which program touches each element with the pointer that is chosen. */
+  #own() {
+    const option = this.options.get(this.chosen);
+    const its = this.result.accesses.filter(({ kind, tensor, line }) => kind === this.kind && tensor === option?.tensor && line === option.line);
+    this.owners = ownersOf(its, this.places);
   }
 
   /** Offer the pointers, if there are several. */
@@ -83,6 +94,7 @@ export class Touched {
     const all = [...this.options].map(([key, { text }]) => [key, text]);
     const choose = (key) => {
       this.chosen = key;
+      this.#own();
       this.changed();
     };
     const pointers = choice(`${this.kind}s`, `${DONE[this.kind]} with this pointer`, all, choose);
@@ -129,7 +141,7 @@ export class Touched {
   #redraw() {
     if (!this.room || !this.tensor) return;
     const { tensor, access, lanes } = this;
-    this.matrix.draw(tensor, access, lanes, this.room);
+    this.matrix.draw(tensor, access, lanes, this.owners, this.room);
     put(this.matrix.svg, "aria-label", this.label);
     this.memory.draw(tensor, lanes, this.room);
     this.block.replaceChildren(...blockOf(access, lanes, this.kind));

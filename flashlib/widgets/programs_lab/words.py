@@ -43,7 +43,7 @@ def program(number: Sequence[int], axes: int, blocks: Sequence[Block]) -> str:
     name = f"Program {number[0]}" if axes == 1 else f"Program ({', '.join(map(str, number[:axes]))})"
     loads, stores = (_touched([one for one in blocks if one.kind == kind]) for kind in ("load", "store"))
     if loads and stores:
-        said = f"{name} loads {loads} and stores {stores}."
+        said = f"{name} loads {loads}, and stores {stores}."
     elif loads:
         said = f"{name} loads {loads}, and stores nothing."
     else:
@@ -113,25 +113,33 @@ def fault(block: Block, tensor: Tensor) -> str:
     if not block.is_bad:
         return ""
     name, outside, others = block.pointer, block.those(OUTSIDE), block.those(OTHER)
-    does = "loads" if block.kind == "load" else "stores"
     low, high = tensor.span
-    has = f"{name} has the offsets {low} to {high - 1}" if high - low > 1 else f"{name} has the offset {low} alone"
-    if high == low:
-        has = f"{name} has no elements"
     said = []
     if past := [offset for offset in outside if offset >= high]:
-        beyond = f"up to {past[-1] - high + 1} past the end"
-        said.append(f"Out of bounds: {has}, and the program {does} {offsets_named(past)}, {beyond}.")
+        far, offsets = past[-1] - high + 1, offsets_named(past)
+        one = f"Out of bounds: {offsets} of {name} is {far} past the end."
+        said.append(by_number(len(past), one, f"Out of bounds: {offsets} of {name} are up to {far} past the end."))
     if before := [offset for offset in outside if offset < low]:
-        beyond = f"up to {low - before[0]} before the start"
-        said.append(f"Out of bounds: {has}, and the program {does} {offsets_named(before)}, {beyond}.")
+        far, offsets = low - before[0], offsets_named(before)
+        one = f"Out of bounds: {offsets} of {name} is {far} before the start."
+        several = f"Out of bounds: {offsets} of {name} are up to {far} before the start."
+        said.append(by_number(len(before), one, several))
     if between := [offset for offset in outside if low <= offset < high]:
-        said.append(f"The program {does} {offsets_named(between)}, which lie between the elements of {name}.")
+        offsets = offsets_named(between)
+        one = f"Out of bounds: {offsets} lies between the elements of {name}."
+        said.append(by_number(len(between), one, f"Out of bounds: {offsets} lie between the elements of {name}."))
     if others:
-        said.append(
-            f"Past an edge: the program {does} {offsets_named(others)} of {name}, which belong to another row."
-        )
-    return " ".join(said)
+        offsets = offsets_named(others)
+        one = f"Past an edge: {offsets} of {name} is an element of another row."
+        said.append(by_number(len(others), one, f"Past an edge: {offsets} of {name} are elements of another row."))
+    return " ".join(said + [_span(name, low, high)] * bool(outside))
+
+
+def _span(name, low, high):
+    """Return which offsets a tensor has."""
+    if high - low > 1:
+        return f"{name} has the offsets {low} to {high - 1}."
+    return f"{name} has the offset {low} alone." if high > low else f"{name} has no elements."
 
 
 def stored(name: str, never: int, twice: int, size: int) -> str:
