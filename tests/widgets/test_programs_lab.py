@@ -284,7 +284,7 @@ def test_offsets_are_said_as_short_as_can_be(offsets, said):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A function of a kernel's lines, and of what it is launched with: a lab, run in this process, to save time."""
+    """A function of a kernel's lines and its launch that returns a lab; it runs in this process, to save time."""
     pytest.importorskip("torch")
     pytest.importorskip("triton")
     from flashlib.learner.kernels import run

@@ -70,7 +70,7 @@ def compute(run: Run) -> dict:
             **{"whole": list(run.grid), "first": [0, 0, 0], "shown": list(run.shown)},
             "words": words.grid(run.grid),
         },
-        "buffer": np.stack([at.offsets, at.states, at.rows, at.columns], -1).astype("<i4").tobytes(),
+        "buffer": _packed(at),
     }
 
 
@@ -97,6 +97,14 @@ def _placed(accesses: list[Access], tensors: list[int], of: list[Tensor]) -> tup
     ]
     rows, columns = (np.concatenate([np.zeros(0, int), *(one[n] for one in its)]) for n in (0, 1))
     return Places(offsets, states(found, mask, meant), found, rows, columns), [base for _, _, base in its]
+
+
+def _packed(at):
+    """Return places as int32: offset, state, row and column of each; an offset beyond that is far out of bounds."""
+    ends = np.iinfo(np.int32)
+    return (
+        np.stack([at.offsets, at.states, at.rows, at.columns], -1).clip(ends.min, ends.max).astype("<i4").tobytes()
+    )
 
 
 def _blocks(accesses, bounds, at):
