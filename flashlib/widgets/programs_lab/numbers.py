@@ -100,7 +100,7 @@ def _placed(accesses: list[Access], tensors: list[int], of: list[Tensor]) -> tup
 
 
 def _packed(at):
-    """Return places as int32: offset, state, row and column of each; an offset beyond that is far out of bounds."""
+    """Return places as int32: offset, state, row and column of each; a larger offset is far out of bounds."""
     ends = np.iinfo(np.int32)
     return (
         np.stack([at.offsets, at.states, at.rows, at.columns], -1).clip(ends.min, ends.max).astype("<i4").tobytes()
