@@ -133,6 +133,7 @@ def test_without_a_mask_it_is_said_which_offsets_are_out_of_bounds_and_by_how_mu
     said = "Out of bounds: offsets 10 and 11 of {0} are up to 2 past the end. {0} has the offsets 0 to 9."
     assert faults == {(2, said.format(name)) for name in ("x_ptr", "y_ptr", "out_ptr")}
     assert [one["bad"] for one in result["programs"]] == [False, False, True] and result["opens"] == 2
+    assert [text for number, _, _, text in result["values"] if number == 2][2:] == ["✕ 2 out of bounds"] * 3
     assert states(result, "store") == [ELEMENT] * 10 + [OUTSIDE] * 2
 
 

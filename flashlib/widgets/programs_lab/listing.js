@@ -1,5 +1,5 @@
 /** @import { Result } from "./types.js" */
-import { h, note, setText } from "../shared/elements.js";
+import { h, note, put, setText } from "../shared/elements.js";
 
 /** The lines of the kernel, each with the value that it has in the program that is shown. */
 export class Listing {
@@ -43,6 +43,10 @@ export class Listing {
   draw(program, turn) {
     const shown = new Map();
     for (const [its, line, at, text] of this.result.values) if (its === program && at <= turn) shown.set(line, text);
-    for (const [line, value] of this.values) setText(value, shown.get(line) ?? "");
+    for (const [line, value] of this.values) {
+      const text = shown.get(line) ?? "";
+      setText(value, text);
+      put(value, "data-mark", text.startsWith("✕") ? "wrong" : "value");
+    }
   }
 }

@@ -27,6 +27,7 @@ export class Memory {
     this.element.hidden = (shape.length < 2 && strides[0] === 1) || high === low;
     if (this.element.hidden) return;
     const one = (room - 1) / (high - low);
+    /** @param {number[]} run */
     const box = ([from, to]) => `M${((from - low) * one).toFixed(2)} 1h${((to - from) * one).toFixed(2)}v${HIGH - 2}h${(-(to - from) * one).toFixed(2)}z`;
     const touched = (wanted) => runs(lanes.filter(({ state }) => wanted(state)).map(({ offset }) => offset), low, high);
     const edges = one >= SEPARATE ? Array.from({ length: high - low }, (_, k) => [low + k, low + k + 1]) : [span];

@@ -55,10 +55,17 @@ def compute(run: Run) -> dict:
             for k, access in enumerate(accesses)
         ],
         "values": [
-            [number, line, turn, text]
-            for number, program in enumerate(run.programs)
-            for line, turn, name, value in program.values
-            if (text := written(name, value))
+            *(
+                [number, line, turn, text]
+                for number, program in enumerate(run.programs)
+                for line, turn, name, value in program.values
+                if (text := written(name, value))
+            ),
+            *(
+                [number, access.line, access.turn, words.wrong(block)]
+                for number, access, block in zip(numbers, accesses, blocks, strict=True)
+                if block.is_bad
+            ),
         ],
         "lines": [
             {"key": key, "number": line.number, "text": line.text, "kind": kinds.get(key, "")}

@@ -125,11 +125,9 @@ export class Touched {
     this.drawn.hidden = !this.tensor;
     const of = (state) => lanes.filter((place) => place.state === state).length;
     const bad = lanes.filter(({ state }) => state > ELEMENT).length;
-    const counts = [
-      `${of(ELEMENT)} ${DONE[kind]}`,
-      of(MASKED) && `${of(MASKED)} masked`,
-      bad && `✕ ${bad} out of bounds`,
-    ].filter(Boolean);
+    const counts = [`${of(ELEMENT)} ${DONE[kind]}`];
+    if (of(MASKED)) counts.push(`${of(MASKED)} masked`);
+    if (bad) counts.push(`✕ ${bad} out of bounds`);
     setText(this.count, access ? counts.join(", ") : "");
     setSentence(this.fault, access?.fault ? `✕ ${access.fault}` : "");
     this.fault.hidden = !access?.fault;

@@ -142,6 +142,11 @@ def _span(name, low, high):
     return f"{name} has the offset {low} alone." if high > low else f"{name} has no elements."
 
 
+def wrong(block: Block) -> str:
+    """Return how many places of an access are out of bounds."""
+    return f"✕ {sum(state >= OUTSIDE for state in block.states)} out of bounds"
+
+
 def stored(name: str, never: int, twice: int, size: int) -> str:
     """Return how often all programs together store the elements of a tensor."""
     said = []
