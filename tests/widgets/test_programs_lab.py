@@ -179,8 +179,10 @@ def test_the_sentence_of_a_program():
     assert result["grid"]["words"] == "The grid has 3 programs."
     assert result["programs"][2]["words"] == (
         "Program 2 loads offsets 8 and 9 of x_ptr and y_ptr, and stores offsets 8 and 9 of out_ptr. "
-        "The mask cuts off offsets 10 and 11."
+        "The mask cuts off offsets 10 and 11, which do not exist."
     )
+    rows = shown(kernel="softmax")["programs"]
+    assert rows[0]["words"].endswith("The mask cuts off offsets 6 and 7.")  # which are the next row's
     tile = shown(kernel="tile")["programs"]
     assert tile[0]["words"].startswith("Program (0, 0) loads 16 offsets in 4 runs of X_ptr, and stores")
     assert tile[-1]["words"].endswith("The mask cuts off 12 of 16 places.")

@@ -116,9 +116,9 @@ def _packed(at):
 
 def _blocks(accesses, bounds, at):
     """Return each access as the sentences need it."""
-    offsets, states = at.offsets.tolist(), at.states.tolist()
+    offsets, states, found = at.offsets.tolist(), at.states.tolist(), at.found.tolist()
     return [
-        words.Block(access.pointer, access.kind, offsets[start:end], states[start:end])
+        words.Block(access.pointer, access.kind, offsets[start:end], states[start:end], found[start:end])
         for access, start, end in zip(accesses, bounds[:-1], bounds[1:], strict=True)
     ]
 

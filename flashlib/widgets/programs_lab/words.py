@@ -11,17 +11,26 @@ MOST_RUNS, MOST_OFFSETS = 2, 4  # that are named
 
 
 class Block(NamedTuple):
-    """What the sentences need of an access: its offsets, and what each of them is, see `tensors.states`."""
+    """What the sentences need of an access: its offsets, what each of them is, and whether it is an element at all.
+
+    states: see `tensors.states`. found: the number of the element, or -1.
+    """
 
     pointer: str
     kind: str
     offsets: list[int]
     states: list[int]
+    found: list[int]
 
     @property
     def is_bad(self) -> bool:
         """Whether the program loads or stores what is not its own."""
         return max(self.states, default=MASKED) >= OUTSIDE
+
+    @property
+    def masks_only_what_is_missing(self) -> bool:
+        """Whether no offset that the mask cuts off is that of an element."""
+        return all(found < 0 for state, found in zip(self.states, self.found, strict=True) if state == MASKED)
 
     def those(self, *states: int) -> list[int]:
         """Return the offsets that are one of `states`, sorted."""
@@ -71,7 +80,11 @@ def _masked(blocks):
     if not cut:
         return ""
     if cut.count(cut[0]) == len(cut) and len(_runs(cut[0])) <= MOST_RUNS:
-        return f"The mask cuts off {offsets_named(cut[0])}."
+        named = offsets_named(cut[0])
+        if not all(one.masks_only_what_is_missing for one in blocks):
+            return f"The mask cuts off {named}."
+        one = f"The mask cuts off {named}, which does not exist."
+        return by_number(len(cut[0]), one, f"The mask cuts off {named}, which do not exist.")
     counts = {(one.states.count(MASKED), len(one.states)) for one in blocks if MASKED in one.states}
     if len(counts) == 1:
         ((n, every),) = counts
