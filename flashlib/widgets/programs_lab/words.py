@@ -11,7 +11,7 @@ MOST_RUNS, MOST_OFFSETS = 2, 4  # that are named
 
 
 class Block(NamedTuple):
-    """What the sentences need of an access: its offsets, what each of them is, and whether it is an element at all.
+    """What the sentences need of an access: its offsets, what each of them is, and which element, if any.
 
     states: see `tensors.states`. found: the number of the element, or -1.
     """
