@@ -60,8 +60,10 @@ class LearnersKernel:
 
         my_steps.__name__ = self.name
         played = learner.record(my_steps, Q, K, V, **setting)
-        if recording.error and not played.remark:
-            played = played._replace(remark=f"{self.name} raises {recording.error}")
+        remark = played.remark or (recording.error and f"{self.name} raises {recording.error}")
+        if run.shared and not remark:
+            remark = f"Several programs compute row block {run.shared[0]}; the first of them is played"
+        played = played._replace(remark=remark)
         played = _with_own_output(played, recording)
         source = recording.sources.get(run.turns[0].turn.loop.function, "")
         read = _bytes_read(recording, run.turns[: len(played.steps)])
