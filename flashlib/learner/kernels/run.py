@@ -22,7 +22,9 @@ COMPILED = (
 )
 
 
-def recorded(launch: Callable, *arguments: Any, limit: float = LIMIT, **options: Any) -> tuple[Recording, str]:
+def recorded(
+    launch: Callable, *arguments: Any, limit: float | None = None, **options: Any
+) -> tuple[Recording, str]:
     """Return the Recording of launch(*arguments, **options), run in another process, and what it printed.
 
     Arrays among the arguments become tensors. Raises ValueError or TypeError, with a sentence, where there is
@@ -31,7 +33,7 @@ def recorded(launch: Callable, *arguments: Any, limit: float = LIMIT, **options:
     check(launch)
     name = name_of(launch)
     try:
-        recording, printed = process.call(_recorded, launch, arguments, options, limit=limit)
+        recording, printed = process.call(_recorded, launch, arguments, options, limit=limit or LIMIT)
     except process.RaisedByAnswer as error:
         raise ValueError(f"{name} raises {error}") from None
     except process.NotEnded as error:
@@ -42,6 +44,8 @@ def recorded(launch: Callable, *arguments: Any, limit: float = LIMIT, **options:
         ) from None
     except OSError as error:
         raise ValueError(f"the process that runs {name} cannot start: {error}") from None
+    except RuntimeError as error:
+        raise ValueError(f"{name} cannot be run in a process of its own: {str(error).splitlines()[-1]}") from None
     if recording.error.startswith("NotImplementedError"):
         raise ValueError(UNSOLVED.format(name))
     return recording, printed
@@ -61,6 +65,10 @@ def check(launch: Any) -> None:
 
 
 def _recorded(launch, arguments, options):
-    torch.use_deterministic_algorithms(True, warn_only=True)  # so that what is never stored is nan
     tensors = [torch.tensor(x, device=DEVICE) if isinstance(x, np.ndarray) else x for x in arguments]
-    return record(launch, *tensors, **options)
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)  # so that what is never stored is nan
+    try:
+        return record(launch, *tensors, **options)
+    finally:
+        torch.use_deterministic_algorithms(before)

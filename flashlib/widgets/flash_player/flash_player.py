@@ -158,8 +158,10 @@ class FlashPlayer(TiledWidget):
         """Return what `repr` says of a learner's steps that are all right."""
         if not self._my_kernel:
             return "right at each"
-        O = self.frames["learner"]["O"]
-        return "right on these numbers" if O is None else f"right at each, O wrong from row {O[1]} on"
+        found = self.frames["learner"]
+        wrong = [f"{name} wrong from row {found[name][1]} on" for name in ("O", "lse") if found[name]]
+        also = wrong or found["remark"] or found["note"]
+        return ", ".join(["right at each", *wrong]) if also else "right on these numbers"
 
     def _frames(self, **setting):
         run = {**setting, "scale": self._scale, "mask": self._mask}
@@ -192,6 +194,6 @@ class FlashPlayer(TiledWidget):
             **shown,
             "controls": [name for name in shown["controls"] if name != "d"],  # of which kernels take few
             "lines": lines_of_kernel(played.source, causal=causal),
-            "learner": learner.verdict(self._recording) | {"kernel": True},
+            "learner": played.verdict,
             "opens_at": self._opened(len(self._recording.steps)),
         }

@@ -16,16 +16,22 @@ from flashlib.widgets.flash_player.frames import ForwardRecording, Write
 from flashlib.widgets.flash_player.kernel_roles import Roles
 from flashlib.widgets.flash_player.kernel_tiles import TiledRun, tiled_run
 
+LOW = -1e20
 WHAT = "a function of Q, K and V, of shape (B, H, N, d), and causal, that launches the kernel and returns O"
 
 
 class PlayedKernel(NamedTuple):
-    """A run of a kernel: its recording, the sizes of its tiles, and the text of the function with its loop."""
+    """A run of a kernel: its recording, the sizes of its tiles, and the text of the function with its loop.
+
+    verdict: what the page says of it: that of `learner`, with lse, as O there, of the lse that was returned, and
+    note, a sentence on what else is wrong, or "".
+    """
 
     recording: ForwardRecording
     B_r: int
     B_c: int
     source: str
+    verdict: dict
 
 
 class LearnersKernel:
@@ -51,7 +57,8 @@ class LearnersKernel:
             raise ValueError(self._nothing(recording))
         setting = {"B_r": min(run.B_r, len(Q)), "B_c": min(run.B_c, len(K)), "causal": causal, "order": "fa2"}
         setting |= {"scale": None, "mask": None}
-        roles = self._roles(run, Recorder(Q, K, V, **setting))
+        true = Recorder(Q, K, V, **setting)
+        roles = self._roles(run, true)
 
         def my_steps(Q, K, V):
             for i, j, turn in run.turns:
@@ -60,12 +67,35 @@ class LearnersKernel:
 
         my_steps.__name__ = self.name
         played = learner.record(my_steps, Q, K, V, **setting)
-        if recording.error and not played.remark:
-            played = played._replace(remark=f"{self.name} raises {recording.error}")
         played = _with_own_output(played, recording)
-        source = recording.sources.get(run.turns[0].turn.loop.function, "")
         read = _bytes_read(recording, run.turns[: len(played.steps)])
-        return PlayedKernel(played._replace(read=read), setting["B_r"], setting["B_c"], source)
+        played = played._replace(read=read, remark=played.remark or self._remark(recording, run))
+        found = learner.verdict(played)
+        lse = learner.wrong_rows(played.lse, true.lse, found["tolerance"]) if len(recording.results) > 1 else None
+        source = recording.sources.get(run.turns[0].turn.loop.function, "")
+        found |= {"kernel": True, "lse": lse, "note": self._note(recording, played)}
+        return PlayedKernel(played, setting["B_r"], setting["B_c"], source, found)
+
+    def _remark(self, recording, run):
+        """Return a sentence on why not all of the run is played, or ""."""
+        if recording.error:
+            return f"{self.name} raises {recording.error}"
+        if run.shared:
+            return f"Several programs compute row block {run.shared[0]}; the first of them is played"
+        return ""
+
+    def _note(self, recording, played):
+        """Return a sentence on what is wrong beside the numbers, or ""."""
+        shapes = [X.shape for _, X in recording.results]
+        beside = next((a for a in recording.accesses if a.outside.any()), None)
+        if beside:
+            done = "stores" if beside.is_store else "loads"
+            return f"Line {beside.line} of {beside.function} {done} beside the elements of {beside.pointer}"
+        if not shapes:
+            return f"{self.name} returns no tensor, so O is taken as O_acc / l"
+        if np.prod(shapes[0]) != played.O.size:
+            return f"{self.name} returns a tensor of shape {shapes[0]} as O, which is taken as O_acc / l"
+        return ""
 
     def _recorded(self, Q, K, V, causal):
         """Return the Recording of a run with one sequence of one head."""
@@ -161,8 +191,8 @@ def _parameters(function: Callable) -> list[inspect.Parameter]:
 
 
 def _seen_nothing(state: Any) -> Any:
-    """Return a state in which rows that have summed nothing have m = -inf: any m is as good for them."""
-    nothing = (state.l == 0) & ~state.O_acc.any(axis=1)
+    """Return a state in which rows that have summed nothing have m = -inf, if theirs is as low as no score is."""
+    nothing = (state.l == 0) & ~state.O_acc.any(axis=1) & (state.m < LOW)
     return state._replace(m=np.where(nothing, np.float32(-np.inf), state.m))
 
 

@@ -17,11 +17,15 @@ class TileTurn(NamedTuple):
 
 
 class TiledRun(NamedTuple):
-    """The turns that computed tiles of S, in order, and the sizes of whole tiles."""
+    """The turns that computed tiles of S, in order, and the sizes of whole tiles.
+
+    shared: the row blocks that several programs computed, of which the first one's turns are here.
+    """
 
     turns: list[TileTurn]
     B_r: int
     B_c: int
+    shared: list[int]
 
 
 def tiled_run(recording: Recording, Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> TiledRun | None:
@@ -38,14 +42,16 @@ def tiled_run(recording: Recording, Q: np.ndarray, K: np.ndarray, V: np.ndarray)
     B_r, B_c = seen.sizes(turns)
     programs = list(dict.fromkeys(turn.program for turn in turns))
     count: Counter = Counter()  # of the turns of a program in one row block
-    found = []
+    found, owner, shared = [], {}, {}
     for turn in turns:
         i = _most([_block(row, B_r) for row in seen.rows(turn)] + [programs.index(turn.program)])
         j = _most([_block(row, B_c) for row in seen.columns(turn)] + [count[turn.program, i]])
         count[turn.program, i] += 1
-        if i * B_r < len(Q) and j * B_c < len(K):
+        if owner.setdefault(i, turn.program) != turn.program:
+            shared[i] = True
+        elif i * B_r < len(Q) and j * B_c < len(K):
             found.append(TileTurn(i, j, turn))
-    return TiledRun(found, B_r, B_c)
+    return TiledRun(found, B_r, B_c, [*shared])
 
 
 def _turns_with_products(recording, K, V):
@@ -91,13 +97,10 @@ class _Rows(NamedTuple):
 
     def count(self, access: Access) -> int | None:
         """Return how many rows a load or a store has, masked ones too; None if that cannot be seen."""
-        steps = [np.diff(access.offsets.take([0, 1], axis)).flat[0] if n > 1 else 0 for axis, n in _axes(access)]
-        found = [n for (_, n), step in zip(_axes(access), steps, strict=True) if step == self.stride]
-        return found[0] if found else None
-
-
-def _axes(access):
-    return list(enumerate(access.offsets.shape))
+        for axis, n in enumerate(access.offsets.shape):
+            if n > 1 and np.diff(access.offsets.take([0, 1], axis), axis=axis).flat[0] == self.stride:
+                return n
+        return None
 
 
 def _rows_of(argument, X):

@@ -41,19 +41,23 @@ export function drawErrors(element, scale, { errors, tolerance }, T) {
  * @param {At<ForwardStep>} at
  */
 export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
-  const { first, missed, remark, errors, tolerance, O, kernel } = learner;
+  const { first, missed, remark, errors, tolerance, O, lse, note, kernel } = learner;
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
     const parted = first
       ? `It parted from the truth at step ${first[0] + 1}.`
       : "m, l and O_acc were right at every step that was played.";
     const [i, j] = missed[0] ?? [];
-    const right = kernel ? "O is right, on these numbers: whether it always is, the check decides." : "O is right.";
+    const off = (name, [most, row]) => `${name} is wrong from row ${row} on, by up to ${size(most)}.`;
+    const right = kernel && !remark && !first && !missed.length && !O && !lse && !note;
     const sentences = [
       remark && `${remark}.`,
       parted,
       missed.length && `${counted(missed.length, "tile", "tiles")} missed, the first is (${i}, ${j}).`,
-      O ? `O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : right,
+      O ? off("O", O) : "O is right.",
+      lse && off("lse", lse),
+      note && `${note}.`,
+      right && "Right on these numbers; whether it always is, its check decides.",
     ];
     return sentences.filter(Boolean).join(" ");
   }

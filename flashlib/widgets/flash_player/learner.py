@@ -154,16 +154,17 @@ def verdict(recording: ForwardRecording) -> dict:
         "errors": largest,
         "tolerance": tolerance,
         "first": first,
-        "O": _wrong_O(recording, max(tolerance, float(np.finfo(recording.O.dtype).eps))),
+        "O": wrong_rows(recording.O, recording.O_true, max(tolerance, float(np.finfo(recording.O.dtype).eps))),
         "missed": missed,
         "remark": recording.remark,
     }
 
 
-def _wrong_O(recording, tolerance):
-    """Return the largest difference of O from the truth and the first row that differs, or None."""
-    O, true = (X.astype(np.float64) for X in (recording.O, recording.O_true))
-    apart = np.nan_to_num(np.abs(O - true), nan=BIGGEST, posinf=BIGGEST)
-    size = np.abs(true).max(initial=0) or 1.0
+def wrong_rows(X: np.ndarray, true: np.ndarray, tolerance: float) -> list | None:
+    """Return the largest difference of O from the truth, or of lse, and the first row that differs, or None."""
+    X, true = (Y.astype(np.float64).reshape(len(Y), -1) for Y in (X, true))
+    with np.errstate(all="ignore"):
+        apart = np.nan_to_num(np.where(X == true, 0, np.abs(X - true)), nan=BIGGEST, posinf=BIGGEST)
+    size = np.abs(true[np.isfinite(true)]).max(initial=0) or 1.0
     rows = np.flatnonzero(apart.max(axis=1, initial=0) > tolerance * size)
     return [float(apart.max()), int(rows[0])] if len(rows) else None
