@@ -35,7 +35,7 @@ def lab(page_of_labs):
 
 def test_it_shows_what_python_computed(lab):
     result = check_shown(lab)
-    values = lab.locator(".flash-programs-code td:last-child").all_inner_texts()
+    values = lab.locator(".flash-programs-code [data-mark]").all_inner_texts()
     assert [value for value in values if value.strip()] == ["pid = 2", "offs = [8 9 10 11]", "mask = [1 1 0 0]"]
     assert text(lab, ".flash-programs-stores > p:last-child") == result["tensors"][2]["stored"]
 

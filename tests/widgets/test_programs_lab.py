@@ -101,7 +101,7 @@ def test_triton_does_what_is_shown_with_the_lines_and_the_launch_that_are_shown(
 
 
 @pytest.mark.parametrize(
-    "N, BLOCK, strides, across", itertools.product((1, 10), (4, 16), ((6, 1), (1, 10), (8, 1)), (False, True))
+    "N, BLOCK, strides, across", [*itertools.product((1, 10), (4, 16), ((6, 1), (1, 10), (8, 1)), (False, True))]
 )
 def test_each_program_copies_its_tile_of_the_matrix(N, BLOCK, strides, across):
     result = shown(kernel="tile", N=N, BLOCK=BLOCK, stride_r=strides[0], stride_c=strides[1], transposed=across)

@@ -2,7 +2,7 @@
 /** @import { Tensor } from "./types.js" */
 import { fold, windowOf } from "./layout.js";
 
-const CELL = { most: 30, numbered: 24, least: 9, high: 22, low: 10 }; // px, of an element
+const CELL = { most: 30, numbered: 24, least: 9, high: 20, low: 10 }; // px, of an element
 const TEXT = 14; // px, of an element beside which a number fits
 const EDGE = { left: 24, top: 16 }; // px, of the numbers of rows and columns
 const GAP = 3; // px, between the rows of a vector that has no room in one

@@ -1,5 +1,5 @@
 /** @import { Result } from "./types.js" */
-import { h, note, put, setText } from "../shared/elements.js";
+import { div, h, note, put, setText } from "../shared/elements.js";
 
 /** The lines of the kernel, each with the value that it has in the program that is shown. */
 export class Listing {
@@ -10,9 +10,8 @@ export class Listing {
 
   constructor() {
     this.note = note("beside a line: what it gives in this program");
-    this.rows = h("tbody", {});
     this.launch = h("code", {});
-    this.element = h("table", { class: "flash-programs-code", role: "presentation" }, this.rows);
+    this.element = div("flash-programs-code");
   }
 
   /** @param {Result} result */
@@ -24,15 +23,15 @@ export class Listing {
     this.text = result.lines.map(({ text }) => text).join("\n");
     if (same) return;
     this.values = new Map();
-    const launch = h("tr", { class: "flash-programs-launch" }, h("td"), h("td", {}, this.launch), h("td"));
-    this.rows.replaceChildren(...result.lines.map((line) => this.#row(line)), launch);
+    const launch = div("flash-programs-launch", h("span"), this.launch);
+    this.element.replaceChildren(...result.lines.map((line) => this.#row(line)), launch);
   }
 
   #row({ key, number, text, kind }) {
     const value = h("code", {});
     this.values.set(key, value);
-    const cells = [h("code", {}, String(number)), h("code", {}, text), value];
-    return h("tr", { "data-kind": kind }, cells.map((cell) => h("td", {}, cell)));
+    const line = h("span", {}, h("code", {}, text), value);
+    return h("div", { "data-kind": kind }, h("code", { class: "flash-programs-line" }, String(number)), line);
   }
 
   /**

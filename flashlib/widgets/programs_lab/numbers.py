@@ -162,14 +162,15 @@ def _tensors(run, tensors, bounds, at, accesses):
 def _tensor(name: str, tensor: Tensor, at: Places) -> dict:
     """Return what the page draws of a tensor: its elements, and how far around them some access has a place."""
     low, high = tensor.span
+    touched = at.offsets[at.states != MASKED]
     rows, columns = (x[at.rows > NOWHERE] for x in (at.rows, at.columns))
     far = max(64, high - low)  # what is farther outside would leave no room for the elements
     return {
         **{"name": name, "shape": list(tensor.shape), "rows": tensor.rows, "columns": tensor.columns},
         **{"strides": list(tensor.strides), "span": [low, high], "holds": runs(tensor)},
         "reach": [
-            max(int(at.offsets.min(initial=low)), low - far),
-            min(int(at.offsets.max(initial=high - 1)) + 1, high + far),
+            max(int(touched.min(initial=low)), low - far),
+            min(int(touched.max(initial=high - 1)) + 1, high + far),
         ],
         "around": [
             *(int(rows.min(initial=0)), int(rows.max(initial=tensor.rows - 1)) + 1),

@@ -36,7 +36,7 @@ export class Programs {
     this.element = panel(
       "programs-programs",
       "The grid",
-      note("click a program, or use the arrow keys"),
+      note("click one, or use the arrow keys"),
       this.body,
       div("flash-programs-sliders", [...this.axes, this.turn].map(({ element }) => element)),
     );
@@ -49,7 +49,7 @@ export class Programs {
     const long = longAxes(result.grid);
     this.axes.forEach(({ element }, axis) => {
       element.hidden = !long.includes(axis);
-      setText(/** @type {Element} */ (element.firstElementChild), long.length > 1 ? `axis ${axis}` : "program");
+      setText(/** @type {Element} */ (element.firstElementChild), long.length > 1 ? `program_id(${axis})` : "program");
     });
     this.#lay();
   }

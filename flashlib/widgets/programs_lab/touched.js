@@ -50,7 +50,7 @@ export class Touched {
     this.fault = h("p", { class: "flash-programs-fault" });
     this.stored = h("p", { class: "flash-note" });
     this.nothing = h("p", { class: "flash-note" });
-    this.drawn = div("flash-programs-drawn", div("flash-programs-pictures", this.matrix.svg, this.memory.element), this.block);
+    this.drawn = div("", div("flash-programs-drawn", this.matrix.svg, this.block), this.memory.element);
     const body = div("flash-programs-body", this.drawn);
     const about = [this.pointers, this.count];
     this.element = panel(`programs-${kind}s`, TITLES[kind], about, body, this.nothing, this.fault, this.stored);

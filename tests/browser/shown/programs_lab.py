@@ -52,7 +52,7 @@ def check_shown(lab, **setting):
     """The page shows what Python computes for this setting."""
     result = ProgramsLab(**setting).result
     wait_for(lab, result["setting"])
-    lines = lab.locator(".flash-programs-code td:nth-child(2)").all_inner_texts()
+    lines = lab.locator(".flash-programs-code [data-kind] > span > code:first-child").all_inner_texts()
     assert [line.rstrip() for line in lines] == [line["text"] for line in result["lines"]]
     assert lab.locator(".flash-programs-cross").count() == sum(one["bad"] for one in result["programs"])
     for program in sorted(
