@@ -23,9 +23,10 @@ export function blockOf(access, places, kind) {
     const mark = markOf(kind, state);
     return h("code", { "data-mark": mark }, mark === "wrong" ? `✕${offset}` : String(offset));
   };
-  const size = shape.length ? shape.join(" × ") : "1";
+  const size = shape.join(" × ");
+  const several = cut ? `its block of ${size} offsets begins with` : `its block of ${size} offsets`;
   return [
-    note(cut ? `its block of ${size} offsets begins with` : `its block of ${size} offsets`),
+    note(places.length > 1 ? several : "its offset"),
     div("flash-programs-numbers", numbers.map((row) => div("", row.map(text)))),
   ];
 }

@@ -7,7 +7,7 @@ const TEXT = 14; // px, of an element beside which a number fits
 const EDGE = { left: 24, top: 16 }; // px, of the numbers of rows and columns
 const GAP = 3; // px, between the rows of a vector that has no room in one
 const MOST_ROWS = 24;
-export const NOWHERE = -1000; // the row of a place that is not drawn
+const NOWHERE = -1000; // the row of a place that is not drawn
 
 /**
  * Where elements are drawn, in px. place: of a row and a column, if it is drawn. shown: the elements that are.

@@ -1,7 +1,7 @@
 /** @import { Tensor } from "./types.js" */
 /** @import { Place } from "./places.js" */
 import { div, put, setText, svg } from "../shared/elements.js";
-import { MASKED, ELEMENT } from "./places.js";
+import { ELEMENT, MASKED, runsOf } from "./places.js";
 
 const HIGH = 16; // px
 const SEPARATE = 4; // px, of an offset whose edges are drawn
@@ -29,7 +29,7 @@ export class Memory {
     const one = (room - 1) / (high - low);
     /** @param {number[]} run */
     const box = ([from, to]) => `M${((from - low) * one).toFixed(2)} 1h${((to - from) * one).toFixed(2)}v${HIGH - 2}h${(-(to - from) * one).toFixed(2)}z`;
-    const touched = (wanted) => runs(lanes.filter(({ state }) => wanted(state)).map(({ offset }) => offset), low, high);
+    const touched = (wanted) => runsOf(lanes.filter(({ state }) => wanted(state)).map(({ offset }) => offset), low, high);
     const edges = one >= SEPARATE ? Array.from({ length: high - low }, (_, k) => [low + k, low + k + 1]) : [span];
     put(this.svg, "viewBox", `0 0 ${room} ${HIGH}`);
     put(this.parts.elements, "d", holds.map(box).join(""));
@@ -38,23 +38,4 @@ export class Memory {
     put(this.parts.frame, "d", edges.map(box).join(""));
     setText(this.text, `the same in memory: offsets ${span[0]} to ${span[1] - 1}`);
   }
-}
-
-/**
- * Offsets from low to high as runs: from each first to the one after the last.
- * @param {number[]} offsets
- * @param {number} low
- * @param {number} high
- * @returns {[number, number][]}
- */
-export function runs(offsets, low, high) {
-  const sorted = [...new Set(offsets)].filter((offset) => offset >= low && offset < high).sort((a, b) => a - b);
-  /** @type {[number, number][]} */
-  const found = [];
-  for (const offset of sorted) {
-    const last = found.at(-1);
-    if (last?.[1] === offset) last[1]++;
-    else found.push([offset, offset + 1]);
-  }
-  return found;
 }

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -146,7 +147,7 @@ def _lines(kernel, accesses):
         )
         texts, first = inspect.getsourcelines(function) if function else ([], 0)
         for number, text in enumerate(texts, first):
-            shown = (name, number) in touched or text.lstrip().startswith(("def ", "for ", "while "))
+            shown = (name, number) in touched or re.match(r"\s*(def|for|while)\b", text)
             if shown or "program_id" in text or (len(texts) <= MOST_LINES and function is kernel.fn):
                 found[name, number] = Line(number, text.rstrip())
     for name, number in sorted(touched - found.keys()):

@@ -48,3 +48,22 @@ export function ownersOf(accesses, all) {
 
 /** How a place is marked: "load" or "store" if it is touched, "masked", or "wrong". */
 export const markOf = (kind, state) => (state === MASKED ? "masked" : state === ELEMENT ? kind : "wrong");
+
+/**
+ * Offsets from low to high as runs: from each first to the one after the last.
+ * @param {number[]} offsets
+ * @param {number} low
+ * @param {number} high
+ * @returns {[number, number][]}
+ */
+export function runsOf(offsets, low, high) {
+  const sorted = [...new Set(offsets)].filter((offset) => offset >= low && offset < high).sort((a, b) => a - b);
+  /** @type {[number, number][]} */
+  const found = [];
+  for (const offset of sorted) {
+    const last = found.at(-1);
+    if (last?.[1] === offset) last[1]++;
+    else found.push([offset, offset + 1]);
+  }
+  return found;
+}

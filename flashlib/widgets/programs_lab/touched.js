@@ -48,7 +48,7 @@ export class Touched {
     this.memory = new Memory(kind);
     this.block = div("flash-programs-block");
     this.fault = h("p", { class: "flash-programs-fault" });
-    this.stored = h("p", { class: "flash-note" });
+    this.stored = h("p", { class: "flash-note flash-programs-stored" });
     this.nothing = h("p", { class: "flash-note" });
     this.drawn = div("", div("flash-programs-drawn", this.matrix.svg, this.block), this.memory.element);
     const body = div("flash-programs-body", this.drawn);

@@ -7,8 +7,7 @@ import { numbersIn } from "./dom.js";
 import { labs } from "./sent.js";
 import { fold, layOut, longAxes, windowOf } from "../../../flashlib/widgets/programs_lab/layout.js";
 import { Matrix } from "../../../flashlib/widgets/programs_lab/matrix.js";
-import { runs } from "../../../flashlib/widgets/programs_lab/memory.js";
-import { ownersOf, placesOf } from "../../../flashlib/widgets/programs_lab/places.js";
+import { ownersOf, placesOf, runsOf } from "../../../flashlib/widgets/programs_lab/places.js";
 
 const gridOf = (shown, first = [0, 0, 0]) => {
   const programs = [];
@@ -43,8 +42,8 @@ test("a vector folds to a power of two, and a window holds what is looked at", (
 });
 
 test("offsets as runs, from low to high", () => {
-  assert.deepEqual(runs([5, 3, 4, 9, 3, -7, 30], 0, 20), [[3, 6], [9, 10]]);
-  assert.deepEqual(runs([], 0, 20), []);
+  assert.deepEqual(runsOf([5, 3, 4, 9, 3, -7, 30], 0, 20), [[3, 6], [9, 10]]);
+  assert.deepEqual(runsOf([], 0, 20), []);
 });
 
 for (const name of ["programs", "vector"])
