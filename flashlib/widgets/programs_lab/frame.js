@@ -3,10 +3,11 @@
 import { fold, windowOf } from "./layout.js";
 
 const CELL = { most: 30, numbered: 24, least: 9, high: 20, low: 10 }; // px, of an element
-const TEXT = 14; // px, of an element beside which a number fits
+const SIGN = 6.6; // px, of a sign of a number
+const TEXT = 14; // px, of a row or column beside which its number fits
 const EDGE = { left: 24, top: 16 }; // px, of the numbers of rows and columns
 const GAP = 3; // px, between the rows of a vector that has no room in one
-const MOST_ROWS = 24;
+const MOST_ROWS = { vector: 8, matrix: 16, low: 24 };
 const NOWHERE = -1000; // the row of a place that is not drawn
 
 /**
@@ -35,12 +36,12 @@ export function frameOf(tensor, places, room) {
 }
 
 /** A vector: its elements side by side, in several rows if they have no room in one. */
-function vectorFrame({ around, columns }, drawn, room) {
+function vectorFrame({ around, columns, span }, drawn, room) {
   const [, , first, end] = around;
-  const across = fold(end - first, room, CELL.numbered);
+  const across = fold(end - first, room, Math.max(CELL.numbered, length(span)));
   const line = (column) => Math.floor((column - first) / across);
-  const [from, to] = windowOf([0, line(end - 1) + 1], seen(drawn.map(({ column }) => line(column)), 0), MOST_ROWS);
-  const wide = Math.min(CELL.most, Math.floor(room / across));
+  const [from, to] = windowOf([0, line(end - 1) + 1], seen(drawn.map(({ column }) => line(column)), 0), MOST_ROWS.vector);
+  const wide = Math.min(Math.max(CELL.most, length(span)), Math.floor(room / across));
   const [low, high] = [first + from * across, first + to * across];
   /** @type {Frame["place"]} */
   const place = (_, column) =>
@@ -50,13 +51,15 @@ function vectorFrame({ around, columns }, drawn, room) {
 }
 
 /** A matrix: all of it, or the rows and columns around what is touched. */
-function matrixFrame({ around, rows, columns }, drawn, room) {
+function matrixFrame({ around, rows, columns, span }, drawn, room) {
   const [top, bottom, left, right] = around;
   const across = Math.floor((room - EDGE.left) / CELL.least);
   const [first, end] = windowOf([left, right], seen(drawn.map(({ column }) => column), left), across);
-  const [from, to] = windowOf([top, bottom], seen(drawn.map(({ row }) => row), top), MOST_ROWS);
-  const wide = Math.min(CELL.most, Math.floor((room - EDGE.left) / Math.max(end - first, 1)));
-  const high = wide >= TEXT ? CELL.high : CELL.low;
+  const wide = Math.min(Math.max(CELL.most, length(span)), Math.floor((room - EDGE.left) / Math.max(end - first, 1)));
+  const isNumbered = length(span) <= wide + 4;
+  const high = isNumbered ? CELL.high : CELL.low;
+  const most = isNumbered ? MOST_ROWS.matrix : MOST_ROWS.low;
+  const [from, to] = windowOf([top, bottom], seen(drawn.map(({ row }) => row), top), most);
   const [x, y] = [(column) => EDGE.left + (column - first) * wide, (row) => EDGE.top + (row - from) * high];
   /** @type {Frame["place"]} */
   const place = (row, column) => (row >= from && row < to && column >= first && column < end ? [x(column), y(row)] : null);
@@ -68,6 +71,9 @@ function matrixFrame({ around, rows, columns }, drawn, room) {
   ];
   return { place, wide, high, gap: 0, shown: down.flatMap((row) => over.map((column) => pair(row, column))), names };
 }
+
+/** How long the number of an offset is at most, in px. */
+const length = ([low, high]) => SIGN * Math.max(String(low).length, String(high - 1).length) + 4;
 
 /** @returns {[number, number]} */
 const pair = (a, b) => [a, b];

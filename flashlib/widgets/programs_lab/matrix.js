@@ -5,7 +5,7 @@ import { put, svg } from "../shared/elements.js";
 import { frameOf } from "./frame.js";
 import { markOf } from "./places.js";
 
-const SIGN = 6.6; // px, of a sign of a number
+const LETTER = { plain: 6.6, bold: 7.2 }; // px, of a sign of a number
 const READABLE = 14; // px, of an element in which a number can be read
 const MARKS = ["load", "store", "masked", "wrong"];
 
@@ -65,7 +65,7 @@ export class Matrix {
   #write(written, { wide, high, names }) {
     const text = (name, x, y, text, mark) => svg("text", { class: `flash-programs-${name}`, x, y, "data-mark": mark || false }, text);
     const numbers = written.flatMap(({ at: [x, y], text: number, mark }) => {
-      const fits = high >= READABLE && SIGN * number.length <= wide;
+      const fits = high >= READABLE && (mark ? LETTER.bold : LETTER.plain) * number.length + 2 <= wide;
       const shown = fits ? number : mark === "wrong" ? "✕" : "";
       return shown ? [text("offset", x + wide / 2, y + high / 2 + 4, shown, mark)] : [];
     });

@@ -49,7 +49,7 @@ export class Programs {
     const long = longAxes(result.grid);
     this.axes.forEach(({ element }, axis) => {
       element.hidden = !long.includes(axis);
-      setText(/** @type {Element} */ (element.firstElementChild), long.length > 1 ? `program_id(${axis})` : "program");
+      setText(/** @type {Element} */ (element.firstElementChild), String(long) === "0" ? "program" : `program_id(${axis})`);
     });
     this.#lay();
   }
