@@ -2,6 +2,7 @@
 
 # ruff: noqa: I001  flashlib.kernels before triton
 import re
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -37,8 +38,13 @@ SETTING = {"order": "fa2", "scale": None, "mask": None}
 @pytest.fixture(autouse=True)
 def in_this_process(request, monkeypatch):
     """A process for each kernel would take most of the time."""
+
+    def call_here(function, *arguments, limit):  # noqa: ARG001
+        with warnings.catch_warnings(action="ignore"):  # as in a process of a check
+            return function(*arguments), ""
+
     if not request.node.get_closest_marker("process"):
-        monkeypatch.setattr(run.process, "call", lambda f, *arguments, limit: (f(*arguments), ""))  # noqa: ARG005
+        monkeypatch.setattr(run.process, "call", call_here)
 
 
 def head(N_q=40, N_k=56, d=16):
@@ -186,7 +192,7 @@ def survey(answer, case):
 
 
 @pytest.mark.parametrize("amount", ["few", "all"])
-def test_a_wrong_kernel_parts_at_the_step_at_which_the_model_of_its_mistake_does(amount, record_property):
+def test_a_wrong_kernel_parts_at_the_step_at_which_the_model_of_its_mistake_does(amount):
     """Of what no model has, as loads beside a tensor, something is said or the check alone sees it."""
     few = {answer.mistake: answer for answer in reversed(wrong()) if answer.mistake in FEW}
     for answer in few.values() if amount == "few" else wrong():
@@ -195,7 +201,6 @@ def test_a_wrong_kernel_parts_at_the_step_at_which_the_model_of_its_mistake_does
             two = "no guard" in answer.words  # a mistake more, which shows where a row sees no key
             said = answer.mistake, answer.words, case, found, models
             assert found in models or not models or two, f"{said}\n{answer.source}"
-            record_property("wrong kernels played", (answer.mistake, 1))
 
 
 # --- other kernels ---
@@ -384,7 +389,8 @@ def test_a_kernel_that_does_not_end_ends_with_a_sentence(monkeypatch):
     source = "def my_attention(Q, K, V, causal):\n    while True: pass"
     names = {"__name__": "__learner__"}
     exec(source, names)
-    monkeypatch.setattr(run, "LIMIT", 0.5)
-    widget = FlashPlayer.from_kernel(names["my_attention"])
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "LIMIT", 0.5)
+        widget = FlashPlayer.from_kernel(names["my_attention"])
     assert widget.problem == "my_attention did not end within 0.5 seconds."
     assert "right on these numbers" in repr(FlashPlayer.from_kernel(own("attention")))

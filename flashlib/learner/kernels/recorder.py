@@ -211,4 +211,4 @@ def tensors_in(x: Any) -> list[torch.Tensor]:
 def _numbers(X):
     """Return a copy of a tensor's numbers."""
     X = X.detach().cpu()
-    return np.array(X.float() if X.dtype == torch.bfloat16 else X)
+    return (X.float() if X.dtype == torch.bfloat16 else X).numpy().copy()
