@@ -4,6 +4,7 @@
 import { put, svg } from "../shared/elements.js";
 import { frameOf } from "./frame.js";
 import { markOf } from "./places.js";
+import { Texts } from "./texts.js";
 
 const LETTER = { plain: 6.6, bold: 7.2 }; // px, of a sign of a number
 const READABLE = 14; // px, of an element in which a number can be read
@@ -21,8 +22,8 @@ export class Matrix {
     this.cells = path("cells");
     this.beyond = path("beyond");
     this.edges = path("edges");
-    this.texts = svg("g", {});
-    const drawn = [Object.values(this.marks), this.beyond, this.cells, this.edges, this.texts];
+    this.texts = new Texts();
+    const drawn = [Object.values(this.marks), this.beyond, this.cells, this.edges, this.texts.group];
     this.svg = svg("svg", { class: "flash-programs-matrix", role: "img" }, defs, drawn);
   }
 
@@ -63,13 +64,12 @@ export class Matrix {
 
   /** Write the numbers for which there is room, and make the picture as large as what is drawn. */
   #write(written, { wide, high, names }) {
-    const text = (name, x, y, text, mark) => svg("text", { class: `flash-programs-${name}`, x, y, "data-mark": mark || false }, text);
     const numbers = written.flatMap(({ at: [x, y], text: number, mark }) => {
       const fits = high >= READABLE && (mark ? LETTER.bold : LETTER.plain) * number.length + 2 <= wide;
       const shown = fits ? number : mark === "wrong" ? "✕" : "";
-      return shown ? [text("offset", x + wide / 2, y + high / 2 + 4, shown, mark)] : [];
+      return shown ? [{ x: x + wide / 2, y: y + high / 2 + 4, text: shown, name: "offset", mark }] : [];
     });
-    this.texts.replaceChildren(...numbers, ...names.map(({ x, y, text: name }) => text("name", x, y, name, "")));
+    this.texts.draw([...names.map((one) => ({ ...one, name: "name" })), ...numbers]);
     const [right, bottom] = written.reduce(([a, b], { at: [x, y] }) => [Math.max(a, x + wide), Math.max(b, y + high)], [0, 0]);
     put(this.svg, "viewBox", `0 0 ${right + 1} ${bottom + 1}`);
     put(this.svg, "width", String(right + 1));

@@ -3,6 +3,7 @@ import { slider } from "../shared/controls.js";
 import { div, note, panel, put, setText, svg } from "../shared/elements.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { layOut, longAxes } from "./layout.js";
+import { Texts } from "./texts.js";
 
 const NUMBERED = 18; // px, of a box in which a number can be read
 
@@ -23,8 +24,8 @@ export class Programs {
     this.program = 0;
     this.mark = svg("path", { class: "flash-programs-chosen" });
     this.boxes = svg("path", { class: "flash-programs-boxes" });
-    this.texts = svg("g", {});
-    this.svg = svg("svg", { class: "flash-programs-grid", role: "img" }, this.mark, this.boxes, this.texts);
+    this.texts = new Texts();
+    this.svg = svg("svg", { class: "flash-programs-grid", role: "img" }, this.mark, this.boxes, this.texts.group);
     this.svg.addEventListener("click", (event) => {
       const program = this.#under(event);
       if (program >= 0) chosen(program);
@@ -71,12 +72,11 @@ export class Programs {
     put(this.svg, "height", String(height));
     put(this.boxes, "d", at.map(({ x, y }) => this.#box(x, y)).join(""));
     const long = longAxes(grid);
-    const text = (name, { x, y }, shown) =>
-      svg("text", { class: `flash-programs-${name}`, x: x + size / 2 + 1, y: y + size / 2 + 5 }, shown);
-    this.texts.replaceChildren(
-      ...programs.flatMap(({ number, bad }, k) => {
-        if (bad) return [text("cross", at[k], "✕")];
-        return size >= NUMBERED ? [text("number", at[k], long.map((axis) => number[axis]).join(","))] : [];
+    this.texts.draw(
+      programs.flatMap(({ number, bad }, k) => {
+        const place = { x: at[k].x + size / 2 + 1, y: at[k].y + size / 2 + 5 };
+        if (bad) return [{ ...place, text: "✕", name: "cross" }];
+        return size >= NUMBERED ? [{ ...place, text: long.map((axis) => number[axis]).join(","), name: "number" }] : [];
       }),
     );
     this.#mark();
