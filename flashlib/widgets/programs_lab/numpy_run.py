@@ -79,10 +79,17 @@ class _RunningProgram:
         """Note an access; return the shape of its block."""
         shape = np.shape(pointer.offsets)
         places = (eval(_expression(text), self.names) for text in self.lanes[pointer.name])
-        arrays = [np.broadcast_to(x, shape).ravel() for x in (pointer.offsets, mask, *places)]
-        turn = self.turns[self.line]
-        self.program.accesses.append(Access(pointer.name, kind, self.line, turn, shape, *arrays))
+        offsets, rows, columns = (_filled(x, shape, int) for x in (pointer.offsets, *places))
+        arrays = offsets, _filled(mask, shape, bool), rows, columns
+        self.program.accesses.append(Access(pointer.name, kind, self.line, self.turns[self.line], shape, *arrays))
         return shape
+
+
+def _filled(x, shape, dtype):
+    """Return what broadcasts to a shape as one number for each place, in a row; broadcast_to takes far longer."""
+    filled = np.empty(shape, dtype)
+    filled[...] = x
+    return filled.ravel()
 
 
 class _Step(NamedTuple):

@@ -8,7 +8,8 @@ from tests.browser.labs import plain, text, wait_for
 MARKS = {("load", 1): "load", ("store", 1): "store"}
 # The offsets that are drawn in a panel, with what they are marked as; in the matrix, and in the block of numbers.
 DRAWN = """(panel) => ["svg.flash-programs-matrix text.flash-programs-offset", ".flash-programs-numbers code"].map(
-    (selector) => [...panel.querySelectorAll(selector)].map((e) => [e.textContent, e.dataset.mark ?? ""]))"""
+    (selector) => [...panel.querySelectorAll(selector)].filter((e) => e.textContent)
+        .map((e) => [e.textContent, e.dataset.mark ?? ""]))"""
 
 
 def check_program(lab, result, program, turn=0):
