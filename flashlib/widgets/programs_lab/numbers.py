@@ -212,7 +212,6 @@ def summary(result: dict) -> str:
     states = np.frombuffer(result["buffer"], "<i4").reshape(-1, 4)[:, 1]
     sizes = [int(np.prod(access["shape"])) for access in result["accesses"]]
     kinds = np.repeat(np.array([access["kind"] for access in result["accesses"]], str), sizes)
-    done = [int(((states == ELEMENT) & (kinds == kind)).sum()) for kind in ("load", "store")]
-    return words.summary(
-        len(result["programs"]), *done, int((states == MASKED).sum()), int((states > ELEMENT).sum())
-    )
+    loaded, stored = (int(((states == ELEMENT) & (kinds == kind)).sum()) for kind in ("load", "store"))
+    masked, wrong = int((states == MASKED).sum()), int((states > ELEMENT).sum())
+    return words.summary(len(result["programs"]), loaded, stored, masked, wrong)
