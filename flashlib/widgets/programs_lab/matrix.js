@@ -65,7 +65,7 @@ export class Matrix {
   /** Write the numbers for which there is room, and make the picture as large as what is drawn. */
   #write(written, { wide, high, names }) {
     const numbers = written.flatMap(({ at: [x, y], text: number, mark }) => {
-      const fits = high >= READABLE && (mark ? LETTER.bold : LETTER.plain) * number.length + 2 <= wide;
+      const fits = high >= READABLE && (mark ? LETTER.bold : LETTER.plain) * number.length + 3 <= wide;
       const shown = fits ? number : mark === "wrong" ? "✕" : "";
       return shown ? [{ x: x + wide / 2, y: y + high / 2 + 4, text: shown, name: "offset", mark }] : [];
     });
