@@ -160,7 +160,7 @@ def verdict(recording: ForwardRecording) -> dict:
     }
 
 
-def wrong_rows(X: np.ndarray, true: np.ndarray, tolerance: float) -> list | None:
+def wrong_rows(X: np.ndarray, true: Any, tolerance: float) -> list | None:
     """Return the largest difference of O from the truth, or of lse, and the first row that differs, or None."""
     X, true = (Y.astype(np.float64).reshape(len(Y), -1) for Y in (X, true))
     with np.errstate(all="ignore"):
