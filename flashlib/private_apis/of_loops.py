@@ -130,8 +130,8 @@ def _carried(loop):
 
     def visit(node):
         if isinstance(node, ast.Assign | ast.NamedExpr | ast.AnnAssign | ast.For):
-            first, *others = [node.iter if isinstance(node, ast.For) else node.value, *ast.iter_child_nodes(node)]
-            for child in filter(None, [first, *(other for other in others if other is not first)]):
+            first = node.iter if isinstance(node, ast.For) else node.value
+            for child in [first, *(child for child in ast.iter_child_nodes(node) if child is not first)]:
                 visit(child)
         elif isinstance(node, ast.AugAssign):
             visit(node.value)
@@ -144,7 +144,7 @@ def _carried(loop):
                 assigned[node.id] = True
             elif node.id not in assigned:
                 read.add(node.id)
-        else:
+        elif node is not None:
             for child in ast.iter_child_nodes(node):
                 visit(child)
 

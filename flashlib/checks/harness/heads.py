@@ -137,7 +137,7 @@ def streaming(
     rows see no key under the mask; None: that is not looked at.
     """
     from flashlib.checks.harness.launches import launched
-    from flashlib.checks.harness.parts import Made
+    from flashlib.learner.kernels.made import Made
 
     made = Made()
 

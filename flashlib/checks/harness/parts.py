@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 
 from flashlib.checks.engine import Beside, Finding, Measured
 from flashlib.checks.harness import undefined
@@ -27,7 +26,6 @@ import triton.language as tl
 
 POISON = 64  # rows of nan before and after what is read
 IDS = "P_in_fp32", "sixteen_bits"  # of a product of unlike dtypes, and of sums in 16 bits
-UNFILLED = torch.empty, torch.empty_like, torch.Tensor.new_empty, torch.empty_strided
 TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # of fp32 tiles, compiled
 UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
 
@@ -171,22 +169,6 @@ def _in_answer(error):
     """Return whether an error arose in the lines of an answer, or in what they call."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return not all("site-packages" in file or file.startswith(PACKAGE) for file in files)
-
-
-class Made(TorchFunctionMode):  # the other kind of mode imports two seconds' worth of modules
-    """Notes the shapes of new tensors while it is active, and fills those with nan that nothing else fills."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shapes = set()
-
-    def __torch_function__(self, function, types, arguments=(), options=None):
-        made = function(*arguments, **(options or {}))
-        if isinstance(made, torch.Tensor):
-            self.shapes.add(tuple(made.shape))
-            if function in UNFILLED and made.is_floating_point():
-                made.fill_(torch.nan)
-        return made
 
 
 def tensor(X: np.ndarray) -> torch.Tensor:

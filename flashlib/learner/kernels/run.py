@@ -8,6 +8,7 @@ import torch
 
 from flashlib.kernels import DEVICE, INTERPRETED
 from flashlib.learner import process
+from flashlib.learner.kernels.made import Made
 from flashlib.learner.kernels.recorder import record
 from flashlib.learner.kernels.recording import Recording
 from flashlib.learner.pickling import CannotBeSent
@@ -66,9 +67,5 @@ def check(launch: Any) -> None:
 
 def _recorded(launch, arguments, options):
     tensors = [torch.tensor(x, device=DEVICE) if isinstance(x, np.ndarray) else x for x in arguments]
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)  # so that what is never stored is nan
-    try:
+    with Made():  # so that what is never stored is nan
         return record(launch, *tensors, **options)
-    finally:
-        torch.use_deterministic_algorithms(before)

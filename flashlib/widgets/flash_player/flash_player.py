@@ -122,9 +122,9 @@ class FlashPlayer(TiledWidget):
         if unknown := setting.keys() - {"seed", "capacity", "opens_at"}:
             raise TypeError(f"from_kernel takes no {', '.join(sorted(unknown))}: the kernel has its own")
         kernel = LearnersKernel(my_attention, m=m, l=l, O_acc=O_acc)
-        head = [one_head(X) for X in (Q, K, V)]
-        blocks = {"B_r": 16, "B_c": 16}  # until it has run
-        return cls(*head, my_kernel=kernel, causal=causal, N=N, d=d, **blocks, **setting)
+        Q, K, V = (one_head(X) for X in (Q, K, V))
+        blocks: Any = {"B_r": 16, "B_c": 16}  # until it has run
+        return cls(Q, K, V, my_kernel=kernel, causal=causal, N=N, d=d, **blocks, **setting)
 
     def figure(self, at: int | None = None, row: int | None = None) -> Picture:
         """Return a picture of step `at`: 0 .. T - 1, or T for the end.

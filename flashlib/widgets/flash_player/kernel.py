@@ -55,8 +55,8 @@ class LearnersKernel:
         run = tiled_run(recording, Q, K, V)
         if run is None or not run.turns:
             raise ValueError(self._nothing(recording))
-        setting = {"B_r": min(run.B_r, len(Q)), "B_c": min(run.B_c, len(K)), "causal": causal, "order": "fa2"}
-        setting |= {"scale": None, "mask": None}
+        B_r, B_c = min(run.B_r, len(Q)), min(run.B_c, len(K))
+        setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "order": "fa2", "scale": None, "mask": None}
         true = Recorder(Q, K, V, **setting)
         roles = self._roles(run, true)
 
@@ -74,7 +74,7 @@ class LearnersKernel:
         lse = learner.wrong_rows(played.lse, true.lse, found["tolerance"]) if len(recording.results) > 1 else None
         source = recording.sources.get(run.turns[0].turn.loop.function, "")
         found |= {"kernel": True, "lse": lse, "note": self._note(recording, played)}
-        return PlayedKernel(played, setting["B_r"], setting["B_c"], source, found)
+        return PlayedKernel(played, B_r, B_c, source, found)
 
     def _remark(self, recording, run):
         """Return a sentence on why not all of the run is played, or ""."""

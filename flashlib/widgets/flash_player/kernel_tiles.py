@@ -95,7 +95,7 @@ class _Rows(NamedTuple):
         known = known[known >= 0]
         return int(known[0]) if len(known) else None
 
-    def count(self, access: Access) -> int | None:
+    def of_block(self, access: Access) -> int | None:
         """Return how many rows a load or a store has, masked ones too; None if that cannot be seen."""
         for axis, n in enumerate(access.offsets.shape):
             if n > 1 and np.diff(access.offsets.take([0, 1], axis), axis=axis).flat[0] == self.stride:
@@ -167,5 +167,5 @@ class _Seen:
         return B_r, B_c or (M if B_r == N else N)
 
     def _counted(self, names, accesses):
-        counts = (names[a.pointer].count(a) for a in accesses if a.pointer in names)
+        counts = (names[a.pointer].of_block(a) for a in accesses if a.pointer in names)
         return next(filter(None, counts), None)

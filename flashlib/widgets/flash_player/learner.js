@@ -35,6 +35,13 @@ export function drawErrors(element, scale, { errors, tolerance }, T) {
 }
 
 /**
+ * Whether nothing is wrong.
+ * @param {Learner} learner
+ */
+export const isRight = ({ first, missed, remark, O, lse, note }) =>
+  !first && !missed.length && !remark && !O && !lse && !note;
+
+/**
  * What there is to say of a learner's steps at a frame.
  * @param {Learner} learner
  * @param {Frames} frames
@@ -49,7 +56,6 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
       : "m, l and O_acc were right at every step that was played.";
     const [i, j] = missed[0] ?? [];
     const off = (name, [most, row]) => `${name} is wrong from row ${row} on, by up to ${size(most)}.`;
-    const right = kernel && !remark && !first && !missed.length && !O && !lse && !note;
     const sentences = [
       remark && `${remark}.`,
       parted,
@@ -57,7 +63,7 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
       O ? off("O", O) : "O is right.",
       lse && off("lse", lse),
       note && `${note}.`,
-      right && "Right on these numbers; whether it always is, its check decides.",
+      kernel && isRight(learner) && "Right on these numbers; whether it always is, its check decides.",
     ];
     return sentences.filter(Boolean).join(" ");
   }

@@ -12,6 +12,7 @@ from flashlib.memory import HBM
 from flashlib.widgets.flash_player.frames import ForwardRecording, Write
 
 SETTING = ("B_r", "B_c", "causal", "order", "scale", "mask")
+OF_KERNELS: dict = {"kernel": False, "lse": None, "note": ""}  # what a verdict on a kernel says beside
 BIGGEST = 1e300  # stands for infinity: JSON has none
 
 
@@ -139,7 +140,8 @@ def verdict(recording: ForwardRecording) -> dict:
 
     errors: the largest error of each step. first: the first step, the name and the row where one differs
     from the truth by more than sqrt(eps) of its dtype, or None. O: [its largest difference from the true O, the
-    first row that differs], or None. missed, remark: those of the recording.
+    first row that differs], or None. missed, remark: those of the recording. kernel, lse, note: see
+    `kernel.PlayedKernel`.
     """
     found = errors(recording)
     tolerance = float(np.sqrt(np.finfo(recording.lse.dtype).eps))
@@ -157,10 +159,11 @@ def verdict(recording: ForwardRecording) -> dict:
         "O": wrong_rows(recording.O, recording.O_true, max(tolerance, float(np.finfo(recording.O.dtype).eps))),
         "missed": missed,
         "remark": recording.remark,
+        **OF_KERNELS,
     }
 
 
-def wrong_rows(X: np.ndarray, true: np.ndarray, tolerance: float) -> list | None:
+def wrong_rows(X: np.ndarray, true: Any, tolerance: float) -> list | None:
     """Return the largest difference of O from the truth, or of lse, and the first row that differs, or None."""
     X, true = (Y.astype(np.float64).reshape(len(Y), -1) for Y in (X, true))
     with np.errstate(all="ignore"):
