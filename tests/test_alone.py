@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from flashlib.checks.engine import process as processes
+from flashlib.learner import process as processes
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py"))

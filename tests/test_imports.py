@@ -44,6 +44,8 @@ ROOMS = {
     "private_apis": "",  # of torch, Triton and Gluon
     "gluon": "inputs pipeline private_apis",
     "kernels base": "private_apis",  # which Triton
+    "learner.process": "language learner / kernels base",
+    "learner.kernels": "learner private_apis / kernels base, learner.process",
     "ring.processes": "language types learner / kernels base",
     "kernels.launch": "inputs masks private_apis / kernels base",
     "kernels.masking": "masks / kernels.launch",
@@ -65,13 +67,13 @@ ROOMS = {
     "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",
     "pictures": "types gpus",
     "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "
-    "lowbit learner lm pictures / kernels.compiler",
-    "checks.engine": "language chapters softmax learner widgets / kernels base, kernels.compiler",
+    "lowbit learner lm pictures / learner.kernels, kernels.compiler",
+    "checks.engine": "language chapters softmax learner widgets / kernels base, learner.process, kernels.compiler",
     "checks.harness": "language types softmax naive tiled pipeline ring learner widgets private_apis gluon / "
-    "kernels base, checks.engine",
+    "kernels base, learner.process, learner.kernels, checks.engine",
     "checks.chapters": "language types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "language chapters environment learner / kernels base, checks.engine",
+    "checks.classroom": "language chapters environment learner / kernels base, learner.process, checks.engine",
     "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
     "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels "

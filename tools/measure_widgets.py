@@ -112,6 +112,11 @@ def outliers():
     return Control("slider outliers", steps, ["result", "setting", "outliers"])
 
 
+def blocks():
+    selector = '.flash-settings input[type=range][data-name="N"]'
+    return Control("slider N", [[selector, N, "input", N] for N in (15, 16)], ["result", "setting", "N"])
+
+
 def slots():
     selector = '.flash-settings input[type=range][data-name="batch"]'
     steps = [[selector, SLOTS.index(batch), "input", batch] for batch in (3, 4)]
@@ -140,6 +145,7 @@ CASES = [
     ("MaskLab('line', N_q=96, N_k=96)", lines()),
     ("PagesLab('out of pages', n_pages=32)", rows_of_a_page()),
     ("PipelinePlayer()", None),  # plays what it was sent, and asks Python for nothing
+    ("ProgramsLab('tile', BLOCK=2)", blocks()),
     ("RingPlayer()", ranks()),
     ("ServeLab('too few pages')", slots()),
     ("SplitLab(32_768)", parts()),

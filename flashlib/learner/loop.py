@@ -52,16 +52,17 @@ class Recorder:
 
     steps: copied Steps, with their rows and cols. true: the State that each should have, after the tiles that its
     row block has seen by then, in whatever order they came. last: the number of each row block's last step. tiles:
-    {(i, j): Step} of all tiles that must be computed, in order. O: the correct O. rows, cols: the blocks.
+    {(i, j): Step} of all tiles that must be computed, in order. O, lse: the correct ones. rows, cols: the blocks.
     """
 
     def __init__(self, Q, K, V, *, others=OTHERS, **setting):
         """others: further fields to copy from a step, if it has them. setting: the arguments of tiled.steps."""
         self.others = others
-        self.O = np.empty_like(Q)
-        self.tiles = {(step.i, step.j): step for step in tiled.steps(Q, K, V, **setting, O=self.O)}
-        self.rows, self.cols = (list(tiled.blocks(len(X), setting[B])) for X, B in ((Q, "B_r"), (K, "B_c")))
         self.d, self.dtype = Q.shape[1], np.promote_types(Q.dtype, np.float32)
+        self.O, self.lse = np.empty_like(Q), np.empty(len(Q), self.dtype)
+        steps = tiled.steps(Q, K, V, **setting, O=self.O, lse=self.lse)
+        self.tiles = {(step.i, step.j): step for step in steps}
+        self.rows, self.cols = (list(tiled.blocks(len(X), setting[B])) for X, B in ((Q, "B_r"), (K, "B_c")))
         self.truth = Truth(self.tiles, V)
         self.steps, self.true, self.last = [], [], {}
 

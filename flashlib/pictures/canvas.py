@@ -18,6 +18,7 @@ FACES = {  # fonts for words and for the symbols between them
     "": ("DejaVuSans", "DejaVuSans-Oblique"),
     "bold": ("DejaVuSans-Bold", "DejaVuSans-BoldOblique"),
     "italic": ("DejaVuSans-Oblique", "DejaVuSans-Oblique"),
+    "code": ("DejaVuSansMono", ""),
 }
 SYMBOL = re.compile(r"\b(?:(d?[A-Za-z]|lse|delta)_([A-Za-z0-9]+)|([mlxdNQKVSPO])\b)")  # O_acc, S_ij, lse_i, m
 FINE = 4  # slanted lines are drawn this many times larger, then reduced
@@ -67,7 +68,8 @@ class Picture:
     ) -> None:
         """Write a line of text with its middle at height y, and its left end, middle or right end ("lmr") at x.
 
-        face: "", "bold" or "italic". Symbols such as m and O_acc are typeset as in a formula.
+        face: "", "bold", "italic" or "code". Symbols such as m and O_acc are typeset as in a
+        formula, except in code.
         """
         self.written.append((x, y, text))
         x -= {"l": 0, "m": 0.5, "r": 1}[align] * length(text, size, face)
@@ -217,6 +219,9 @@ def _dashes(points, drawn, left_out):
 def _typeset(text, size, face):
     """Yield the pieces of a text: (text, font, pixels by which it is lowered)."""
     words, symbols = FACES[face]
+    if not symbols:
+        yield text, _font(words, size), 0
+        return
     end = 0
     for found in SYMBOL.finditer(text):
         if found.start() > end:

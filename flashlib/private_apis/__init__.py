@@ -2,7 +2,7 @@
 
 of_torch            torch
 of_driver           launches of Triton; of_compiler: reports on compiled kernels
-of_interpreter      Triton's interpreter; of_watching: how a check watches a kernel that runs there
+of_interpreter      Triton's interpreter; of_watching: how its kernels are watched; of_loops: turns of their loops
 of_kernels          what counts as a kernel of Triton or Gluon
 of_gluon            Gluon: an instruction that it lacks, launches that are taken over
 tried               the list, the versions that it was tried with, and what to do for a new one

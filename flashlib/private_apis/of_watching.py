@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import FunctionType
 from typing import Any, NamedTuple, Protocol
 from unittest import mock
@@ -14,15 +14,20 @@ from triton import JITFunction
 from triton.runtime import Autotuner, interpreter
 
 
-class WatchProtocol(Protocol):
-    """What `checks.harness.watch.Watch` is told about the kernels of an answer while they run."""
+class KernelListener(Protocol):
+    """What hears of kernels while they run: `checks.harness.watch.Watch` and `learner.kernels.Recorder`.
 
-    programs: int
-    products: Any
-    tf32: bool
+    launched: a kernel made of this function. let: its arguments, as they were given and as the interpreter has
+    them. begun: a program, with its place in the grid. multiplied: a product of (M, K) and (K, N); rounded:
+    whether fp32 is multiplied in less than fp32. lanes: a load or a store at these addresses where the mask is
+    True; returns the lanes that are allowed. hidden: a load without `other` has lanes that its mask hides; returns
+    what they get, or None for 0.
+    """
 
     def launched(self, function: FunctionType) -> None: ...
     def let(self, names: tuple, given: tuple, values: tuple) -> None: ...
+    def begun(self, program: tuple[int, int, int]) -> None: ...
+    def multiplied(self, sizes: tuple[int, int, int], *, rounded: bool) -> None: ...
     def lanes(
         self, pointers: Any, size: int, mask: Any, *, store: bool = ..., masked: bool = ...
     ) -> np.ndarray: ...
@@ -35,52 +40,66 @@ class _Mask(NamedTuple):
     data: np.ndarray
 
 
-def exchanged_in_compiler(watch: WatchProtocol) -> list:
-    """Return (class, name, replacement) of each method to exchange so that a Watch sees launches."""
+@contextmanager
+def notified(listener: KernelListener, *, interpreted: bool) -> Iterator[None]:
+    """Notify a listener of the kernels launched in this context; of compiled ones it hears the launch alone."""
+    changes = _in_interpreter(listener) if interpreted else _in_compiler(listener)
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
+    for owner, name, new in changes:
+        setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        for owner, name, old in before:
+            setattr(owner, name, old)
+
+
+def _in_compiler(listener: KernelListener) -> list:
+    """Return (class, name, replacement) of each method to exchange so that a listener hears of launches."""
     run = JITFunction.run
 
     def counted(self, *arguments, grid, warmup, **options):
         if not warmup:
-            watch.launched(self.fn)
+            listener.launched(self.fn)
         return run(self, *arguments, grid=grid, warmup=warmup, **options)
 
     return [(JITFunction, "run", counted)]
 
 
-def exchanged_in_interpreter(watch: WatchProtocol) -> list:
-    """Return the same for the interpreter, so that a Watch sees launches, loads, stores and products."""
+def _in_interpreter(listener: KernelListener) -> list:
+    """Return the same for the interpreter, so that a listener hears of launches, loads, stores and products."""
     builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
     call, moved = executor.__call__, executor._init_args_hst
 
     def launch(self, *arguments, **options):
-        watch.launched(self.fn)
+        listener.launched(self.fn)
         return call(self, *arguments, **options)
 
     def move(self, given, options):
         values, named = moved(self, given, options)
         names = (*self.arg_names[: len(given)], *options)
-        watch.let(names, (*given, *options.values()), (*values, *named.values()))
+        listener.let(names, (*given, *options.values()), (*values, *named.values()))
         return values, named
 
     return [
         (executor, "__call__", launch),
         (executor, "_init_args_hst", move),
-        (builder, "set_grid_idx", _program(watch, builder.set_grid_idx)),
-        *((builder, name, new) for name, new in _memory(watch, builder).items()),
-        (builder, "create_dot", _product(watch, builder.create_dot)),
+        (builder, "set_grid_idx", _program(listener, builder.set_grid_idx)),
+        *((builder, name, new) for name, new in _memory(listener, builder).items()),
+        (builder, "create_dot", _product(listener, builder.create_dot)),
         (Autotuner, "do_bench", property(lambda self: lambda call, quantiles: [0.0] * len(quantiles))),
     ]
 
 
-def _memory(watch, builder) -> dict:
-    """Return the methods of a builder to exchange, by name, so that a Watch sees loads and stores."""
+def _memory(listener, builder) -> dict:
+    """Return the methods of a builder to exchange, by name, so that a listener hears of loads and stores."""
     load, plain, store = builder.create_masked_load, builder.create_load, builder.create_masked_store
     add, exchange = builder.create_atomic_rmw, builder.create_atomic_cas
     masked = True
 
     def lanes(pointers, mask, **how):
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        return _Mask(watch.lanes(pointers.data, size, mask, **how))
+        return _Mask(listener.lanes(pointers.data, size, mask, **how))
 
     def create_load(self, *arguments):
         nonlocal masked
@@ -93,7 +112,7 @@ def _memory(watch, builder) -> dict:
     def create_masked_load(self, ptrs, mask, other, *others, **options):
         if masked and other is None:
             type = ptrs.get_element_ty()
-            held = watch.hidden(ptrs.data, mask.data, interpreter._get_np_dtype(type), type.name)
+            held = listener.hidden(ptrs.data, mask.data, interpreter._get_np_dtype(type), type.name)
             other = other if held is None else interpreter.TensorHandle(held, type)
         return load(self, ptrs, lanes(ptrs, mask.data, masked=masked), other, *others, **options)
 
@@ -112,19 +131,18 @@ def _memory(watch, builder) -> dict:
     return {function.__name__: function for function in made}
 
 
-def _program(watch, begin):
+def _program(listener, begin):
     def set_grid_idx(self, *at):
-        watch.programs += 1
+        listener.begun(at)
         return begin(self, *at)
 
     return set_grid_idx
 
 
-def _product(watch, dot):
+def _product(listener, dot):
     def create_dot(self, a, b, d, precision, *others):
-        watch.products[(*a.data.shape[-2:], b.data.shape[-1])] += 1
-        if "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name) and precision.name != "IEEE":
-            watch.tf32 = True
+        fp32 = "fp32" in (a.dtype.scalar.name, b.dtype.scalar.name)
+        listener.multiplied((*a.data.shape[-2:], b.data.shape[-1]), rounded=fp32 and precision.name != "IEEE")
         return dot(self, a, b, d, precision, *others)
 
     return create_dot

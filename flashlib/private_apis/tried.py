@@ -131,6 +131,14 @@ USED = {
         "triton.runtime.autotuner": {"Autotuner.do_bench": "cached_property"},
         "triton.language": {"load.__triton_builtin__": "bool"},
     },
+    "loops of kernels": {
+        "triton.runtime.interpreter": {
+            "FunctionRewriter.ast_transformer": "ASTTransformer",
+            "InterpretedFunction.rewritten_fn": "dict",
+            "interpreter_semantic": "TritonSemantic",
+            "TensorHandle.data": "set",
+        },
+    },
     "kernels.hopper": {
         "triton.experimental.gluon._runtime": {
             "GluonJITFunction.fn": "set",

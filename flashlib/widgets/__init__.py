@@ -25,6 +25,7 @@ from flashlib.widgets.online_softmax_lab import OnlineSoftmaxLab
 from flashlib.widgets.overflow_lab import OverflowLab
 from flashlib.widgets.pages_lab import PagesLab
 from flashlib.widgets.pipeline_player import PipelinePlayer
+from flashlib.widgets.programs_lab import ProgramsLab
 from flashlib.widgets.ring_player import RingPlayer
 from flashlib.widgets.serve_lab import ServeLab
 from flashlib.widgets.split_lab import SplitLab
@@ -41,6 +42,7 @@ __all__ = [
     "OverflowLab",
     "PagesLab",
     "PipelinePlayer",
+    "ProgramsLab",
     "RingPlayer",
     "ServeLab",
     "SplitLab",

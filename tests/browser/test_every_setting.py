@@ -24,6 +24,7 @@ SLIDERS = {  # how many are moved; widgets not named here have none
     "MaskLab": 5,
     "OverflowLab": 2,
     "PagesLab": 2,
+    "ProgramsLab": 3,
     "RingPlayer": 5,
     "ServeLab": 3,
     "SplitLab": 6,

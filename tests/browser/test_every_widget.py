@@ -27,6 +27,7 @@ from tests.browser.shown import (
     pages_lab,
     pipeline_player,
     prediction_card,
+    programs_lab,
     ring_player,
     serve_lab,
     split_lab,
@@ -48,6 +49,7 @@ WRONG = {  # for each class, one wrong argument
     "OverflowLab": {"dtype": "int8"},
     "PagesLab": {"page": 3},
     "PipelinePlayer": {"program": 3},
+    "ProgramsLab": {"BLOCK": 3},
     "RingPlayer": {"ranks": 1},
     "ServeLab": {"batch": 0},
     "SplitLab": {"N_k": 0},
@@ -55,7 +57,9 @@ WRONG = {  # for each class, one wrong argument
 }
 
 # Widgets that begin with a line saying what they are.
-HEADED = {"BackwardPlayer", "EightBitsLab", "PipelinePlayer", "RingPlayer", "SplitLab", "TilingLab"}
+HEADED = {
+    *("BackwardPlayer", "EightBitsLab", "PipelinePlayer", "ProgramsLab", "RingPlayer", "SplitLab", "TilingLab")
+}
 CARD = """import os
 os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
 from flashlib import checks
@@ -71,6 +75,7 @@ SHOWN = {  # for each class, the function that compares it with Python
     "OverflowLab": overflow_lab.check,
     "PagesLab": pages_lab.check,
     "PipelinePlayer": pipeline_player.check,
+    "ProgramsLab": programs_lab.check,
     "RingPlayer": ring_player.check,
     "ServeLab": serve_lab.check,
     "SplitLab": split_lab.check,

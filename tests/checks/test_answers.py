@@ -21,11 +21,11 @@ from flashlib.checks.engine import (  # noqa: E402
     examination,
     exercises,
     mistake_tables,
-    process,
     random_cases,
     solutions,
 )
 from flashlib.checks.harness import loops  # noqa: E402
+from flashlib.learner import process  # noqa: E402
 from tests.checks import answers  # noqa: E402
 
 SEED = 4711  # of the cases that are drawn, the same in every test

@@ -16,9 +16,10 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks.engine import compiling, examination, process, random_cases  # noqa: E402
+from flashlib.checks.engine import compiling, examination, random_cases  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.harness import loops  # noqa: E402
+from flashlib.learner import process  # noqa: E402
 from tests.checks import answers  # noqa: E402
 from tests.checks.each_case import each_case  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402

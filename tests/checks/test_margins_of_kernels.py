@@ -7,8 +7,9 @@ pytest.importorskip("cloudpickle")
 pytest.importorskip("flashlib.kernels", exc_type=ImportError)
 
 from flashlib import checks, kernels  # noqa: E402
-from flashlib.checks.engine import Finding, examination, process, solutions  # noqa: E402
+from flashlib.checks.engine import Finding, examination, solutions  # noqa: E402
 from flashlib.checks.engine.equality import as_numbers  # noqa: E402
+from flashlib.learner import process  # noqa: E402
 from tests.checks.answers import Answer  # noqa: E402
 from tests.checks.test_answers import SEED, call_here, right, wrong  # noqa: E402
 

@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import cases, examination, process, solutions  # noqa: E402
+from flashlib.checks.engine import cases, examination, solutions  # noqa: E402
+from flashlib.learner import process  # noqa: E402
 from tests.checks import answers  # noqa: E402
 from tests.checks.test_answers import right as right_answers  # noqa: E402
 

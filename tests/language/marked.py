@@ -17,7 +17,7 @@ MARKED = re.compile("⟦[^⟦⟧]*⟧")
 NAMES = re.compile(  # what has the same name in every language: of numbers, GPUs, dtypes, code
     r"\w*_\w*|[A-Z][A-Z0-9]+s?|d?[KQV]|exp|log|max|row(?:max|sum)|lse|alpha|delta|acc|old|inf|NaN|None|True|False|"
     r"b?fp?\d+|bfloat\d*|float\d*|int\d*|e4m3|e5m2|fma|wgmma|ldmatrix|mbarrier|sm|gfx\w*|append|free|fork|drop|"
-    r"[QO]\d\.\d|turn|descriptors|Pages|State|KeyError|raise|scale|checks\.predict"
+    r"[QO]\d\.\d|turn|stride|descriptors|Pages|State|KeyError|raise|scale|checks\.predict"
 )
 WORD = re.compile(r"[A-Za-z][\w.]{2,}")
 VALUE = re.compile(r"(?<!\{)(\{\d+\})(?!\})")

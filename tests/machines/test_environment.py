@@ -15,13 +15,13 @@ pytest.importorskip("nbformat")
 
 from flashlib import environment
 from flashlib.checks.classroom import notebook
-from flashlib.checks.engine import process
+from flashlib.learner import process
 from tests.browser import lab
 from tools import cores
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_triton = pytest.mark.skipif(not find_spec("triton"), reason="Triton has packages for Linux only")
-CALL = "from flashlib.checks.engine import process; print(process.call(len, 'abc', limit=10))"
+CALL = "from flashlib.learner import process; print(process.call(len, 'abc', limit=10))"
 REPORT = "from flashlib.kernels.compiler import compiled; print(compiled.report(kernel='softmax', d=64).kernel)"
 KERNEL = """
 import torch

@@ -21,6 +21,7 @@ from flashlib.widgets import (
     OverflowLab,
     PagesLab,
     PipelinePlayer,
+    ProgramsLab,
     RingPlayer,
     ServeLab,
     SplitLab,
@@ -52,6 +53,8 @@ WIDGETS = {
     "PipelinePlayer, side by side": lambda: PipelinePlayer(
         {"in turns": protocol.program([5]), "alike": protocol.program_alike([5])}
     ),
+    "ProgramsLab": ProgramsLab,
+    "ProgramsLab, large": lambda: ProgramsLab("tile", N=16, BLOCK=8, mask=False, transposed=True),
     "RingPlayer": RingPlayer,
     "RingPlayer, large": lambda: RingPlayer(8, 61, layout="striped", mask="window", token=1),
     "ServeLab": ServeLab,

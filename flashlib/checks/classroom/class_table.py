@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flashlib.checks.classroom import answer_source, notebook_file
-from flashlib.checks.engine import process
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer
 from flashlib.checks.engine.random_cases import new_seed
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.learner import process
 from flashlib.learner.error_text import error_text
 
 CALL = re.compile(r"^[^#\n]*\bchecks\.(\w+)\(", re.MULTILINE)

@@ -6,9 +6,9 @@ from flashlib.checks.engine.diagnosis import diagnose
 from flashlib.checks.engine.examination import examine
 from flashlib.checks.engine.exercises import exercise
 from flashlib.checks.engine.known_mistakes import Known
-from flashlib.checks.engine.process import announce
 from flashlib.checks.engine.program import ProgramText, defined, written
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.learner.process import announce
 
 __all__ = [
     "Case", "Finding", "Known", "Measured", "Outcome", "ProgramText", "SideFinding", "Verdict", "announce",

@@ -24,7 +24,6 @@ from flashlib.checks.engine.compiling import only_fixed
 from flashlib.checks.engine.diagnosis import diagnose, is_found
 from flashlib.checks.engine.equality import as_array
 from flashlib.checks.engine.known_mistakes import Known
-from flashlib.checks.engine.process import announce
 from flashlib.checks.engine.value_text import (
     SHOWN,
     describe,
@@ -34,6 +33,7 @@ from flashlib.checks.engine.value_text import (
     show_outputs,
 )
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.learner.process import announce
 
 LINES = 30  # of a verdict, including its sentence
 FEW_DIGITS = 2e-3  # the largest relative error of numbers rounded to fp16

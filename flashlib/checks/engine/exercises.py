@@ -5,14 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
-from types import FunctionType
 
 from flashlib.chapters import chapter
 from flashlib.checks.engine import (
     compiling,
     folders,
     mistake_tables,
-    process,
     progress_file,
     random_cases,
     solutions,
@@ -21,11 +19,12 @@ from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import ProgramText, out_of_reach, written
 from flashlib.checks.engine.value_text import describe_value, show
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.learner import process
 from flashlib.learner.pickling import CannotBeSent
+from flashlib.learner.stubs import is_stub
 
 LIMIT = 4.0  # seconds of computing for an answer in NumPy or in Triton's interpreter, by default
 COMPILED_LIMIT = 60.0  # seconds where kernels are compiled for a GPU
-KERNELS = ("JITFunction", "InterpretedFunction", "GluonJITFunction")  # by name: Triton may be missing
 
 EXERCISES: dict[str, "Exercise"] = {}
 """All exercises by name, in the order of the chapters."""
@@ -66,7 +65,7 @@ class Exercise:
         if not isinstance(seed, Integral) or seed < 0:
             sentence = f"seed is {show(seed)}; pass a whole number from 0, or none"
             return Verdict(self.name, Outcome.NOT_CHECKED, sentence)
-        if _is_stub(answer):
+        if is_stub(answer):
             return Verdict(self.name, Outcome.NOT_SOLVED, "", answer=answer)
         verdict = self.judged(_examine, self.name, answer, seed)
         return replace(compiling.compiled(verdict).printable(), answer=answer)
@@ -117,19 +116,6 @@ class Exercise:
         from flashlib import kernels
 
         return limit if kernels.INTERPRETED else COMPILED_LIMIT
-
-
-def _stub():
-    raise NotImplementedError
-
-
-def _is_stub(answer):
-    """Return whether an answer only raises NotImplementedError, without starting a process to find out."""
-    function = answer.fn if type(answer).__name__ in KERNELS else answer
-    if not isinstance(function, FunctionType):
-        return False
-    code, stub = function.__code__, _stub.__code__
-    return (code.co_code, code.co_names) == (stub.co_code, stub.co_names)
 
 
 def _examine(name, answer, seed):

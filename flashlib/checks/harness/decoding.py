@@ -18,8 +18,8 @@ import torch
 from flashlib.checks.engine import Finding, Measured, raised
 from flashlib.checks.harness import far_pool
 from flashlib.checks.harness.launches import launched
-from flashlib.checks.harness.parts import NewTensors
 from flashlib.checks.harness.watch import Watch
+from flashlib.learner.kernels.new_tensors import NewTensors
 
 WIDEST = 128  # keys of the widest tile that an answer may have
 LOOKS = frozenset(  # functions of torch that wait until the GPU is done

@@ -14,7 +14,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.checks.engine import Finding, SideFinding
 from flashlib.checks.harness.gluon_launches import kernel_of, placed
-from flashlib.checks.harness.parts import NewTensors
+from flashlib.learner.kernels.new_tensors import NewTensors
 
 ROWS = 64
 ELEMENTS = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}

@@ -21,8 +21,8 @@ from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.learner.kernels.recorder import cause_of, is_without_grid
 from flashlib.private_apis import of_kernels, of_watching
-import triton
 
 LONG = 260 if INTERPRETED else 5000  # elements: more than one block, or than any block if none can be watched
 BORDER = 512  # elements
@@ -138,11 +138,10 @@ def unwrapped(f: Callable, *arguments: object) -> Any:
             torch.cuda.synchronize()
         return result
     except Exception as error:
-        while isinstance(error, triton.errors.TritonError) and error.__cause__ is not None:
-            error = error.__cause__
-        if "grid_idx" in str(error) or "scope of a kernel" in str(error):
+        cause = cause_of(error)
+        if is_without_grid(cause):
             raise Finding("no_grid") from None
-        raise error from None
+        raise cause from None
 
 
 def _tile_in_if():

@@ -131,7 +131,7 @@ def streaming(
     many of the first rows see no key under the mask; None: do not check that.
     """
     from flashlib.checks.harness.launches import launched
-    from flashlib.checks.harness.parts import NewTensors
+    from flashlib.learner.kernels.new_tensors import NewTensors
 
     new = NewTensors()
 

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 
-from flashlib.checks.engine import SideFinding, Finding, Measured
-from flashlib.checks.engine.process import PACKAGE
+from flashlib.checks.engine import Finding, Measured, SideFinding
 from flashlib.checks.harness import undefined
 from flashlib.checks.harness.launches import outside_id, unwrapped
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED
+from flashlib.learner.process import PACKAGE
 from flashlib.private_apis import of_watching
 from flashlib.softmax import State
 import triton
@@ -28,7 +27,6 @@ import triton.language as tl
 
 POISON = 64  # rows of nan before and after an input
 IDS = "P_in_fp32", "sixteen_bits"  # for a product of two different dtypes, and for sums in 16 bits
-UNFILLED = torch.empty, torch.empty_like, torch.Tensor.new_empty, torch.empty_strided
 TF32 = re.compile(r"tt\.dot .*inputPrecision = (?!ieee)\w+ : tensor<\w*xf32>")  # on fp32 tiles, in compiled code
 UNPACKED = re.compile(r"values to unpack(?:.*got (\d+)\))?|iterable|'tuple' object")
 
@@ -172,22 +170,6 @@ def _in_answer(error):
     """Return whether an error arose in the lines of an answer, or in code that they call."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return not all("site-packages" in file or file.startswith(PACKAGE) for file in files)
-
-
-class NewTensors(TorchFunctionMode):  # TorchDispatchMode takes two seconds to import
-    """Notes the shapes of new tensors while it is active, and fills uninitialised ones with nan."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shapes = set()
-
-    def __torch_function__(self, function, types, arguments=(), options=None):
-        made = function(*arguments, **(options or {}))
-        if isinstance(made, torch.Tensor):
-            self.shapes.add(tuple(made.shape))
-            if function in UNFILLED and made.is_floating_point():
-                made.fill_(torch.nan)
-        return made
 
 
 def tensor(X: np.ndarray) -> torch.Tensor:

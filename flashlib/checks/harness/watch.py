@@ -15,9 +15,8 @@ import torch
 
 from flashlib.checks.harness.kernel_globals import refused_global
 from flashlib.kernels import INTERPRETED
+from flashlib.learner.kernels.recorder import storage_of, tensors_in
 from flashlib.private_apis import of_torch, of_watching
-import triton
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 class Watch:
@@ -50,7 +49,7 @@ class Watch:
         self._tensors, self._versions = tensors, _versions(tensors)
         self._storages = {}  # by address
         for name, X in tensors.items():
-            key, size = _key(X), X.untyped_storage().nbytes()
+            key, size = storage_of(X), X.untyped_storage().nbytes()
             storage = self._storages.setdefault(key, _Storage(key, size, [], np.zeros(size, bool)))
             storage.add(name, X)
         self._known = list(self._storages.values())
@@ -74,10 +73,17 @@ class Watch:
         """Let kernels access the tensors in the arguments of a launch; moved: the interpreter's copies of them."""
         self._known = list(self._storages.values())
         for name, X, Y in zip(names, given, moved, strict=False):
-            for x, y in zip(_tensors(X), _tensors(Y), strict=True):
-                size, known = y.untyped_storage().nbytes(), self._storages.get(_key(x))
-                here = _Storage(_key(y), size, [(name, *_span(x))], None)
-                self._known.append(known._replace(start=_key(y)) if known else here)
+            for x, y in zip(tensors_in(X), tensors_in(Y), strict=True):
+                size, known = y.untyped_storage().nbytes(), self._storages.get(storage_of(x))
+                here = _Storage(storage_of(y), size, [(name, *_span(x))], None)
+                self._known.append(known._replace(start=storage_of(y)) if known else here)
+
+    def begun(self, program: tuple[int, int, int]) -> None:  # noqa: ARG002
+        self.programs += 1
+
+    def multiplied(self, sizes: tuple[int, int, int], *, rounded: bool) -> None:
+        self.products[sizes] += 1
+        self.tf32 |= rounded
 
     def lanes(
         self, pointers: np.ndarray, size: int, mask: np.ndarray | memoryview, *, store: bool = False,
@@ -188,29 +194,9 @@ def _versions(tensors):
     return {name: of_torch.times_written(X) for name, X in tensors.items()}
 
 
-def _key(X):
-    return X.untyped_storage().data_ptr()
-
-
-def _tensors(x):
-    """Return the tensors in an argument of a launch."""
-    if isinstance(x, tuple | list):
-        return [X for part in x for X in _tensors(part)]
-    x = x.base if isinstance(x, TensorDescriptor | triton.TensorWrapper) else x
-    return [x] if hasattr(x, "untyped_storage") else _tensors(x.base) if hasattr(x, "base") else []
-
-
 @contextlib.contextmanager
 def watched(**tensors: torch.Tensor) -> Iterator[Watch]:
     """Watch launches within this context; yields a Watch of the tensors, by name."""
     watch = Watch(tensors)
-    exchanged = of_watching.exchanged_in_interpreter if INTERPRETED else of_watching.exchanged_in_compiler
-    changes = exchanged(watch)
-    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in changes]
-    for owner, name, new in changes:
-        setattr(owner, name, new)
-    try:
+    with of_watching.notified(watch, interpreted=INTERPRETED):
         yield watch
-    finally:
-        for owner, name, old in before:
-            setattr(owner, name, old)

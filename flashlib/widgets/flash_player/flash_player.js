@@ -9,7 +9,7 @@ import { Chip } from "./chip.js";
 import { Frames } from "./frames.js";
 import { Grid } from "./grid.js";
 import { guide } from "./guide.js";
-import { drawErrors, verdict } from "./learner.js";
+import { drawErrors, isRight, verdict } from "./learner.js";
 import { Legend } from "./legend.js";
 import { Lines } from "./lines.js";
 import { Memory } from "./memory.js";
@@ -145,6 +145,7 @@ class Player extends Stepped {
     const { frames } = this;
     const said = frames.learner ? verdict(frames.learner, frames, at) : "";
     setSentence(this.verdict, said);
+    this.verdict.classList.toggle("flash-right", Boolean(frames.learner && isRight(frames.learner)));
     return said;
   }
 

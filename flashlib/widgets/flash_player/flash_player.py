@@ -11,7 +11,8 @@ from flashlib.pictures.canvas import Picture
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets.flash_player import figure, learner
 from flashlib.widgets.flash_player.frames import record
-from flashlib.widgets.flash_player.source import lines_of
+from flashlib.widgets.flash_player.kernel import LearnersKernel, one_head
+from flashlib.widgets.flash_player.source import lines_of, lines_of_kernel
 from flashlib.widgets.flash_player.tiled_widget import TiledWidget
 from flashlib.widgets.widget import script, style
 
@@ -24,8 +25,8 @@ class FlashPlayer(TiledWidget):
 
     Without Q, K and V they are random, (N, d), normal, float64, the same for the same seed. B_r and B_c are
     clamped to N_q and N_k. capacity: bytes of SRAM to compare a tile with; default: the next power of two above
-    what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`. opens_at: the step to open
-    at, at its end.
+    what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`; my_kernel: see
+    `from_kernel`. opens_at: the step to open at, at its end.
     Setting `B_r`, `B_c`, `order`, `causal`, and `N`, `d`, `seed` of random inputs later, from Python or on the
     page, computes the steps again; sizes are then clamped to their range. If `tiled.steps` refuses the arguments,
     or there is too much to draw or play, a sentence appears in place of the player.
@@ -53,9 +54,10 @@ class FlashPlayer(TiledWidget):
         seed=0,
         capacity=None,
         my_steps=None,
+        my_kernel=None,
         opens_at=None,
     ):
-        self._my_steps, self._opens_at = my_steps, opens_at
+        self._my_steps, self._my_kernel, self._opens_at = my_steps, my_kernel, opens_at
         setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "order": order}
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, capacity=capacity, mask=mask, **setting)
 
@@ -92,6 +94,38 @@ class FlashPlayer(TiledWidget):
 
         return cls(Q, K, V, my_steps=my_steps, **setting)
 
+    @classmethod
+    def from_kernel(
+        cls,
+        my_attention: Callable,
+        Q: Any = None,
+        K: Any = None,
+        V: Any = None,
+        causal: bool = False,
+        *,
+        m: str | None = None,
+        l: str | None = None,
+        O_acc: str | None = None,
+        N: int = 80,
+        d: int = 16,
+        **setting: Any,
+    ) -> "FlashPlayer":
+        """Play a learner's own Triton kernel: m, l and O_acc after each turn of its loop, with the truth beside.
+
+        my_attention(Q, K, V, causal) launches the kernel on tensors (B, H, N, d) and returns O, or O and lse. It
+        runs in Triton's interpreter, in a process of its own, on one head in fp32: of Q, K and V, arrays or
+        tensors of shape (N, d) or (B, H, N, d), the first one. Block sizes are the kernel's. m, l, O_acc: the
+        names of its variables; not needed where their values tell. setting: seed, capacity or opens_at.
+
+        It says whether the kernel is right on these numbers; whether it is right, its check decides.
+        """
+        if unknown := setting.keys() - {"seed", "capacity", "opens_at"}:
+            raise TypeError(f"from_kernel takes no {', '.join(sorted(unknown))}: the kernel has its own")
+        kernel = LearnersKernel(my_attention, m=m, l=l, O_acc=O_acc)
+        Q, K, V = (one_head(X) for X in (Q, K, V))
+        blocks: Any = {"B_r": 16, "B_c": 16}  # until it has run
+        return cls(Q, K, V, my_kernel=kernel, causal=causal, N=N, d=d, **blocks, **setting)
+
     def figure(self, at: int | None = None, row: int | None = None) -> Picture:
         """Return a picture of step `at`: 0 .. T - 1, or T for the end.
 
@@ -101,7 +135,7 @@ class FlashPlayer(TiledWidget):
             raise ValueError(self.problem)
         recording = self._recording
         if at is None:
-            first = self.frames["learner"]["first"] if self._my_steps else None
+            first = (self.frames["learner"] or {}).get("first")
             at = first[0] if first else telling_step(recording.steps)
         O = recording.O_at(at)
         changed = self.frames["changed"]
@@ -113,15 +147,26 @@ class FlashPlayer(TiledWidget):
         sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "order", "causal"))
         sizes += self._mask_name()
         steps = f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles"
-        if not self._my_steps:
+        if not f["learner"]:
             return steps
         if f["learner"]["first"] is None:
-            return f"{steps}, right at each"
+            return f"{steps}, {self._right()}"
         k, name, row = f["learner"]["first"]
         return f"{steps}, wrong from step {k + 1} on, in {name} of row {row}"
 
+    def _right(self):
+        """Return what `repr` says of a learner's steps that are all right."""
+        if not self._my_kernel:
+            return "right at each"
+        found = self.frames["learner"]
+        wrong = [f"{name} wrong from row {found[name][1]} on" for name in ("O", "lse") if found[name]]
+        also = wrong or found["remark"] or found["note"]
+        return ", ".join(["right at each", *wrong]) if also else "right on these numbers"
+
     def _frames(self, **setting):
         run = {**setting, "scale": self._scale, "mask": self._mask}
+        if self._my_kernel:
+            return self._frames_of_kernel(**setting)
         if self._my_steps is None:
             controls, source = SETTING, SOURCES[setting["order"]]
             self._recording = record(*self._inputs, **run)
@@ -133,5 +178,22 @@ class FlashPlayer(TiledWidget):
             **self._shown(controls, **setting),
             "lines": lines_of(source, causal=setting["causal"]),
             "learner": learner.verdict(self._recording) if self._my_steps else None,
+            "opens_at": self._opened(len(self._recording.steps)),
+        }
+
+    def _frames_of_kernel(self, causal, **setting):
+        self._inputs = tuple(X.astype(np.float32) for X in self._inputs)
+        played = self._my_kernel.play(*self._inputs, causal)
+        setting |= {"B_r": played.B_r, "B_c": played.B_c, "causal": causal, "order": "fa2"}
+        if problem := self._too_much(played.B_r, played.B_c):
+            raise ValueError(problem)
+        self._recording = played.recording
+        shown = self._shown(self._my_kernel.settings, **setting)
+        return {
+            **self._played(self._recording, **setting),
+            **shown,
+            "controls": [name for name in shown["controls"] if name != "d"],  # of which kernels take few
+            "lines": lines_of_kernel(played.source, causal=causal),
+            "learner": played.verdict,
             "opens_at": self._opened(len(self._recording.steps)),
         }

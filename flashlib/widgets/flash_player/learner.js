@@ -35,24 +35,35 @@ export function drawErrors(element, scale, { errors, tolerance }, T) {
 }
 
 /**
+ * Whether nothing is wrong.
+ * @param {Learner} learner
+ */
+export const isRight = ({ first, missed, remark, O, lse, note }) =>
+  !first && !missed.length && !remark && !O && !lse && !note;
+
+/**
  * The sentences on a learner's steps at a frame.
  * @param {Learner} learner
  * @param {Frames} frames
  * @param {At<ForwardStep>} at
  */
 export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
-  const { first, missed, remark, errors, tolerance, O } = learner;
+  const { first, missed, remark, errors, tolerance, O, lse, note, kernel } = learner;
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
     const parted = first
       ? `It went wrong at step ${first[0] + 1}.`
       : "m, l and O_acc were right at every step that was played.";
     const [i, j] = missed[0] ?? [];
+    const off = (name, [most, row]) => `${name} is wrong from row ${row} on, by up to ${size(most)}.`;
     const sentences = [
       remark && `${remark}.`,
       parted,
       missed.length && `${counted(missed.length, "tile", "tiles")} missed, the first is (${i}, ${j}).`,
-      O ? `O is wrong from row ${O[1]} on, by up to ${size(O[0])}.` : "O is right.",
+      O ? off("O", O) : "O is right.",
+      lse && off("lse", lse),
+      note && `${note}.`,
+      kernel && isRight(learner) && "Right on these numbers; whether it always is, its check decides.",
     ];
     return sentences.filter(Boolean).join(" ");
   }

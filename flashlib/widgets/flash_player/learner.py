@@ -12,6 +12,7 @@ from flashlib.memory import HBM
 from flashlib.widgets.flash_player.frames import ForwardRecording, StoredRows
 
 SETTING = ("B_r", "B_c", "causal", "order", "scale", "mask")
+OF_KERNELS: dict = {"kernel": False, "lse": None, "note": ""}  # the other keys of a verdict on a kernel
 BIGGEST = 1e300  # in place of infinity, which JSON lacks
 
 
@@ -139,7 +140,8 @@ def verdict(recording: ForwardRecording) -> dict:
 
     errors: the largest error of each step. first: the first step, the name and the row where one differs
     from the truth by more than sqrt(eps) of its dtype, or None. O: [its largest difference from the true O, the
-    first row that differs], or None. missed, remark: those of the recording.
+    first row that differs], or None. missed, remark: those of the recording. kernel, lse, note: see
+    `kernel.PlayedKernel`.
     """
     found = errors(recording)
     tolerance = float(np.sqrt(np.finfo(recording.lse.dtype).eps))
@@ -154,16 +156,18 @@ def verdict(recording: ForwardRecording) -> dict:
         "errors": largest,
         "tolerance": tolerance,
         "first": first,
-        "O": _wrong_O(recording, max(tolerance, float(np.finfo(recording.O.dtype).eps))),
+        "O": wrong_rows(recording.O, recording.O_true, max(tolerance, float(np.finfo(recording.O.dtype).eps))),
         "missed": missed,
         "remark": recording.remark,
+        **OF_KERNELS,
     }
 
 
-def _wrong_O(recording, tolerance):
-    """Return the largest difference of O from the truth and the first row that differs, or None."""
-    O, true = (X.astype(np.float64) for X in (recording.O, recording.O_true))
-    apart = np.nan_to_num(np.abs(O - true), nan=BIGGEST, posinf=BIGGEST)
-    size = np.abs(true).max(initial=0) or 1.0
+def wrong_rows(X: np.ndarray, true: Any, tolerance: float) -> list | None:
+    """Return the largest difference of O from the truth, or of lse, and the first row that differs, or None."""
+    X, true = (Y.astype(np.float64).reshape(len(Y), -1) for Y in (X, true))
+    with np.errstate(all="ignore"):
+        apart = np.nan_to_num(np.where(X == true, 0, np.abs(X - true)), nan=BIGGEST, posinf=BIGGEST)
+    size = np.abs(true[np.isfinite(true)]).max(initial=0) or 1.0
     rows = np.flatnonzero(apart.max(axis=1, initial=0) > tolerance * size)
     return [float(apart.max()), int(rows[0])] if len(rows) else None

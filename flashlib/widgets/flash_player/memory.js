@@ -187,7 +187,7 @@ export class Memory extends Hbm {
     for (let i = 0; i < T_r; i++)
       if ((lastOf.get(i) ?? -1) <= done) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
     const rows = `O: ${final} of ${N_q} rows final`;
-    if (learner) return `${rows} (taken as O_acc / l)`;
+    if (learner) return learner.kernel ? rows : `${rows} (taken as O_acc / l)`;
     return stored ? `${rows}, ${span("row", stored.rows)} written now` : rows;
   }
 

@@ -17,6 +17,17 @@ PARTS = {
 }
 """The parts of a step, in order, and the names that each assigns."""
 
+KERNEL_PARTS = {
+    "load": ("q", "k", "v"),
+    "scores": ("S", "s", "qk"),
+    "maximum": ("m_old", "m", "m_i", "m_new", "new"),
+    "rescale": ("shift", "safe", "alpha", "keep"),
+    "weights": ("P", "p"),
+    "add": ("l", "l_i", "O_acc", "acc"),
+    "store": ("divisor", "O", "lse"),
+}
+"""The same in a kernel, whose outer loop is the grid."""
+
 
 def lines_of(function: Callable, *, causal: bool, parts: dict[str, tuple[str, ...]] = PARTS) -> dict:
     """Return the source lines of each part of a step, {part: [line, ...]}; no lines if the source cannot be read.
@@ -24,8 +35,17 @@ def lines_of(function: Callable, *, causal: bool, parts: dict[str, tuple[str, ..
     Lines under `if causal:` or `if causal and ...:` count only if causal. A line belongs to the part whose name it
     assigns first. Outside the loop that yields, only loads and stores count: the sums are initialised there.
     """
+    return _by_part(parts, _assignments(function, causal))
+
+
+def lines_of_kernel(text: str, *, causal: bool) -> dict:
+    """Return the same of the text of a kernel, or of the function with its loop; "" if it is not known."""
+    return _by_part(KERNEL_PARTS, _assignments_in(text, causal, 1))
+
+
+def _by_part(parts, assignments):
     found = {part: [] for part in parts}
-    for assigned, inside, lines in _assignments(function, causal):
+    for assigned, inside, lines in assignments:
         part = next((part for name in assigned for part, names in parts.items() if name in names), None)
         if part and (inside or part in ("load", "store")):
             found[part] += [line for line in lines if line not in found[part]]
@@ -37,18 +57,29 @@ def _assignments(function, causal):
     """Return for each assignment in a loop its names, whether that loop yields, and its lines."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):  # built in, typed into a shell
+        return []
+    return _assignments_in(text, causal, 0)
+
+
+@lru_cache(maxsize=8)
+def _assignments_in(text, causal, outside):
+    """Return the same of a text. outside: in how many loops all of it is."""
+    text = textwrap.dedent(text)
+    try:
         tree = ast.parse(text)
-    except (OSError, TypeError, SyntaxError):  # a builtin, code typed into a shell, a lambda within a line
+    except SyntaxError:  # a lambda within a line
         return []
     lines = text.splitlines()
-    at_step = max((depth for node, depth in _inside(tree, causal) if isinstance(node, ast.Yield)), default=0)
+    steps = ast.Yield if not outside else ast.Assign
+    at_step = max((depth for node, depth in _inside(tree, causal, outside) if isinstance(node, steps)), default=0)
     return [
         (
             _names(node),
             depth >= at_step,
             [line.split("  #")[0].strip() for line in lines[node.lineno - 1 : node.end_lineno]],
         )
-        for node, depth in _inside(tree, causal)
+        for node, depth in _inside(tree, causal, outside)
         if isinstance(node, ast.Assign | ast.AugAssign) and depth
     ]
 
@@ -69,7 +100,7 @@ def _asks_for_causal(node):
     if not isinstance(node, ast.If):
         return False
     conditions = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-    return any(isinstance(part, ast.Name) and part.id == "causal" for part in conditions)
+    return any(isinstance(part, ast.Name) and part.id.lower() == "causal" for part in conditions)
 
 
 def _names(assignment):

@@ -59,6 +59,9 @@
  * @property {[number, number] | null} O its largest error, the first row that is wrong
  * @property {[number, number][]} missed
  * @property {string} remark
+ * @property {boolean} kernel whether a kernel took them, which also stored an O of its own
+ * @property {[number, number] | null} lse of a kernel, as O
+ * @property {string} note of a kernel: what is wrong beside the numbers
  */
 
 /**

@@ -13,9 +13,9 @@ if not kernels.INTERPRETED:
     pytest.skip("kernels are compiled here", allow_module_level=True)
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import compiling, process, solutions  # noqa: E402
+from flashlib.checks.engine import compiling, solutions  # noqa: E402
 from flashlib.kernels.compiler import client, launch_log, learner_kernels  # noqa: E402
-from flashlib.learner import pickling  # noqa: E402
+from flashlib.learner import pickling, process  # noqa: E402
 from tests.checks.refused_kernels import KINDS  # noqa: E402
 from tests.checks.test_answers import call_here  # noqa: E402
 

@@ -108,7 +108,7 @@ FORGED = {
 def test_an_invalid_verdict_is_reported(what):
     names = {}
     exec(f"""def sends(m, l, x_j):
-    from flashlib.checks.engine import process
+    from flashlib.learner import process
     from flashlib.checks.engine.verdict import Outcome, Verdict
     process._connection.send(("done", ({FORGED[what]}, "")))""", names)  # fmt: skip
     verdict = checks.online_step(names["sends"])

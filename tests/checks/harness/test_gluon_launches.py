@@ -7,9 +7,10 @@ pytest.importorskip("cloudpickle")
 kernels = pytest.importorskip("flashlib.kernels")
 
 from flashlib import checks, gluon  # noqa: E402
-from flashlib.checks.engine import Finding, process, random_cases, solutions  # noqa: E402
+from flashlib.checks.engine import Finding, random_cases, solutions  # noqa: E402
 from flashlib.checks.harness import gluon_causes, gluon_launches, gluon_parts  # noqa: E402
 from flashlib.kernels.compiler import learner_kernels  # noqa: E402
+from flashlib.learner import process  # noqa: E402
 from flashlib.pipeline import Product, check  # noqa: E402
 from flashlib.widgets import PipelinePlayer  # noqa: E402
 from tests.checks.test_answers import call_here, wrong  # noqa: E402

@@ -47,7 +47,7 @@ class Kernel:
         """
         number = self.ids.index(cell)
         if ended:
-            from flashlib.checks.engine import process
+            from flashlib.learner import process
 
             process.was_ended(*ended)
         self._take_texts(sources, changed)
@@ -258,7 +258,7 @@ def begin(cells, tell, watch=lambda kind, value: None):
     import flashlib  # noqa: F401  whose folder `lazily` asks for
 
     def watched():
-        from flashlib.checks.engine import process
+        from flashlib.learner import process
 
         process.watch(types.SimpleNamespace(send=lambda message: watch(*message)))
 

@@ -23,15 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import fresh_modules, tampering
 from flashlib.language.phrases import and_list
-from flashlib.learner import containment, pickling, starting
+from flashlib.learner import changed_modules, containment, fresh_modules, pickling, starting
 from flashlib.learner.error_text import cut, error_text
 
 START_LIMIT = 120  # seconds for the process to start, including its imports
 WALL_LIMIT = 60  # seconds for code that sleeps or waits; more if the limit on computing is longer
 ANSWER_FILE = "<answer>"  # the file name of an answer that is in no file
-PACKAGE = str(Path(__file__).parents[2])
+PACKAGE = str(Path(__file__).parents[1])
 SLACK = 1.0  # seconds of computing beyond the limit, after which a process that did not end by itself is ended
 LONGEST = 2**28  # bytes of a message
 PRINTED = 4000  # characters of the printed text that are kept
@@ -281,7 +280,7 @@ def _child(connection, status, folder, limit, parcel):
 
 def _outcome(parcel, begin):
     """Call `begin()`, run the function in the parcel, and return the message about its outcome."""
-    printed, modules = _Printed(), tampering.snapshot()
+    printed, modules = _Printed(), changed_modules.snapshot()
     try:
         if parcel.has_kernels:
             import flashlib.kernels  # noqa: F401  before triton, which the parcel may import
@@ -290,9 +289,9 @@ def _outcome(parcel, begin):
         with contextlib.redirect_stdout(printed):
             result = function(*arguments)
         message = "done", (result, printed.getvalue())
-        changed = [*tampering.restored(modules)]
+        changed = [*changed_modules.restored(modules)]
     except BaseException as error:  # SystemExit too: a learner's exit() must not end a check
-        changed = [*tampering.restored(modules)]  # before the next line uses a changed function
+        changed = [*changed_modules.restored(modules)]  # before the next line uses a changed function
         message = _raised(error, parcel.sources)
     return ("changed", and_list(changed[:3])) if changed else message
 

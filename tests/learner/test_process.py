@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
-from flashlib.checks.engine import process  # noqa: E402
-from flashlib.learner import containment, pickling  # noqa: E402
+from flashlib.learner import containment, pickling, process  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 10  # seconds, for code that ends at once
 
 
@@ -208,7 +207,7 @@ INVALID_DATA = {
 @pytest.mark.parametrize("what", INVALID_DATA)
 def test_data_that_an_answer_sends_cannot_run_code_here(tmp_path, what):
     f = learner(f"""def f(path):
-    from flashlib.checks.engine import process
+    from flashlib.learner import process
     pipe = process._connection
     class P:
         def __init__(self, *call): self.call = call
@@ -222,7 +221,7 @@ def test_data_that_an_answer_sends_cannot_run_code_here(tmp_path, what):
 def test_a_message_of_any_length_is_not_waited_for():
     f = learner("""def f():
     import os, time
-    from flashlib.checks.engine import process
+    from flashlib.learner import process
     os.write(process._connection.fileno(), (2**32 - 1).to_bytes(4, "big") + (2**62).to_bytes(8, "big"))
     time.sleep(30)""")
     with pytest.raises(process.NotEnded, match="sent invalid data"):
@@ -297,7 +296,7 @@ def test_where_no_process_can_start_numpy_warns_as_it_does_in_a_new_one(alone):
 @pytest.mark.process
 def test_where_no_process_can_start_an_answer_cannot_spoil_later_checks():
     code = (
-        "from flashlib.checks.engine import process\n"
+        "from flashlib.learner import process\n"
         "from tests.checks.engine import spoilers\n"
         "process.starting.is_possible = lambda: False\n"
         "found = spoilers.outcomes(spoilers.SPOILERS, spoilers.CELL)\n"
@@ -324,7 +323,7 @@ def test_half_a_message_does_not_block_a_check(monkeypatch):
     monkeypatch.setattr(process, "WALL_LIMIT", 0.5)
     f = learner("""def f():
     import os, time
-    from flashlib.checks.engine import process
+    from flashlib.learner import process
     os.write(process._connection.fileno(), (1000).to_bytes(4, "big") + b"abc")
     time.sleep(30)""")
     with pytest.raises(process.NotEnded, match="it waits"):

@@ -1,0 +1,68 @@
+"""What ProgramsLab shows: for each program, the offsets that Python has for it, in their places and as numbers."""
+
+import numpy as np
+
+from flashlib.widgets import ProgramsLab
+from tests.browser.labs import plain, text, wait_for
+
+MARKS = {("load", 1): "load", ("store", 1): "store"}
+# The offsets that are drawn in a panel, with what they are marked as; in the matrix, and in the block of numbers.
+DRAWN = """(panel) => ["svg.flash-programs-matrix text.flash-programs-offset", ".flash-programs-numbers code"].map(
+    (selector) => [...panel.querySelectorAll(selector)].filter((e) => e.textContent)
+        .map((e) => [e.textContent, e.dataset.mark ?? ""]))"""
+
+
+def check_program(lab, result, program, turn=0):
+    """This program is shown, in this turn: its sentence, and what it loads and stores first."""
+    assert lab.get_attribute("data-program") == str(program)
+    words = f"{result['grid']['words']} {result['programs'][program]['words']}"
+    assert text(lab, ".flash-headline-now") == plain_words(words)
+    for kind in ("load", "store"):
+        panel = lab.locator(f".flash-programs-{kind}s")
+        its = [one for one in result["accesses"] if one["program"] == program and one["kind"] == kind]
+        same = [one for one in its if one["line"] == its[0]["line"]]
+        access = next(one for one in same if len(same) == 1 or one["turn"] == turn)
+        expected = marked(result, access)
+        matrix, block = panel.evaluate(DRAWN)
+        assert sorted(map(tuple, block)) == sorted(expected)
+        tensor = result["tensors"][access["tensor"]]
+        drawn = {tuple(one) for one in matrix if one[1]}
+        assert drawn == set(expected) and len(matrix) >= int(np.prod(tensor["shape"]))
+        fault = panel.locator(".flash-programs-fault")
+        assert fault.is_visible() == bool(access["fault"])
+        if access["fault"]:
+            assert fault.inner_text() == f"✕ {access['fault']}"
+
+
+def plain_words(words):
+    return plain(words) if "_ptr" not in words else words
+
+
+def marked(result, access):
+    """Return the offsets of an access as texts, with what they are marked as."""
+    every = np.frombuffer(result["buffer"], "<i4").reshape(-1, 4)
+    its = every[access["start"] :][: int(np.prod(access["shape"]))].tolist()
+    found = []
+    for offset, state, _, _ in its:
+        mark = "masked" if state == 0 else MARKS.get((access["kind"], state), "wrong")
+        found.append((f"✕{offset}" if mark == "wrong" else str(offset), mark))
+    return found
+
+
+def check_shown(lab, **setting):
+    """The page shows what Python computes for this setting."""
+    result = ProgramsLab(**setting).result
+    wait_for(lab, result["setting"])
+    lines = lab.locator(".flash-programs-code [data-kind] > span > code:first-child").all_inner_texts()
+    assert [line.rstrip() for line in lines] == [line["text"] for line in result["lines"]]
+    assert lab.locator(".flash-programs-cross").count() == sum(one["bad"] for one in result["programs"])
+    for program in sorted(
+        {0, len(result["programs"]) // 2, len(result["programs"]) - 1} & {*range(len(result["programs"]))}
+    ):
+        lab.evaluate("(lab, program) => lab.flashWidget.choose(program)", program)
+        check_program(lab, result, program)
+    return result
+
+
+def check(lab):
+    check_shown(lab, **lab.evaluate("lab => lab.flashWidget.result.setting"))
