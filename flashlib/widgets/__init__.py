@@ -11,8 +11,8 @@ it without asking again. A folder NAME has
 - NAME.js, NAME.css and a .js for each part of the page, joined with shared/; a look that another widget has too
   is a rule of shared/common.css.
 
-FlashPlayer and ComparePlayers play the same recorded steps and share a folder; BackwardPlayer takes its places
-from there. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:
+FlashPlayer and ComparePlayers play the same recorded steps and share a folder; BackwardPlayer and TripsPlayer take
+their places from there. CompilerLab, which needs Triton's compiler for every answer, is imported by itself:
 `from flashlib.widgets.compiler_lab import CompilerLab`.
 """
 
@@ -29,6 +29,7 @@ from flashlib.widgets.ring_player import RingPlayer
 from flashlib.widgets.serve_lab import ServeLab
 from flashlib.widgets.split_lab import SplitLab
 from flashlib.widgets.tiling_lab import TilingLab
+from flashlib.widgets.trips_player import TripsPlayer
 
 __all__ = [
     "BackwardPlayer",
@@ -45,4 +46,5 @@ __all__ = [
     "ServeLab",
     "SplitLab",
     "TilingLab",
+    "TripsPlayer",
 ]

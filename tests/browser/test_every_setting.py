@@ -28,6 +28,7 @@ SLIDERS = {  # how many are moved; those that are not named have none
     "ServeLab": 3,
     "SplitLab": 6,
     "TilingLab": 5,
+    "TripsPlayer": 2,
 }
 
 # Everything that is misplaced in some setting: each slider at its two ends, then all at their largest.
@@ -170,6 +171,7 @@ CHANGES = {  # what plays, and a setting of it with other steps
     "PagesLab": {"page": 8},
     "RingPlayer": {"ranks": 8},
     "ServeLab": {"batch": 2},
+    "TripsPlayer": {"N": 40},
 }
 # Where a widget is once a setting was changed at its start, in the middle and at its end: shares of the way.
 KEPT = """async (root, changes) => {

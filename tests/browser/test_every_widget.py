@@ -31,6 +31,7 @@ from tests.browser.shown import (
     serve_lab,
     split_lab,
     tiling_lab,
+    trips_player,
 )
 
 pytestmark = pytest.mark.browser
@@ -52,10 +53,19 @@ WRONG = {  # for each class, one argument that is wrong for it
     "ServeLab": {"batch": 0},
     "SplitLab": {"N_k": 0},
     "TilingLab": {"N": 0},
+    "TripsPlayer": {"d": 9},
 }
 
 # These begin with a line that says what they are.
-HEADED = {"BackwardPlayer", "EightBitsLab", "PipelinePlayer", "RingPlayer", "SplitLab", "TilingLab"}
+HEADED = {
+    "BackwardPlayer",
+    "EightBitsLab",
+    "PipelinePlayer",
+    "RingPlayer",
+    "SplitLab",
+    "TilingLab",
+    "TripsPlayer",
+}
 CARD = """import os
 os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
 from flashlib import checks
@@ -75,6 +85,7 @@ SHOWN = {  # for each class, what compares it with Python
     "ServeLab": serve_lab.check,
     "SplitLab": split_lab.check,
     "TilingLab": tiling_lab.check,
+    "TripsPlayer": trips_player.check,
 }
 
 # Play a widget step by step until something moves by itself; what moved.
