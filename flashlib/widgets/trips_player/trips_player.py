@@ -21,9 +21,9 @@ class TripsPlayer(Lab):
     """Play what attention moves between HBM and the chip: standard attention, and FlashAttention beside it.
 
     Q, K and V are random, (N, d) each, normal, fp32. Standard attention is `naive.attention_passes`,
-    FlashAttention is `tiled.steps` in tiles of 8 x 8; each trip is what `memory.HBM` metered. Both sides take
-    the same time for a byte. N: 1 to 48. d: 1 to 8. Both can be set later, from Python or on the page; a value that
-    is not accepted then changes nothing and is answered in `refused`.
+    FlashAttention is `tiled.steps` in tiles of 8 x 8; each trip is what `memory.HBM` metered. Both sides take the
+    same time for a byte. N: 1 to 48. d: 1 to 8. Both can be set later, from Python or on the page; a value that is
+    not accepted then changes nothing and is answered in `refused`.
     """
 
     _esm = script("trips_player/trips_player.js")
