@@ -85,16 +85,12 @@ export class Side {
     this.way = h("p", { class: "flash-trips-way", "aria-hidden": "true" });
     this.fill = h("i", {});
     this.needs = h("span", {});
-    this.room = h(
-      "span",
-      { class: "flash-room" },
-      h("span", { class: "flash-meter", "aria-hidden": "true" }, this.fill),
-      this.needs,
-    );
+    const meter = h("span", { class: "flash-meter", "aria-hidden": "true" }, this.fill);
+    this.room = div("flash-room", meter, this.needs);
     this.air = h("div", { class: "flash-trips-air", "aria-hidden": "true" });
     const memory = div("flash-trips-hbm", h("p", {}, h("b", {}, "HBM"), " ", note("memory: large, far and slow")));
     memory.append(div("flash-strips", elements(this.hbm)));
-    const chip = div("flash-trips-chip", h("p", {}, h("b", {}, "the chip"), " ", note("small and fast"), this.room));
+    const chip = div("flash-trips-chip", h("p", {}, h("b", {}, "the chip"), " ", note("small and fast")), this.room);
     chip.append(div("flash-strips", elements(this.chip)));
     this.element = h(
       "section",

@@ -136,8 +136,8 @@ class TripsPlayer extends Widget {
     const needs = name === "flash" ? tile : needed(/** @type {Race} */ (this.race), way);
     const over = needs > capacity;
     const text = over
-      ? `holds ${bytes(capacity)}, the pass needs ${bytes(needs)}: in parts`
-      : `holds ${bytes(capacity)}, ${bytes(needs)} are needed`;
+      ? `needs ${bytes(needs)}, holds ${bytes(capacity)}: in parts`
+      : `needs ${bytes(needs)}, holds ${bytes(capacity)}`;
     return { needs, text, over };
   }
 }
