@@ -4,8 +4,8 @@
 /** @import { Race, SideName } from "./race.js" */
 /** @import { Trip, UnderWay } from "./types.js" */
 import { bytes } from "../flash_player/frames.js";
-import { mark } from "../flash_player/legend.js";
-import { div, h, note, panel, setText } from "../shared/elements.js";
+import { mark, scaleMark } from "../flash_player/legend.js";
+import { div, h, note, panel, setText, steadyNote } from "../shared/elements.js";
 import { andList } from "../shared/language.js";
 
 const LETTER = 6.5; // px, the width of one in a label
@@ -20,13 +20,13 @@ class TripsBar {
   constructor(name, title, named) {
     this.name = name;
     this.title = title;
-    this.text = h("span", { class: "flash-trips-count" });
+    this.count = steadyNote();
     this.labels = named && div("flash-trips-labels");
     this.all = div("flash-trips-all");
     this.moved = div("flash-trips-moved");
     this.now = h("i", { class: "flash-trips-now" });
     this.track = h("div", { class: "flash-trips-track", role: "img" }, this.all, this.moved, this.now);
-    const head = div("flash-trips-name", h("b", {}, title), this.text);
+    const head = div("flash-trips-name", h("b", {}, title), this.count.element);
     this.element = h("div", { class: "flash-trips-bar", "data-side": name }, head, div("", this.labels, this.track));
   }
 
@@ -34,6 +34,8 @@ class TripsBar {
   take(race) {
     this.race = race;
     const { trips } = race.sides[this.name];
+    const all = bytes(race.sides[this.name].total);
+    setText(this.count.longest, `${all} of ${all}`);
     const parts = () => trips.map((trip) => h("i", { "data-kind": kindOf(trip), style: this.#place(trip) }));
     this.all.replaceChildren(...parts());
     this.moved.replaceChildren(...parts());
@@ -61,7 +63,7 @@ class TripsBar {
     const { race, name, moved } = this;
     const by = race.moved(name, position);
     const text = `${bytes(by)} of ${bytes(race.sides[name].total)}`;
-    setText(this.text, text);
+    setText(this.count.text, text);
     this.track.setAttribute("aria-label", `${this.title}: ${text}`);
     const clip = (n) => `inset(0 ${100 - (100 * n) / race.most}% 0 0)`;
     moved.style.clipPath = clip(by);
@@ -81,9 +83,10 @@ export class TripsBars {
     this.bars = Object.entries(titles).map(
       ([name, title]) => new TripsBar(/** @type {SideName} */ (name), title, name === "standard"),
     );
-    const keys = note(mark("read", "loaded: HBM to chip"), mark("written", "stored: chip to HBM"));
+    const ways = [mark("read", "loaded: HBM to chip"), mark("written", "stored: chip to HBM")];
+    const keys = note(ways, mark("now", "on its way"), scaleMark());
     const rows = this.bars.map(({ element }) => element);
-    this.element = panel("trips-bytes", "Bytes moved, on one scale", keys, rows);
+    this.element = panel("trips-bytes", "Bytes moved, on one scale", keys, div("flash-trips-bars", rows));
   }
 
   /** @param {Race} race */

@@ -15,9 +15,10 @@ def draw(sides: dict[str, list[Trip]], N: int, d: int) -> Picture:
     words = f"N = {N}, d = {d}: standard attention moves {moved['standard']:,} B, "
     words += f"FlashAttention {moved['flash']:,} B."
     picture = Picture(930, 158, words)
-    picture.shade(0, 0, 930, 158)
+    picture.shade(0, 0, 930, 72)
+    picture.shade(0, 78, 930, 80)
     scale = WIDE / max(moved.values())
-    for y, (name, trips) in zip((18, 84), sides.items(), strict=True):
+    for y, (name, trips) in zip((18, 96), sides.items(), strict=True):
         head = f"{NAMES[name]}: {moved[name]:,} B in {len(trips)} trips"
         picture.text(LEFT, y, head, 13, face="bold")
         x = LEFT
@@ -28,8 +29,8 @@ def draw(sides: dict[str, list[Trip]], N: int, d: int) -> Picture:
             if name == "standard" and length(label, 11) < wide - 4:
                 picture.text(x + wide / 2, y + 14 + HIGH + 10, label, 11, align="m")
             x += wide
-    picture.box(LEFT, 142, 11, 9, fill=READ)
-    picture.text(LEFT + 16, 146, "loaded: HBM to chip", 11)
-    picture.box(LEFT + 180, 142, 11, 9, fill=WRITTEN)
-    picture.text(LEFT + 196, 146, "stored: chip to HBM", 11)
+    picture.box(LEFT, 140, 11, 9, fill=READ)
+    picture.text(LEFT + 16, 144, "loaded: HBM to chip", 11)
+    picture.box(LEFT + 180, 140, 11, 9, fill=WRITTEN)
+    picture.text(LEFT + 196, 144, "stored: chip to HBM", 11)
     return picture

@@ -90,7 +90,8 @@ export class Race {
     const { setting, capacity, tile } = sent;
     this.setting = setting;
     this.capacity = capacity;
-    [this.B, this.tile] = tile;
+    this.B = tile[0]; // rows of a block
+    this.tile = tile[1]; // bytes
     this.numbers = float64(sent.buffer);
     this.sides = {
       standard: new Run("standard", sent.standard, setting),

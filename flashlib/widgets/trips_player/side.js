@@ -6,7 +6,7 @@
 /** @import { Block, Flight, UnderWay } from "./types.js" */
 import { bytes } from "../flash_player/frames.js";
 import { Matrix } from "../flash_player/matrix.js";
-import { div, h, note, setSentence, setText, symbol } from "../shared/elements.js";
+import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { PLACES } from "./race.js";
 
 const IN_HBM = {
@@ -14,7 +14,7 @@ const IN_HBM = {
   flash: ["Q", "K", "V", "O", "lse"],
 };
 const IN_MEMORY = { most: 6, high: 120, wide: 380 }; // of HBM, in px: the largest, and all cells below or beside each other
-const ON_CHIP = { most: 6, high: 48, wide: 230 }; // of the chip
+const ON_CHIP = { most: 6, high: 48, wide: 200 }; // of the chip
 
 const cellIn = ({ most, high, wide }, rows, cols) => Math.min(most, high / rows, wide / cols);
 
@@ -88,10 +88,11 @@ export class Side {
     const meter = h("span", { class: "flash-meter", "aria-hidden": "true" }, this.fill);
     this.room = div("flash-room", meter, this.needs);
     this.air = h("div", { class: "flash-trips-air", "aria-hidden": "true" });
+    const never = name === "flash" && h("p", { class: "flash-trips-never" }, typeset("S and P: never here"));
     const memory = div("flash-trips-hbm", h("p", {}, h("b", {}, "HBM"), " ", note("memory: large, far and slow")));
-    memory.append(div("flash-strips", elements(this.hbm)));
-    const chip = div("flash-trips-chip", h("p", {}, h("b", {}, "the chip"), " ", note("small and fast")), this.room);
-    chip.append(div("flash-strips", elements(this.chip)));
+    memory.append(div("flash-strips", elements(this.hbm), never));
+    const chip = div("flash-trips-chip", div("flash-strips", elements(this.chip)));
+    chip.append(h("p", {}, h("b", {}, "the chip"), " ", note("small and fast")), this.room);
     this.element = h(
       "section",
       { class: "flash-panel flash-trips-side", "data-side": name },
@@ -183,7 +184,8 @@ export class Side {
   /** @param {UnderWay | undefined} way */
   #drawWay(way) {
     this.way.dataset.kind = way ? (way.trip.loads ? "read" : "written") : "";
-    setText(this.way, way ? `${way.trip.loads ? "↓" : "↑"} ${bytes(way.trip.bytes)}` : "");
+    const moved = way ? bytes(way.trip.bytes) : "";
+    setText(this.way, !way ? "" : way.trip.loads ? `↓ ${moved} to the chip` : `↑ ${moved} to HBM`);
   }
 
   /**

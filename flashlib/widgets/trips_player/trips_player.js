@@ -4,7 +4,7 @@
 /** @import { SideName } from "./race.js" */
 /** @import { Sent, Traits, UnderWay } from "./types.js" */
 import { bytes } from "../flash_player/frames.js";
-import { colourScale } from "../shared/colours.js";
+import { colourScale, paintScale } from "../shared/colours.js";
 import { slider } from "../shared/controls.js";
 import { div, h, headline, setSentence, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
@@ -17,7 +17,7 @@ import { Side } from "./side.js";
 import { compared, flashWords, needed, standardWords } from "./words.js";
 
 const TITLES = { standard: "Standard attention", flash: "FlashAttention" };
-const ABOUT = { standard: "S and P go out to HBM and come back", flash: "S and P never leave the chip" };
+const WHERE_SCORES_GO = { standard: "S and P go out to HBM and come back", flash: "S and P never leave the chip" };
 const PLAYED = 14_000; // ms, to play the side that moves most
 
 const BOTH = /** @type {SideName[]} */ (Object.keys(TITLES));
@@ -43,7 +43,7 @@ class TripsPlayer extends Widget {
       d: slider("d", "d, columns of Q, K and V", (d) => this.ask({ d })),
     };
     this.bars = new TripsBars(TITLES);
-    this.sides = BOTH.map((name) => new Side(name, TITLES[name], ABOUT[name]));
+    this.sides = BOTH.map((name) => new Side(name, TITLES[name], WHERE_SCORES_GO[name]));
     const { buttons, bar, speed } = this.transport;
     const settings = this.settings(Object.values(this.controls).map(({ element }) => element));
     const row = div("flash-controls", buttons, bar, this.status, speed, settings);
@@ -91,7 +91,9 @@ class TripsPlayer extends Widget {
   load(sent) {
     const before = this.race;
     const race = (this.race = new Race(sent));
-    for (const [name, control] of Object.entries(this.controls)) control.show(this.model.get(name), sent.ranges[name]);
+    const { N, d } = this.controls;
+    N.show(this.model.get("N"), sent.ranges.N); // as it was asked for last
+    d.show(this.model.get("d"), sent.ranges.d);
     this.bars.take(race);
     for (const side of this.sides) side.take(race);
     setSentence(this.head.now, compared(race));
@@ -102,7 +104,9 @@ class TripsPlayer extends Widget {
   }
 
   paint() {
-    if (this.root.isConnected) this.colour = colourScale(this.root); // else it is called again
+    if (!this.root.isConnected) return; // called again when it is on the page
+    this.colour = colourScale(this.root);
+    paintScale(this.root, this.colour);
   }
 
   draw() {

@@ -11,7 +11,7 @@ import { threeDigits } from "../shared/numbers.js";
  */
 export function compared({ sides: { standard, flash } }) {
   const times = threeDigits(standard.total / flash.total);
-  return `Both move bytes at the same speed. FlashAttention is done after ${bytes(flash.total)}, standard attention after ${bytes(standard.total)}: ${times} times as much.`;
+  return `Both move bytes at the same speed. FlashAttention is done after ${bytes(flash.total)}, standard attention after ${bytes(standard.total)}: ${times} times as many.`;
 }
 
 /**
@@ -40,7 +40,7 @@ export function standardWords(race, way) {
   const moved = bytes(way.trip.bytes);
   const needs = needed(race, way);
   const fits = needs <= capacity;
-  if (way.k === 0) return `Trip 1 of 6: Q and K go to the chip, ${moved}. It multiplies them: that is S.`;
+  if (way.k === 0) return `Trip 1 of 6: Q and K go to the chip, ${moved}. Their scaled product is S.`;
   if (way.k === 1 && fits)
     return `Trip 2 of 6: S goes out to HBM, ${moved}. It would fit, but the next pass begins with an empty chip.`;
   if (way.k === 1)

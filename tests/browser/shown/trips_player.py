@@ -21,7 +21,7 @@ SHOWN = """player => {
                 .map((e) => e.dataset.name);
             return {
                 words: panel.querySelector(".flash-trips-words").textContent,
-                count: bar.querySelector(".flash-trips-count").textContent,
+                count: bar.querySelector(".flash-trips-name .flash-steady > :first-child").textContent,
                 hbm: filled("hbm"),
                 chip: filled("chip"),
                 flying: [...panel.querySelectorAll(".flash-trips-air > *")].map((e) => e.dataset.name),
