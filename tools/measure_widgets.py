@@ -143,7 +143,7 @@ CASES = [
     ("RingPlayer()", ranks()),
     ("ServeLab('too few pages')", slots()),
     ("SplitLab(32_768)", parts()),
-    ("TripsPlayer()", slider("N", (24, 32), ["frames", "setting", "N"])),
+    ("TripsPlayer()", slider("N", (16, 32), ["frames", "setting", "N"])),
     ("OnlineSoftmaxLab()", rows()),
     ("MergeTree()", orders()),
 ]

@@ -3,7 +3,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Race, SideName } from "./race.js" */
-/** @import { Block, Flight, UnderWay } from "./types.js" */
+/** @import { Block, Flight, Trip, UnderWay } from "./types.js" */
 import { bytes } from "../flash_player/frames.js";
 import { Matrix } from "../flash_player/matrix.js";
 import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
@@ -22,6 +22,8 @@ const cellIn = ({ most, high, wide }, rows, cols) => Math.min(most, high / rows,
 class Shelf {
   /** @type {number} */
   cell;
+  /** @type {{ left: number, top: number }} */
+  corner;
 
   /** @param {string} name */
   constructor(name) {
@@ -36,8 +38,6 @@ class Shelf {
   resize(rows, cols, cell) {
     this.cell = cell;
     this.matrix.resize({ rows, cols, width: cell, height: cell, numbers: false });
-    this.matrix.clear();
-    this.here.hidden = true;
   }
 
   /**
@@ -51,13 +51,19 @@ class Shelf {
     Object.assign(this.here.style, { top: `${first * this.cell}px`, height: `${(stop - first) * this.cell}px` });
   }
 
+  /** @param {DOMRect} origin of what flies */
+  measure(origin) {
+    const { left, top } = this.matrix.element.getBoundingClientRect();
+    this.corner = { left: left - origin.left, top: top - origin.top };
+  }
+
   /**
-   * Where rows of it are on the page.
+   * Where rows of it are.
    * @param {number} first
    * @param {Block} block
    */
   box(first, { rows, cols }) {
-    const { left, top } = this.matrix.element.getBoundingClientRect();
+    const { left, top } = this.corner;
     return { left, top: top + first * this.cell, width: cols * this.cell, height: rows * this.cell };
   }
 }
@@ -65,6 +71,12 @@ class Shelf {
 export class Side {
   /** @type {Race} */
   race;
+  /** @type {boolean} whether it is known where everything is on the page */
+  measured;
+  /** @type {Trip | undefined} whose copies are on their way */
+  flown;
+  /** @type {Matrix[]} */
+  copies;
   /** @type {Record<string, Float64Array>} what HBM holds of what is stored, NaN where that is nothing yet */
   held;
 
@@ -98,16 +110,14 @@ export class Side {
       { class: "flash-panel flash-trips-side", "data-side": name },
       h("header", {}, h("h3", {}, title), note(about)),
       this.sentence,
-      memory,
-      this.way,
-      chip,
-      this.air,
+      div("flash-trips-stage", memory, this.way, chip, this.air),
     );
   }
 
   /** @param {Race} race */
   take(race) {
     this.race = race;
+    this.resized();
     const { N, d } = race.setting;
     const { columns } = race.sides[this.name];
     const cell = cellIn(IN_MEMORY, N, 4 * d + 2 * N + 1); // the same on both sides: an area is as many bytes
@@ -138,10 +148,8 @@ export class Side {
     this.#drawChip(holds, colour);
     this.#drawRoom(room);
     this.#drawWay(way);
-    this.air.replaceChildren();
-    if (!way) return;
-    for (const flight of way.trip.flights) this.#fly(flight, way, colour, motion);
-    if (isThere && way.trip.loads)
+    this.#fly(way, colour, motion);
+    if (isThere && way?.trip.loads)
       for (const place of holds.keys())
         if (!way.trip.before.has(place)) hide(this.chip[place].matrix.element, { opacity: 0 }, motion);
   }
@@ -188,31 +196,69 @@ export class Side {
     setText(this.way, !way ? "" : way.trip.loads ? `↓ ${moved} to the chip` : `↑ ${moved} to HBM`);
   }
 
+  /** The page has another width. */
+  resized() {
+    this.measured = false;
+    this.flown = undefined;
+  }
+
+  /** Find out where all is; false where there is nothing to be seen. */
+  #measure() {
+    const origin = this.air.getBoundingClientRect();
+    if (this.measured || !origin.width) return this.measured;
+    for (const shelf of [...Object.values(this.hbm), ...Object.values(this.chip)]) shelf.measure(origin);
+    return (this.measured = true);
+  }
+
   /**
    * Draw what is on its way where it is by now; it comes from where it was before.
-   * @param {Flight} flight
-   * @param {UnderWay} way
+   * @param {UnderWay | undefined} way
    * @param {Colours} colour
    * @param {Motion} motion
    */
-  #fly({ name, place, first, block }, { trip, from, to }, colour, motion) {
-    const isThere = to === 1;
-    if (isThere && !motion.time) return;
+  #fly(way, colour, motion) {
+    const isThere = !way || way.to === 1;
+    if ((isThere && !motion.time) || !way || !(this.measured || this.#measure())) {
+      this.flown = undefined;
+      return this.air.replaceChildren();
+    }
+    const { trip, from, to } = way;
+    if (this.flown !== trip) {
+      this.copies = trip.flights.map((flight) => this.#copy(flight, trip));
+      this.air.replaceChildren(...this.copies.map(({ element }) => element));
+      this.flown = trip;
+    }
+    trip.flights.forEach((flight, n) => {
+      const { element } = this.copies[n];
+      const { offset, rows, cols, array } = flight.block;
+      this.copies[n].draw(this.race.numbers, offset, rows, cols, this.race.peaks[array], colour);
+      const [start, end] = this.#ends(flight, trip);
+      const look = (t) => ({ transform: onTheWay(start, end, t) });
+      Object.assign(element.style, look(to));
+      motion.play(element, [look(from), look(to)], () => isThere && element.remove());
+      if (isThere && !trip.loads) hide(this.hbm[flight.name].here, { backgroundColor: "var(--flash-back)" }, motion);
+    });
+    if (isThere) this.flown = undefined;
+  }
+
+  /** Where a flight begins and ends. */
+  #ends({ name, place, first, block }, { loads }) {
     const [above, below] = [this.hbm[name].box(first, block), this.chip[place].box(0, block)];
-    const [start, end] = trip.loads ? [above, below] : [below, above];
-    const origin = this.air.getBoundingClientRect();
-    if (!origin.width) return; // it is not to be seen
-    const { offset, rows, cols, array } = block;
-    const copy = new Matrix(name, { rows, cols, width: end.width / cols, height: end.height / rows, numbers: false });
-    copy.draw(this.race.numbers, offset, rows, cols, this.race.peaks[array], colour);
-    const { element } = copy;
-    element.dataset.kind = trip.loads ? "read" : "written";
-    const look = (t) => ({ transform: onTheWay(start, end, t) });
-    const corner = { left: `${end.left - origin.left}px`, top: `${end.top - origin.top}px` };
-    Object.assign(element.style, corner, look(to));
-    this.air.append(element);
-    motion.play(element, [look(from), look(to)], () => isThere && element.remove());
-    if (isThere && !trip.loads) hide(this.hbm[name].here, { backgroundColor: "var(--flash-back)" }, motion);
+    return loads ? [above, below] : [below, above];
+  }
+
+  /**
+   * @param {Flight} flight
+   * @param {Trip} trip
+   */
+  #copy(flight, trip) {
+    const { rows, cols } = flight.block;
+    const [, end] = this.#ends(flight, trip);
+    const size = { rows, cols, width: end.width / cols, height: end.height / rows, numbers: false };
+    const copy = new Matrix(flight.name, size);
+    copy.element.dataset.kind = trip.loads ? "read" : "written";
+    Object.assign(copy.element.style, { left: `${end.left}px`, top: `${end.top}px` });
+    return copy;
   }
 }
 

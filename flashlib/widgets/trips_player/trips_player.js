@@ -66,8 +66,10 @@ class TripsPlayer extends Widget {
   #watchWidth() {
     let width = 0;
     const observer = new ResizeObserver(([{ contentRect }]) => {
-      if (contentRect.width !== width) this.draw();
+      if (contentRect.width === width) return;
       width = contentRect.width;
+      for (const side of this.sides) side.resized();
+      this.draw();
     });
     observer.observe(this.root);
     this.stops.push(() => observer.disconnect());
@@ -121,7 +123,7 @@ class TripsPlayer extends Widget {
     for (const side of this.sides)
       side.draw(position, ways[side.name], words[side.name], this.#room(side.name, ways), colour, motion);
     this.bars.draw(position, ways, motion);
-    const where = position < race.last ? `step ${position + 1} of ${race.last}` : "finished";
+    const where = position < race.last ? `step ${position + 1} of ${race.last}` : `finished, ${race.last} steps`;
     setText(this.status, where);
     transport.scrub.setAttribute("aria-valuetext", where);
     this.spoken.say(`${where}. ${TITLES.standard}: ${words.standard} ${TITLES.flash}: ${words.flash}`);
