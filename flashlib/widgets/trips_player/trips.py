@@ -83,7 +83,9 @@ def flash(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, B: int) -> Run:
     """Run `tiled.steps` on one head, (N, d) each, in tiles of B x B."""
     arrays = {"Q": Q, "K": K, "V": V, **_outputs(Q)}
     log: list = []
-    for step in tiled.steps(**LoggedHBM.place(log, arrays), B_r=B, B_c=B):
+    placed = LoggedHBM.place(log, arrays)
+    inputs = (placed[name] for name in "QKV")
+    for step in tiled.steps(*inputs, O=placed["O"], lse=placed["lse"], B_r=B, B_c=B):
         log.append(step)
     return Run(trips_of(log), arrays)
 
