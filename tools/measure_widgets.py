@@ -149,6 +149,7 @@ CASES = [
     ("RingPlayer()", ranks()),
     ("ServeLab('too few pages')", slots()),
     ("SplitLab(32_768)", parts()),
+    ("TripsPlayer()", slider("N", (16, 32), ["frames", "setting", "N"])),
     ("OnlineSoftmaxLab()", rows()),
     ("MergeTree()", orders()),
 ]

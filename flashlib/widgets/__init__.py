@@ -12,7 +12,8 @@ without asking again. A folder NAME contains
   share is a rule of shared/grouped_rules.css.
 
 FlashPlayer and ComparePlayers play the same recorded steps and share a folder, whose views of HBM and SRAM
-BackwardPlayer also uses. CompilerLab, which needs Triton's compiler for every answer, is imported separately:
+BackwardPlayer and TripsPlayer also use. CompilerLab, which needs Triton's compiler for every answer, is imported
+separately:
 `from flashlib.widgets.compiler_lab import CompilerLab`.
 """
 
@@ -30,6 +31,7 @@ from flashlib.widgets.ring_player import RingPlayer
 from flashlib.widgets.serve_lab import ServeLab
 from flashlib.widgets.split_lab import SplitLab
 from flashlib.widgets.tiling_lab import TilingLab
+from flashlib.widgets.trips_player import TripsPlayer
 
 __all__ = [
     "BackwardPlayer",
@@ -47,4 +49,5 @@ __all__ = [
     "ServeLab",
     "SplitLab",
     "TilingLab",
+    "TripsPlayer",
 ]

@@ -29,6 +29,7 @@ SLIDERS = {  # how many are moved; widgets not named here have none
     "ServeLab": 3,
     "SplitLab": 6,
     "TilingLab": 5,
+    "TripsPlayer": 2,
 }
 
 # Everything that is misplaced in some setting: each slider at its two ends, then all at their largest. `all` adds
@@ -171,6 +172,7 @@ CHANGES = {  # a player, and a setting of it with different steps
     "PagesLab": {"page": 8},
     "RingPlayer": {"ranks": 8},
     "ServeLab": {"batch": 2},
+    "TripsPlayer": {"N": 40},
 }
 # The position of a widget after a setting was changed at its start, in the middle and at its end: shares of the
 # whole.

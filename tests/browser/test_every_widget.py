@@ -32,6 +32,7 @@ from tests.browser.shown import (
     serve_lab,
     split_lab,
     tiling_lab,
+    trips_player,
 )
 
 pytestmark = pytest.mark.browser
@@ -54,11 +55,13 @@ WRONG = {  # for each class, one wrong argument
     "ServeLab": {"batch": 0},
     "SplitLab": {"N_k": 0},
     "TilingLab": {"N": 0},
+    "TripsPlayer": {"d": 9},
 }
 
 # Widgets that begin with a line saying what they are.
 HEADED = {
-    *("BackwardPlayer", "EightBitsLab", "PipelinePlayer", "ProgramsLab", "RingPlayer", "SplitLab", "TilingLab")
+    *("BackwardPlayer", "EightBitsLab", "PipelinePlayer", "ProgramsLab", "RingPlayer", "SplitLab", "TilingLab"),
+    "TripsPlayer",
 }
 CARD = """import os
 os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
@@ -80,6 +83,7 @@ SHOWN = {  # for each class, the function that compares it with Python
     "ServeLab": serve_lab.check,
     "SplitLab": split_lab.check,
     "TilingLab": tiling_lab.check,
+    "TripsPlayer": trips_player.check,
 }
 
 # Play a widget step by step until something moves by itself; returns what moved.

@@ -17,6 +17,7 @@ from flashlib.widgets import (
     ServeLab,
     SplitLab,
     TilingLab,
+    TripsPlayer,
 )
 from flashlib.widgets.eight_bits_lab import figure as of_eight_bits
 from flashlib.widgets.mask_lab import figure as of_masks
@@ -137,6 +138,17 @@ def test_parts_and_programs_of_a_split(drawn):
     states = np.exp([state.m for state in lab.states])
     unit(weights[:, 3], states)
     assert np.allclose(weights[:, 1] + weights[:, 3], 92) and np.allclose(weights[:, 0], parts[:, 0])
+
+
+def test_bytes_of_trips_on_one_scale(drawn):
+    player = TripsPlayer()
+    boxes = drawn(player)
+    bars = np.concatenate([boxes[ink][boxes[ink][:, 3] == 18] for ink in (READ, WRITTEN)])
+    bars = bars[np.lexsort((bars[:, 0], bars[:, 1]))]
+    trips = [trip for side in ("standard", "flash") for trip in player.frames[side]["trips"]]
+    unit(bars[:, 2] + 1, [sum(move[3] for move in trip["moves"]) for trip in trips])  # 1: the gap to the next
+    loads = {tuple(bar) for bar in boxes[READ]}
+    assert [tuple(bar) in loads for bar in bars] == [trip["loads"] for trip in trips]
 
 
 @pytest.mark.parametrize("setting", [{}, {"qk": "int8", "mean": "positive", "N": 4096}], ids=str)

@@ -22,6 +22,7 @@ from flashlib.widgets import (
     ServeLab,
     SplitLab,
     TilingLab,
+    TripsPlayer,
 )
 from flashlib.widgets.lab import Lab
 
@@ -43,6 +44,7 @@ CASES = {
     "mask, a word": (MaskLab, {"also": "x"}, "also is 'x'; pass one of 'none', 'causal'", {"also": "window"}),
     "tiling": (TilingLab, {"B_r": 3}, WHOLE.format("B_r", 3, 4, 1024) + ", e.g. B_r=16", {"B_r": 32}),
     "tiling, a word": (TilingLab, {"order": "x"}, "order is 'x'; pass one of 'fa1', 'fa2'", {"order": "fa1"}),
+    "trips": (TripsPlayer, {"N": 49}, WHOLE.format("N", 49, 1, 48), {"N": 1}),
     "overflow": (OverflowLab, {"copies": 0}, WHOLE.format("copies", 0, 1, 21845), {"copies": 2}),
     "overflow, a number": (OverflowLab, {"x": 99.0}, "x is 99.0; pass a number from -20 to 14", {"x": 3.0}),
     "overflow, a word": (OverflowLab, {"dtype": "x"}, "dtype is 'x'; pass one of 'float16'", {"dtype": "float32"}),

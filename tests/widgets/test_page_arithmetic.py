@@ -29,6 +29,7 @@ from flashlib.widgets import (
     RingPlayer,
     SplitLab,
     TilingLab,
+    TripsPlayer,
 )
 from flashlib.widgets.backward_player import frames as backward_frames
 from flashlib.widgets.flash_player import frames
@@ -94,6 +95,8 @@ LABS = {  # no size divides another
     "vector": lambda: ProgramsLab(N=13, BLOCK=8),
     "split": lambda: SplitLab(N_k=3000, parts=7, B=20),
     "eight": lambda: EightBitsLab(N=256),
+    "trips": lambda: TripsPlayer(N=21, d=3),
+    "one trip": lambda: TripsPlayer(N=1, d=1),
     "ring": lambda: RingPlayer(ranks=3, N=30, mask="none"),
     "high": lambda: OnlineSoftmaxLab((100, 101, 99.5, 103)),
     "low": lambda: OnlineSoftmaxLab((-101, -100, -103)),

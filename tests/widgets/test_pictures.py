@@ -26,6 +26,7 @@ from flashlib.widgets import (
     ServeLab,
     SplitLab,
     TilingLab,
+    TripsPlayer,
 )
 from tests.pictures.places import Places
 
@@ -63,6 +64,8 @@ WIDGETS = {
     "SplitLab, large": lambda: SplitLab(65_536, 256, B=64, record=[(1, 30_000.0), (256, 29_000.0)]),
     "TilingLab": TilingLab,
     "TilingLab, causal": lambda: TilingLab(causal=True, capacity=48),
+    "TripsPlayer": TripsPlayer,
+    "TripsPlayer, large": lambda: TripsPlayer(48, 8),
 }
 
 

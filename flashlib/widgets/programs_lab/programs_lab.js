@@ -2,7 +2,7 @@
 
 /** @import { Access, Result, Traits } from "./types.js" */
 import { div, h, headline, panel, setSentence } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
+import { between } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Listing } from "./listing.js";
 import { MASKED } from "./places.js";

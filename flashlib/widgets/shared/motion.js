@@ -60,12 +60,13 @@ export class Motion {
   constructor() {
     this.time = 0;
     this.hold = 0; // the share of the time before a motion begins
+    this.easing = "ease-in-out";
     /** @type {{ animation: Animation, ended?: () => void }[]} */
     this.running = [];
   }
 
-  /** @param {number} time @param {number} [hold] */
-  begin(time, hold = 0) {
+  /** @param {number} time @param {number} [hold] @param {string} [easing] as of CSS */
+  begin(time, hold = 0, easing = "ease-in-out") {
     for (const { animation, ended } of this.running) {
       animation.cancel();
       ended?.(); // now, since its event comes a frame later
@@ -73,6 +74,7 @@ export class Motion {
     this.running = [];
     this.time = time;
     this.hold = hold;
+    this.easing = easing;
   }
 
   /**
@@ -93,7 +95,7 @@ export class Motion {
    */
   play(element, looks, ended) {
     if (!this.time) return;
-    const animation = element.animate(looks, { duration: this.time, easing: "ease-in-out" });
+    const animation = element.animate(looks, { duration: this.time, easing: this.easing });
     animation.onfinish = ended ?? null;
     this.running.push({ animation, ended });
   }

@@ -1,0 +1,279 @@
+// One side: its arrays in HBM, the chip below, and what is on its way between them.
+
+/** @import { Colours } from "../shared/colours.js" */
+/** @import { Motion } from "../shared/motion.js" */
+/** @import { Race, SideName } from "./race.js" */
+/** @import { Block, Flight, Trip, UnderWay } from "./types.js" */
+import { bytes } from "../flash_player/frames.js";
+import { Matrix } from "../flash_player/matrix.js";
+import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { PLACES } from "./race.js";
+
+const IN_HBM = {
+  standard: ["Q", "K", "V", "S", "P", "O", "lse"],
+  flash: ["Q", "K", "V", "O", "lse"],
+};
+const IN_MEMORY = { most: 6, high: 120, wide: 380 }; // of HBM, in px: the largest, and all cells below or beside each other
+const ON_CHIP = { most: 6, high: 48, wide: 200 }; // of the chip
+
+const cellIn = ({ most, high, wide }, rows, cols) => Math.min(most, high / rows, wide / cols);
+
+/** A matrix with its name, in HBM or on the chip. */
+class Shelf {
+  /** @type {number} */
+  cell;
+  /** @type {{ left: number, top: number }} */
+  corner;
+
+  /** @param {string} name */
+  constructor(name) {
+    this.matrix = new Matrix(name);
+    this.here = h("div", { class: "flash-here", hidden: true });
+    this.size = note();
+    const cells = div("flash-strip-cells", this.matrix.element, this.here);
+    this.element = div("flash-strip", div("flash-name", symbol(name), " ", this.size), cells);
+  }
+
+  /** @param {number} rows @param {number} cols @param {number} cell px */
+  resize(rows, cols, cell) {
+    this.cell = cell;
+    this.matrix.resize({ rows, cols, width: cell, height: cell, numbers: false });
+  }
+
+  /**
+   * Outline rows, from the first to before the stop, of what is under way; none without a flight.
+   * @param {Flight} [flight]
+   */
+  outline(flight) {
+    this.here.hidden = !flight;
+    if (!flight) return;
+    const { first, stop } = flight;
+    Object.assign(this.here.style, { top: `${first * this.cell}px`, height: `${(stop - first) * this.cell}px` });
+  }
+
+  /** @param {DOMRect} origin of what flies */
+  measure(origin) {
+    const { left, top } = this.matrix.element.getBoundingClientRect();
+    this.corner = { left: left - origin.left, top: top - origin.top };
+  }
+
+  /**
+   * Where rows of it are.
+   * @param {number} first
+   * @param {Block} block
+   */
+  box(first, { rows, cols }) {
+    const { left, top } = this.corner;
+    return { left, top: top + first * this.cell, width: cols * this.cell, height: rows * this.cell };
+  }
+}
+
+export class Side {
+  /** @type {Race} */
+  race;
+  /** @type {boolean} whether it is known where everything is on the page */
+  measured;
+  /** @type {Trip | undefined} whose copies are on their way */
+  flown;
+  /** @type {Matrix[]} */
+  copies;
+  /** @type {Record<string, Float64Array>} what HBM holds of what is stored, NaN where that is nothing yet */
+  held;
+
+  /**
+   * @param {SideName} name
+   * @param {string} title
+   * @param {string} about
+   */
+  constructor(name, title, about) {
+    this.name = name;
+    const shelves = (names) => Object.fromEntries(names.map((one) => [one, new Shelf(one)]));
+    const elements = (of) => Object.values(of).map(({ element }) => element);
+    /** @type {Record<string, Shelf>} */
+    this.hbm = shelves(IN_HBM[name]);
+    /** @type {Record<string, Shelf>} */
+    this.chip = shelves(Object.values(PLACES[name]));
+    this.sentence = h("p", { class: "flash-trips-words" });
+    this.way = h("p", { class: "flash-trips-way", "aria-hidden": "true" });
+    this.fill = h("i", {});
+    this.needs = h("span", {});
+    const meter = h("span", { class: "flash-meter", "aria-hidden": "true" }, this.fill);
+    this.room = div("flash-room", meter, this.needs);
+    this.air = h("div", { class: "flash-trips-air", "aria-hidden": "true" });
+    const never = name === "flash" && h("p", { class: "flash-trips-never" }, typeset("S and P: never here"));
+    const memory = div("flash-trips-hbm", h("p", {}, h("b", {}, "HBM"), " ", note("memory: large, far and slow")));
+    memory.append(div("flash-strips", elements(this.hbm), never));
+    const chip = div("flash-trips-chip", div("flash-strips", elements(this.chip)));
+    chip.append(h("p", {}, h("b", {}, "the chip"), " ", note("small and fast")), this.room);
+    this.element = h(
+      "section",
+      { class: "flash-panel flash-trips-side", "data-side": name },
+      h("header", {}, h("h3", {}, title), note(about)),
+      this.sentence,
+      div("flash-trips-stage", memory, this.way, chip, this.air),
+    );
+  }
+
+  /** @param {Race} race */
+  take(race) {
+    this.race = race;
+    this.resized();
+    const { N, d } = race.setting;
+    const { columns } = race.sides[this.name];
+    const cell = cellIn(IN_MEMORY, N, 4 * d + 2 * N + 1); // the same on both sides: an area is as many bytes
+    for (const [name, shelf] of Object.entries(this.hbm)) {
+      shelf.resize(N, columns[name], cell);
+      setText(shelf.size, name === "S" || name === "P" ? `${N} × ${N}` : "");
+    }
+    const rows = this.name === "standard" ? N : race.B;
+    const cols = { ...columns, S: rows, P: rows };
+    const place = cellIn(ON_CHIP, rows, 4 * d + 2 * rows + 1);
+    for (const [name, on] of Object.entries(PLACES[this.name])) this.chip[on].resize(rows, cols[name], place);
+    this.held = Object.fromEntries(["S", "P", "O", "lse"].map((name) => [name, new Float64Array(N * columns[name])]));
+  }
+
+  /**
+   * @param {number} position
+   * @param {UnderWay | undefined} way
+   * @param {string} words
+   * @param {{ needs: number, text: string, over: boolean }} room
+   * @param {Colours} colour
+   * @param {Motion} motion
+   */
+  draw(position, way, words, room, colour, motion) {
+    setSentence(this.sentence, words);
+    this.#drawHbm(position, way, colour);
+    const isThere = !way || way.to === 1;
+    const holds = way ? way.trip[isThere ? "after" : "before"] : new Map();
+    this.#drawChip(holds, colour);
+    this.#drawRoom(room);
+    this.#drawWay(way);
+    this.#fly(way, colour, motion);
+    if (isThere && way?.trip.loads)
+      for (const place of holds.keys())
+        if (!way.trip.before.has(place)) hide(this.chip[place].matrix.element, { opacity: 0 }, motion);
+  }
+
+  /** What is in HBM: what was given, and all that has arrived. */
+  #drawHbm(position, way, colour) {
+    const { race, hbm, held } = this;
+    const { arrays, columns } = race.sides[this.name];
+    for (const X of Object.values(held)) X.fill(NaN);
+    for (const { loads, flights } of race.arrived(this.name, position))
+      if (!loads)
+        for (const { name, first, block } of flights) {
+          const { offset, rows, cols } = block;
+          held[name].set(race.numbers.subarray(offset, offset + rows * cols), first * cols);
+        }
+    for (const [name, { matrix }] of Object.entries(hbm)) {
+      const [X, offset] = held[name] ? [held[name], 0] : [race.numbers, arrays[name]];
+      matrix.draw(X, offset, race.setting.N, columns[name], race.peaks[name], colour);
+    }
+    for (const [name, shelf] of Object.entries(hbm))
+      shelf.outline(way?.trip.flights.find((flight) => flight.name === name));
+  }
+
+  /** @param {Map<string, Block>} holds @param {Colours} colour */
+  #drawChip(holds, colour) {
+    const { numbers, peaks } = this.race;
+    for (const [place, { matrix }] of Object.entries(this.chip)) {
+      const block = holds.get(place);
+      if (block) matrix.draw(numbers, block.offset, block.rows, block.cols, peaks[block.array], colour);
+      else matrix.clear();
+    }
+  }
+
+  #drawRoom({ needs, text, over }) {
+    this.fill.style.width = `${Math.min(100, (100 * needs) / this.race.capacity)}%`;
+    this.room.classList.toggle("flash-over", over);
+    setText(this.needs, text);
+  }
+
+  /** @param {UnderWay | undefined} way */
+  #drawWay(way) {
+    this.way.dataset.kind = way ? (way.trip.loads ? "read" : "written") : "";
+    const moved = way ? bytes(way.trip.bytes) : "";
+    setText(this.way, !way ? "" : way.trip.loads ? `↓ ${moved} to the chip` : `↑ ${moved} to HBM`);
+  }
+
+  /** The page has another width. */
+  resized() {
+    this.measured = false;
+    this.flown = undefined;
+  }
+
+  /** Find out where all is; false where there is nothing to be seen. */
+  #measure() {
+    const origin = this.air.getBoundingClientRect();
+    if (this.measured || !origin.width) return this.measured;
+    for (const shelf of [...Object.values(this.hbm), ...Object.values(this.chip)]) shelf.measure(origin);
+    return (this.measured = true);
+  }
+
+  /**
+   * Draw what is on its way where it is by now; it comes from where it was before.
+   * @param {UnderWay | undefined} way
+   * @param {Colours} colour
+   * @param {Motion} motion
+   */
+  #fly(way, colour, motion) {
+    const isThere = !way || way.to === 1;
+    if ((isThere && !motion.time) || !way || !(this.measured || this.#measure())) {
+      this.flown = undefined;
+      return this.air.replaceChildren();
+    }
+    const { trip, from, to } = way;
+    if (this.flown !== trip) {
+      this.copies = trip.flights.map((flight) => this.#copy(flight, trip));
+      this.air.replaceChildren(...this.copies.map(({ element }) => element));
+      this.flown = trip;
+    }
+    trip.flights.forEach((flight, n) => {
+      const { element } = this.copies[n];
+      const { offset, rows, cols, array } = flight.block;
+      this.copies[n].draw(this.race.numbers, offset, rows, cols, this.race.peaks[array], colour);
+      const [start, end] = this.#ends(flight, trip);
+      const look = (t) => ({ transform: onTheWay(start, end, t) });
+      Object.assign(element.style, look(to));
+      motion.play(element, [look(from), look(to)], () => isThere && element.remove());
+      if (isThere && !trip.loads) hide(this.hbm[flight.name].here, { backgroundColor: "var(--flash-back)" }, motion);
+    });
+    if (isThere) this.flown = undefined;
+  }
+
+  /** Where a flight begins and ends. */
+  #ends({ name, place, first, block }, { loads }) {
+    const [above, below] = [this.hbm[name].box(first, block), this.chip[place].box(0, block)];
+    return loads ? [above, below] : [below, above];
+  }
+
+  /**
+   * @param {Flight} flight
+   * @param {Trip} trip
+   */
+  #copy(flight, trip) {
+    const { rows, cols } = flight.block;
+    const [, end] = this.#ends(flight, trip);
+    const size = { rows, cols, width: end.width / cols, height: end.height / rows, numbers: false };
+    const copy = new Matrix(flight.name, size);
+    copy.element.dataset.kind = trip.loads ? "read" : "written";
+    Object.assign(copy.element.style, { left: `${end.left}px`, top: `${end.top}px` });
+    return copy;
+  }
+}
+
+/** The transform that puts what is in the box `end` where it is on its way from the box `start`, t from 0 to 1. */
+function onTheWay(start, end, t) {
+  const left = (1 - t) * (start.left - end.left);
+  const top = (1 - t) * (start.top - end.top);
+  const size = 1 + (1 - t) * (start.height / end.height - 1);
+  return `translate(${left}px, ${top}px) scale(${size})`;
+}
+
+/**
+ * Cover a place as long as what goes there is on its way.
+ * @param {HTMLElement} element
+ * @param {Keyframe} look
+ * @param {Motion} motion
+ */
+const hide = (element, look, motion) => motion.play(element, [look, look]);
