@@ -129,7 +129,7 @@ class FlashPlayer(TiledWidget):
 
     def _picture_of(self, steps):
         """Return the step that the picture of the widget shows."""
-        first = self.frames["learner"]["first"] if self._my_steps else None
+        first = (self.frames["learner"] or {}).get("first")
         if first:
             return first[0]
         asked = self._pictured
