@@ -414,11 +414,19 @@ export class Frames extends Trace {
    * @param {number} done
    */
   finalRows(done) {
-    const { N_q, B_r, T_r, lastOf } = this;
+    const { N_q, B_r, T_r } = this;
     let final = 0;
-    for (let i = 0; i < T_r; i++)
-      if ((lastOf.get(i) ?? -1) <= done) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
+    for (let i = 0; i < T_r; i++) if (this.isFinal(i * B_r, done)) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
     return final;
+  }
+
+  /**
+   * Whether a row of O is final after step `done`.
+   * @param {number} row
+   * @param {number} done
+   */
+  isFinal(row, done) {
+    return (this.lastOf.get(Math.floor(row / this.B_r)) ?? -1) <= done;
   }
 
   /**

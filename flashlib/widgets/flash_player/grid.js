@@ -33,6 +33,7 @@ export class Grid {
    * pressed: called with the index of the step whose tile was clicked; room: for S, in pixels; large: S is the main
    * panel, and its tile shows the weights once they are computed.
    * @param {(k: number) => void} pressed
+   * @param {number} [room]
    * @param {{ large?: boolean }} [options]
    */
   constructor(pressed, room = GRID.room, { large = false } = {}) {

@@ -2,7 +2,7 @@
 
 import { div, h } from "../shared/elements.js";
 
-const LETTER = { narrow: 6, wide: 11 }; // px, of a letter in a label, at most: of a script such as Latin, and of others
+const LETTER = { narrow: 6.8, wide: 11 }; // px, of a letter in a label, at most: of a script such as Latin, and of others
 const HIGH = 11; // px: a row that is less high has no room for a word
 const MOST = 84; // px of a label: the rest of a longer one is cut off
 

@@ -4,20 +4,24 @@
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
 import { div, h, note, panel, setText, symbol } from "../shared/elements.js";
-import { between } from "../shared/numbers.js";
-import { wordsBeside } from "./labels.js";
+import { between, exact, short } from "../shared/numbers.js";
+import { roomOf, wordsBeside } from "./labels.js";
 import { CELL, Matrix } from "./matrix.js";
 
 const OUTPUT = { width: 132, height: 210, row: 22, cols: 4, rows: 12 }; // px; with numbers, at most so many columns and rows
 
+/** O, and where rows have words, the key to which each final one gives most weight: who looks at whom. */
 export class Output {
-  static key = ({ N_q, d, rowWords }) => [N_q, d, rowWords];
+  static key = ({ N_q, d, keyWords }) => [N_q, d, keyWords];
 
   /** @type {Frames} */
   frames;
+  /** @type {([key: number, weight: number] | undefined)[]} of each row, once it is drawn */
+  largest;
 
   /** @param {Frames} frames */
-  constructor({ N_q, d, rowWords }) {
+  constructor({ N_q, d, rowWords, keyWords }) {
+    const names = rowWords ?? Array.from({ length: N_q }, (_, row) => String(row));
     const numbers = d <= OUTPUT.cols && N_q <= OUTPUT.rows;
     const width = numbers ? CELL.width[1] : OUTPUT.width / d;
     const height = numbers ? CELL.height[1] : between(0.5, OUTPUT.height / Math.max(N_q, 1), OUTPUT.row);
@@ -28,13 +32,17 @@ export class Output {
     this.held = { O: new Float64Array(0) };
     this.final = note();
     const cells = div("flash-strip-cells", this.matrix.element, this.here);
-    const rows = div("flash-strip-rows", wordsBeside(rowWords, height), cells);
+    const style = rowWords && `line-height:${height}px; width:${roomOf(keyWords ?? []) + 34}px`; // with the weight
+    this.looks = rowWords ? rowWords.map(() => h("span", { style }, "")) : [];
+    const looks = rowWords && div("flash-row-words flash-row-looks", this.looks);
+    const rows = div("flash-strip-rows", wordsBeside(names, height), cells, looks);
     this.element = panel("output", symbol("O"), note("the result, in HBM"), rows, this.final);
   }
 
   /** @param {Frames} frames */
   take(frames) {
     this.frames = frames;
+    this.largest = frames.learner ? [] : this.looks.map((_, row) => frames.largestWeight(row));
   }
 
   /** The rows that are outlined, as an element. */
@@ -55,6 +63,12 @@ export class Output {
     const stored = at.storing ? at.step : undefined;
     this.here.hidden = !stored;
     if (stored) Object.assign(this.here.style, { top: `${stored.rows[0] * this.size}px`, height: `${stored.n_r * this.size}px` });
-    setText(this.final, `${frames.finalRows(done)} of ${N_q} rows final`);
+    const final = `${frames.finalRows(done)} of ${N_q} rows final`;
+    setText(this.final, this.largest.length ? `${final}; beside each, its largest weight and the word that has it` : final);
+    this.looks.forEach((look, row) => {
+      const largest = frames.isFinal(row, done) ? this.largest[row] : undefined;
+      setText(look, largest ? `${short(largest[1])} ${frames.keyWords?.[largest[0]]}` : "");
+      look.title = largest ? exact(largest[1]) : "";
+    });
   }
 }

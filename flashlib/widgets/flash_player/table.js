@@ -31,7 +31,7 @@ export class StateTable {
     this.rows = Array.from({ length }, (_, k) => this.#row(() => pressed(this.first + k)));
     this.more = h("p", { class: "flash-note", hidden: B_r <= length });
     const table = div("flash-table", this.#table());
-    if (rowWords) table.style.setProperty("--word", `${roomOf(rowWords) + 22}px`); // with its radio button
+    if (rowWords) table.style.setProperty("--word", `${roomOf(rowWords) + 30}px`); // with its radio button
     this.element = div(few ? "" : "flash-tight", table, this.more);
   }
 
