@@ -99,6 +99,7 @@ export class Grid {
     for (const [name, path] of Object.entries(paths)) this.paths[name].setAttribute("d", path);
     const { keyWords, rowWords } = frames;
     const room = { left: rowWords ? roomOf(rowWords) : BESIDE.left, top: BESIDE.top };
+    this.axes.classList.toggle("flash-worded", Boolean(keyWords));
     if (keyWords && rowWords) {
       const across = roomOf(keyWords);
       const upright = across > width;
