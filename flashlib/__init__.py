@@ -18,6 +18,7 @@ Read it in this order:
 
     types, inputs  shared by all others: `Attention`, `Step`, `Traffic` and the notation; checks of arguments
     learner        a learner's own code: a function sent to another process, a loop over tiles and its true states
+    recorded_head  Q, K and V of one head of a real model, for six words
     pictures       still pictures: a canvas, its inks, charts, the order of tiles, the memories of a GPU
     widgets        interactive pictures: the player of `tiled.steps` and the labs, a folder each
     checks         is an answer to an exercise right, and if not, what is the mistake? `checks.merge(my_merge)`

@@ -27,6 +27,7 @@ ROOMS = {
     "interop.weights": "",
     "chapters": "interop.weights",
     "splits": "",
+    "recorded_head": "",
     "masks": "types inputs",
     "softmax": "inputs",
     "memory": "types",
@@ -67,7 +68,7 @@ ROOMS = {
     "interop.transformers": "types inputs masks sink tiled torch_ref / kernels base",
     "pictures": "types gpus",
     "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "
-    "lowbit learner lm pictures / learner.kernels, kernels.compiler",
+    "lowbit learner lm recorded_head pictures / learner.kernels, kernels.compiler",
     "checks.engine": "language chapters softmax learner widgets / kernels base, learner.process, kernels.compiler",
     "checks.harness": "language types softmax naive tiled pipeline ring learner widgets private_apis gluon / "
     "kernels base, learner.process, learner.kernels, checks.engine",

@@ -15,12 +15,14 @@ pytestmark = pytest.mark.browser
 
 PAGES = 360, 768, 1280, 1600  # px
 CARDS = "first_overflow", "shifts_that_fail", "masked_row", "shapes"  # one for each kind of field
-NAMES = [*widgets.__all__, *CARDS]
+SENTENCE = "FlashPlayer, a sentence, less"
+NAMES = [*widgets.__all__, SENTENCE, *CARDS]
 SLIDERS = {  # how many are moved; widgets not named here have none
     "BackwardPlayer": 4,
     "ComparePlayers": 4,
     "EightBitsLab": 3,
     "FlashPlayer": 4,
+    SENTENCE: 2,
     "MaskLab": 5,
     "OverflowLab": 2,
     "PagesLab": 2,
@@ -133,6 +135,8 @@ ALONE = """(root) => {
 def made(name):
     if name in CARDS:
         return checks.predict(name)
+    if name == SENTENCE:
+        return widgets.FlashPlayer.from_sentence(panels="less")
     return getattr(widgets, name)()
 
 
@@ -168,6 +172,7 @@ CHANGES = {  # a player, and a setting of it with different steps
     "BackwardPlayer": {"B_c": 8},
     "ComparePlayers": {"B_c": 8},
     "FlashPlayer": {"B_c": 8},
+    SENTENCE: {"B_r": 1},
     "OnlineSoftmaxLab": {"typed": "1, 0.5, 2, 1.5, 0, 3, 2.5, 3.5"},
     "PagesLab": {"page": 8},
     "RingPlayer": {"ranks": 8},

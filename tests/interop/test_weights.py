@@ -4,11 +4,14 @@ import os
 import subprocess
 import zipfile
 
+import numpy as np
 import pytest
 
+from flashlib import recorded_head
 from flashlib.interop import weights
 from tests import required
 from tools import models
+from tools import recorded_head as tool
 
 
 def test_without_weights_a_sentence_says_what_to_do(tmp_path, monkeypatch):
@@ -138,3 +141,11 @@ def test_it_says_the_same_with_ours(amount, engine, loaded):
             assert tokenizer.decode(text[0]).startswith(f"{PROMPT} Paris.")
     finally:
         model.cpu().set_attn_implementation("eager")
+
+
+def test_the_recorded_head_is_of_this_model(loaded):
+    model, tokenizer, *_ = loaded
+    stored, found = recorded_head.load(), tool.record(model, tokenizer)
+    assert found["words"] == stored.words
+    for name in "QKV":
+        np.testing.assert_allclose(found[name], getattr(stored, name), rtol=1e-3, atol=1e-3)

@@ -77,6 +77,7 @@ FLASH = {
     "causal, N_q < N_k, float32": lambda: FlashPlayer(*inputs(3, 5, 13, 3, np.float32), B_r=3, B_c=5, causal=True),
     "a window": lambda: FlashPlayer(*inputs(3, 11, 11, 2), B_r=2, B_c=3, mask=masks.Window(2, 1)),
     "one tile": lambda: FlashPlayer(*inputs(3, 3, 5, 1), B_r=3, B_c=5),
+    "words": lambda: FlashPlayer.from_sentence(),
     "a learner's": lambda: FlashPlayer.from_steps(without_rescale, N=7, d=3, B_r=4, B_c=2),
 }
 BACKWARD = {

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
-from flashlib import checks, masks, tiled, widgets
+from flashlib import checks, masks, recorded_head, tiled, widgets
 from flashlib.pipeline import Barrier, Program
 from flashlib.pipeline import Wait as WaitFor
 from flashlib.ring import Send, Wait
@@ -51,11 +51,17 @@ def pages(**changes):
 
 
 FORK = "fork and copy on write"
+SENTENCE = dict(recorded_head.load()._asdict(), panels="less")
 SHOWN = {  # besides each class without arguments: cases with other keys, or null in place of a number
     "BackwardPlayer": [dict(wrt="q", causal=True, opens_at=2)],
     "CompilerLab": [dict(kernel="hopper_forward", d=64), dict(B_r=128, B_c=128, num_warps=4, num_stages=4)],
     "EightBitsLab": [dict(pv="fp16", record=[("e4m3, two levels", 871.5)]), dict(sums="exact")],
-    "FlashPlayer": [dict(order="fa1", opens_at=2), dict(mask=masks.window(2, 1)), dict(my_steps=wrong_steps)],
+    "FlashPlayer": [
+        dict(order="fa1", opens_at=2),
+        dict(mask=masks.window(2, 1)),
+        dict(my_steps=wrong_steps),
+        SENTENCE,
+    ],
     "MaskLab": [dict(mask="documents"), dict(mask="blocks"), dict(mask=masks.alibi(0.5))],
     "MergeTree": [dict(order="balanced")],
     "OverflowLab": [dict(x=-18, copies=2), dict(x=700, dtype="float64")],

@@ -26,6 +26,7 @@ SLOWER = 3  # an answer may take this many times as long on a page as elsewhere 
 COURSE = "course.zip"
 PACKAGES = "traitlets", "cloudpickle"  # pure Python, taken from the environment that builds
 DATA = re.compile(r"\bdata/[\w.]+")
+TEXTS = ".txt", ".json"  # files that modules read
 EMPTY = ".js", ".css"  # files of widgets that their classes read; the page has them already
 THEN = 1980, 1, 1, 0, 0, 0  # so that the same files make the same archive
 
@@ -124,7 +125,7 @@ def _course():
         if path.suffix in EMPTY:
             found[name] = b""
         elif (
-            path.suffix == ".txt" or _is_read(path) or path.suffix == ".py" and not cells.missing_in(_module(path))
+            path.suffix in TEXTS or _is_read(path) or path.suffix == ".py" and not cells.missing_in(_module(path))
         ):
             found[name] = path.read_bytes()
     for name in ("web/__init__.py", "web/live/__init__.py", *_inside()):

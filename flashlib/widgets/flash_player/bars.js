@@ -63,7 +63,7 @@ export class RowBars {
   draw(at, selected, motion) {
     const { step, reached } = at;
     this.element.classList.toggle("flash-unused", !step);
-    setText(this.name, `Row ${selected}`);
+    setText(this.name, this.frames.rowName(selected));
     this.same = this.shown === selected; // else the bars change because they belong to another row
     this.shown = selected;
     if (!step) return;

@@ -3,6 +3,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Frames } from "./frames.js" */
+/** @import { Matrix } from "./matrix.js" */
 /** @import { At, ForwardStep } from "./types.js" */
 import { div, h, note, panel, setText, steadyNote } from "../shared/elements.js";
 import { bytes, longestPlace, place } from "./frames.js";
@@ -13,19 +14,25 @@ import { Views } from "./views.js";
 const TILES = 508; // px, for Q_i, K_j, V_j, S_ij and P_ij side by side
 
 export class Chip {
-  static key = () => 0;
-
-  /** @param {Frames} frames @param {(row: number) => void} pressed */
-  constructor(frames, pressed) {
+  /**
+   * less: the state of the rows alone, without the tiles and what they take.
+   * @param {Frames} frames
+   * @param {(row: number) => void} pressed
+   * @param {{ less?: boolean }} [options]
+   */
+  constructor(frames, pressed, { less = false } = {}) {
     this.where = steadyNote();
+    const ofTable = ({ B_r, d, learner, rowWords }) => [B_r, d, Boolean(learner), rowWords];
+    /** @type {Views<Frames, Partial<Record<"room" | "tiles", any>> & { table: StateTable }>} */
     this.views = new Views({
-      room: [({ sram }) => sram, (frames) => room(frames)],
-      tiles: [() => 0, () => new Tiles()],
-      table: [({ B_r, d, learner }) => [B_r, d, Boolean(learner)], (frames) => new StateTable(frames, pressed)],
+      ...(!less && { room: [({ sram }) => sram, (frames) => room(frames)], tiles: [() => 0, () => new Tiles()] }),
+      table: [ofTable, (frames) => new StateTable(frames, pressed)],
     });
     const { room: bar, tiles, table } = this.views.places;
     const about = [h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")];
-    this.element = panel("chip", "SRAM", [note(about), bar, this.where.element], tiles, table);
+    this.element = less
+      ? panel("chip", "State of each row", note("in SRAM"), table)
+      : panel("chip", "SRAM", [note(about), bar, this.where.element], tiles, table);
   }
 
   /** @param {Frames} frames */
@@ -43,21 +50,24 @@ export class Chip {
   draw(at, selected, colour, motion) {
     const { step } = at;
     setText(this.where.text, step ? place(step) : "empty");
-    this.views.made.tiles.draw(at, colour);
+    this.views.made.tiles?.draw(at, colour);
     this.views.made.table.draw(at, selected, colour, motion);
   }
 
   /**
-   * The element of a tile.
+   * The element of a tile, which must be shown.
    * @param {string} name
    */
   tile(name) {
-    return this.#matrix(name).element;
+    return /** @type {Matrix} */ (this.#matrix(name)).element;
   }
 
-  /** @param {string} name */
+  /**
+   * @param {string} name
+   * @returns {Matrix | undefined}
+   */
   #matrix(name) {
-    return this.views.made.tiles.tiles[name].matrix;
+    return this.views.made.tiles?.tiles[name].matrix;
   }
 
   /**
@@ -66,7 +76,8 @@ export class Chip {
    */
   scoreUnder(event) {
     const { target } = event;
-    return target instanceof Node && this.tile("S_ij").contains(target) ? this.#matrix("S_ij").under(event) : null;
+    const S_ij = this.#matrix("S_ij");
+    return S_ij && target instanceof Node && S_ij.element.contains(target) ? S_ij.under(event) : null;
   }
 
   /**
@@ -74,8 +85,8 @@ export class Chip {
    * @param {[r: number, c: number] | null} score
    */
   outline(score) {
-    this.#matrix("Q_i").outline(score && score[0]);
-    this.#matrix("K_j").outline(score && score[1]);
+    this.#matrix("Q_i")?.outline(score && score[0]);
+    this.#matrix("K_j")?.outline(score && score[1]);
   }
 
   /**

@@ -15,7 +15,7 @@ from flashlib.types import Step
 MAX_ROWS = 6  # of the state, in one picture
 MAX_ROWS_TRUE = 4  # with the true values below them
 COLUMNS = {"row": 512, "m_old": 543, "m": 614, "alpha": 698, "l": 758, "O_acc": 832}  # of the state, in pixels
-LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7}  # longer numbers are written smaller
+LONG = {"row": 3, "m_old": 8, "m": 10, "alpha": 7, "told": 124}  # longer texts are written smaller
 SEVERAL = {"row": "rows", "column": "columns"}
 SIZE = 20  # of the largest l, in pixels
 
@@ -31,6 +31,8 @@ def draw(
     row: int | None = None,
     true: Sequence[State] | None = None,
     changed: bool = False,
+    words: Sequence[str] | None = None,
+    less: bool = False,
 ) -> Picture:
     """Return a picture of one step as FlashPlayer shows it: Q, K, V, O, the tiles of S, and the rows' state.
 
@@ -39,7 +41,8 @@ def draw(
     block of that step; default: the one whose maximum grew most. true: the correct State of each step of a
     learner's; where a step's numbers differ, the correct ones are drawn below, and the sentence is about the first
     such row.
-    changed: whether a mask changes scores with a function f.
+    changed: whether a mask changes scores with a function f. words: one for each row of K; the last N_q also name
+    the rows of Q. less: draw only S, the state and O.
     Raises IndexError if there is no such step, or no such row in it.
     """
     steps = list(steps)
@@ -53,15 +56,23 @@ def draw(
             row = step.rows.start + (wrong[0] if wrong else int(np.argmax(_growth(step))))
         elif not step.rows.start <= row < step.rows.stop:
             raise IndexError(f"row is {row}; step {at} has {_span('row', step.rows)}")
-    words = "Finished: every tile of S was computed and dropped, none was stored."
+    queries = None if words is None else words[len(K) - len(Q) :]
+    told = "Finished: every tile of S was computed and dropped, none was stored."
     if step is not None:
-        words = _wrong_words(step, truth, row, at) or _sentence(step, row)
-    picture = Picture(930, 352, words)
-    _draw_memory(picture, Q, K, V, O, step)
-    _draw_grid(picture, Q, K, steps, at, changed)
-    _draw_chip(picture, Q, K, V, steps, step, row, truth)
-    picture.text(12, 334, words, 13)
+        told = _wrong_words(step, truth, row, at) or _sentence(step, row, _row_name(row, queries))
+    picture = Picture(930, 352, told)
+    if less:
+        _draw_output(picture, Q, O, queries)
+    else:
+        _draw_memory(picture, Q, K, V, O, step)
+    _draw_grid(picture, Q, K, steps, at, changed, words)
+    _draw_chip(picture, Q, K, V, steps, step, row, truth, queries, less)
+    picture.text(12, 334, told, 13 if len(told) < LONG["told"] else 12)
     return picture
+
+
+def _row_name(row, words):
+    return f"Row {row}" if words is None else f"Row {row} ({words[row]})"
 
 
 def _draw_memory(picture, Q, K, V, O, step):
@@ -84,7 +95,23 @@ def _draw_memory(picture, Q, K, V, O, step):
         picture.text(12, 300, f"O: {int((~np.isnan(O[:, 0])).sum())} of {len(O)} rows written", 11)
 
 
-def _draw_grid(picture, Q, K, steps, at, changed):
+def _draw_output(picture, Q, O, words):
+    picture.shade(0, 0, 214, 316)
+    picture.text(12, 18, "O", 13, face="italic")
+    picture.text(202, 18, "the result, in HBM", 11, align="r")
+    if O is None:
+        return
+    (rows, d), x, y = O.shape, 66, 66
+    width, height = min(30, 136 / d), min(27, 214 / max(rows, 1))
+    write = (lambda x: "" if np.isnan(x) else short(x)) if width > 20 and height > 15 else None
+    picture.matrix(x, y, O, width, height, _peak(O), write)
+    picture.box(x, y, d * width, rows * height, edge=INK, dotted=True)
+    for k in range(rows if height > 8 else 0):
+        picture.text(x - 4, y + (k + 0.5) * height, words[k] if words else str(k), 9, align="r")
+    picture.text(12, 300, f"{int((~np.isnan(O[:, 0])).sum())} of {len(O)} rows written", 11)
+
+
+def _draw_grid(picture, Q, K, steps, at, changed, words):
     picture.shade(222, 0, 274, 316)
     tiles, ticks_i, ticks_j = tiles_of(steps, len(Q), len(K))
     T_r, T_c = len(ticks_i), len(ticks_j)
@@ -94,8 +121,8 @@ def _draw_grid(picture, Q, K, steps, at, changed):
     if at < len(steps):
         tiles_shown = f"tile ({steps[at].i}, {steps[at].j}) of {tiles_shown}"
     picture.text(484, 18, tiles_shown, 11, align="r")
-    width, height = min(27, 218 / max(len(K), 1)), min(27, 214 / max(len(Q), 1))
-    left, top = 264, 66
+    left, top = 264 if words is None else 284, 66
+    width, height = min(27, (482 - left) / max(len(K), 1)), min(27, 214 / max(len(Q), 1))
     for rows, cols, k in tiles:
         place = left + cols.start * width, top + rows.start * height
         size = (cols.stop - cols.start) * width, (rows.stop - rows.start) * height
@@ -107,14 +134,26 @@ def _draw_grid(picture, Q, K, steps, at, changed):
         write = short if min(width - 6, height) > 15 else None
         picture.matrix(x, y, s.S_ij, width, height, _peak(*(t.S_ij for t in steps)), write)
         _draw_tile(picture, (x, y, cols * width, rows * height), "now")
-    for j, middle in labelled(ticks_j, 9):
-        picture.text(left + middle * width, top - 9, f"j={j}", 10, align="m")
-    for i, middle in labelled(ticks_i, 14):
-        picture.text(left - 5, top + middle * height, f"i={i}", 10, align="r")
+    if words is None:
+        for j, middle in labelled(ticks_j, 9):
+            picture.text(left + middle * width, top - 9, f"j={j}", 10, align="m")
+        for i, middle in labelled(ticks_i, 14):
+            picture.text(left - 5, top + middle * height, f"i={i}", 10, align="r")
+    else:
+        _draw_words(picture, words, words[len(K) - len(Q) :], (left, top), (width, height))
     kinds = ["dropped", "now", "to come", *["skipped"] * (len(steps) < T_r * T_c)]
     for x, kind in zip((234, 308, 360, 426), kinds, strict=False):
         _draw_tile(picture, (x, 296, 11, 9), kind)
         picture.text(x + 16, 300, kind, 10)
+
+
+def _draw_words(picture, keys, queries, corner, cell):
+    """Draw the words of the columns above S, in two lines by turns, and those of the rows beside it."""
+    (left, top), (width, height) = corner, cell
+    for k, word in enumerate(keys):
+        picture.text(left + (k + 0.5) * width, top - (9 if k % 2 else 21), word, 9, align="m")
+    for k, word in enumerate(queries):
+        picture.text(left - 4, top + (k + 0.5) * height, word, 9, align="r")
 
 
 def _draw_tile(picture, place, kind):
@@ -125,37 +164,40 @@ def _draw_tile(picture, place, kind):
     picture.box(*place, edge=INK, dotted=kind == "to come", thick=3 if kind == "now" else 1)
 
 
-def _draw_chip(picture, Q, K, V, steps, step, row, truth):
+def _draw_chip(picture, Q, K, V, steps, step, row, truth, words, less):
     picture.shade(504, 0, 426, 316)
-    picture.text(516, 18, "SRAM", 13, face="bold")
+    picture.text(516, 18, "State of each row, in SRAM" if less else "SRAM", 13, face="bold")
     if step is None:
         picture.text(918, 18, "empty: no tile of S or P is left", 11, align="r")
         return
     picture.text(918, 18, f"{_span('row', step.rows)}, {_span('column', step.cols)}", 11, align="r")
-    for name, x, y, room, X, peak in (
+    tiles = (
         ("Q_i", 516, 62, 104, Q[step.rows], _peak(Q)),
         ("K_j", 630, 62, 42, K[step.cols], _peak(K)),
         ("V_j", 630, 130, 42, V[step.cols], _peak(V)),
         ("S_ij", 744, 62, 104, step.S_ij, _peak(*(s.S_ij for s in steps))),
         ("P_ij", 836, 62, 104, step.P_ij, 1),
-    ):
+    )
+    for name, x, y, room, X, peak in () if less else tiles:
         picture.text(x, y - 11, name)
         width, height = min(26, (84 if name[0] in "SP" else 104) / X.shape[1]), min(15, room / X.shape[0])
         picture.matrix(x, y, X, width, height, peak, short if width > 20 and height > 10 else None)
-    _draw_state(picture, steps, step, row, truth, min(23, 92 / Q.shape[1]))
+    _draw_state(picture, steps, step, row, truth, min(23, 92 / Q.shape[1]), words, 54 if less else 184)
 
 
-def _draw_state(picture, steps, step, row, truth, cell):
+def _draw_state(picture, steps, step, row, truth, cell, words, top):
     """Draw the rows' state, and the true state if it is known; cell: the width of a number of O_acc."""
+    left_out = () if words is None else ("row", "m_old")  # a word takes their room
     for name, x in COLUMNS.items():
-        picture.text(x, 184, name, face="italic" if name in "ml" else "")
+        if name not in left_out:
+            picture.text(x, top, name, face="italic" if name in "ml" else "")
     most = MAX_ROWS if truth is None else MAX_ROWS_TRUE
     first = max(0, row - step.rows.start - most + 1)
     shown = range(first, min(first + most, len(step.m)))
     new, height = grown(step) | (np.isneginf(step.m_old) & ~np.isneginf(step.m)), 18
     O_acc_peak, l_peak = _peak(*(s.O_acc for s in steps)), _peak(*(s.l for s in steps))
     write = short if cell > 18 else None
-    y = 196
+    y = top + 12
     for r in shown:
         selected, apart = step.rows.start + r == row, _apart(step, truth, r)
         ink, middle = ON_FILL if selected else INK, y + height / 2
@@ -163,8 +205,8 @@ def _draw_state(picture, steps, step, row, truth, cell):
             picture.box(508, y, 418, height + (12 if apart else 0), fill=HIGHLIGHT)
         grew = "bold" if new[r] else ""
         for name, text, face in (
-            ("row", str(step.rows.start + r), ""),
-            ("m_old", number(step.m_old[r]), ""),
+            ("row", words[step.rows.start + r] if words else str(step.rows.start + r), ""),
+            ("m_old", "" if left_out else number(step.m_old[r]), ""),
             ("m", number(step.m[r]) + (" ↑" if new[r] else ""), grew),
             ("alpha", number(step.alpha[r]), grew),
         ):
@@ -177,9 +219,9 @@ def _draw_state(picture, steps, step, row, truth, cell):
             _draw_truth(picture, truth, r, apart, y, ON_FILL if selected else WRONG, (cell, 13, O_acc_peak, write))
             y += 12
     if truth is not None:
-        picture.text(918, 170, "≠ it should be", 10, align="r")
+        picture.text(918, top - 14, "≠ it should be", 10, align="r")
     if len(step.m) > most:
-        picture.text(918, 184, f"{len(shown)} of {len(step.m)} rows", 10, align="r")
+        picture.text(918, top, f"{len(shown)} of {len(step.m)} rows", 10, align="r")
 
 
 def _draw_truth(picture, truth, r, apart, y, ink, cells):
@@ -219,17 +261,17 @@ def _wrong_words(step, truth, row, at):
     return f"Step {at + 1} is wrong: {place} of row {row} is {number(given[c])}, it should be {number(true[c])}."
 
 
-def _sentence(step, row):
+def _sentence(step, row, name):
     r = row - step.rows.start
     m_old, m, alpha = number(step.m_old[r]), number(step.m[r]), number(step.alpha[r])
     if step.m[r] == -np.inf:
-        return f"Row {row} sees no key yet: m stays −∞, l and O_acc stay 0."
+        return f"{name} sees no key yet: m stays −∞, l and O_acc stay 0."
     if step.m_old[r] == -np.inf:
-        return f"Row {row}: the first scores it sees; their maximum is {m}. There is nothing to rescale yet."
+        return f"{name}: the first scores it sees; their maximum is {m}. There is nothing to rescale yet."
     if step.m[r] == step.m_old[r]:
-        return f"Row {row}: the maximum did not grow, it stays {m}; alpha = {alpha}, nothing is rescaled."
+        return f"{name}: the maximum did not grow, it stays {m}; alpha = {alpha}, nothing is rescaled."
     return (
-        f"Row {row}: the maximum grew from {m_old} to {m}, so everything summed so far is multiplied by "
+        f"{name}: the maximum grew from {m_old} to {m}, so everything summed so far is multiplied by "
         f"alpha = exp({m_old} − {f'({m})' if step.m[r] < 0 else m}) = {alpha}."
     )
 

@@ -1,7 +1,8 @@
 // FlashPlayer: plays the steps that Python recorded. All drawn numbers are read from the one buffer that it sent.
 
+/** @import { Result } from "./frames.js" */
 /** @import { At, ForwardStep, Sent, Traits } from "./types.js" */
-import { div, h, note, setSentence } from "../shared/elements.js";
+import { div, h, headline, note, setSentence, setText } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
 import { number } from "../shared/number_text.js";
 import { RowBars } from "./bars.js";
@@ -13,6 +14,7 @@ import { drawErrors, isRight, verdict } from "./learner.js";
 import { Legend } from "./legend.js";
 import { Lines } from "./lines.js";
 import { Memory } from "./memory.js";
+import { Output } from "./output.js";
 import { product } from "./product.js";
 import { Stepped } from "./stepped.js";
 import { bringOrLight, send } from "./travel.js";
@@ -22,20 +24,35 @@ import { forwardEquations, sentence } from "./words.js";
 const SLICES = { Q: ["Q_i", "i"], K: ["K_j", "j"], V: ["V_j", "j"] };
 const LIT = { scores: ["Q_i", "K_j"], maximum: ["S_ij"], weights: ["S_ij"], add: ["P_ij", "V_j"] };
 
-/** @typedef {{ memory: Memory, grid: Grid, chip: Chip, bars: RowBars, lines: Lines, legend: Legend }} Made */
+/**
+ * @typedef {object} Made
+ * @property {Memory} memory
+ * @property {Grid} grid
+ * @property {Chip} chip
+ * @property {RowBars} bars
+ * @property {Output} output
+ * @property {Lines} lines
+ * @property {Legend} legend
+ */
 
-/** @extends {Stepped<Traits, ForwardStep, Frames, Made>} */
+/**
+ * All panels, or `less` of them for a first look: S, the state of the rows, O, and the words with the line at work.
+ * @extends {Stepped<Traits, ForwardStep, Frames, Made>}
+ */
 class Player extends Stepped {
   /** @type {[r: number, c: number] | null | undefined} */
   pointed;
+  /** @type {Result | undefined} of the setting before */
+  earlier;
 
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "player", "FlashAttention, step by step", {
       memory: [Memory.key, (frames) => new Memory(frames)],
-      grid: [Grid.key, () => new Grid((k) => this.seekStep(k))],
-      chip: [Chip.key, (frames) => new Chip(frames, (row) => this.select(row))],
+      grid: [() => this.less, () => new Grid((k) => this.seekStep(k), undefined, { large: this.less })],
+      chip: [() => this.less, (frames) => new Chip(frames, (row) => this.select(row), { less: this.less })],
       bars: [RowBars.key, (frames) => new RowBars(frames)],
+      output: [Output.key, (frames) => new Output(frames)],
       lines: [
         (frames) => [frames.lines, frames.order],
         (frames) => new Lines(frames.lines, forwardEquations(frames)),
@@ -46,19 +63,57 @@ class Player extends Stepped {
     this.scale = note();
     this.judged = div("flash-judged", this.verdict, this.scale);
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
-    const { memory, grid, chip, bars } = this.views.places;
-    const words = div("flash-panel flash-words", this.title, this.sentence, this.judged);
+    const { memory, grid, chip, bars, output } = this.views.places;
+    this.told = div("flash-panel flash-words", this.title, this.sentence, this.judged);
     const scores = div("flash-scores", this.blocks, grid);
-    const stage = div("flash-stage", memory, chip, scores, bars, this.air);
-    this.body.append(words, stage, this.foot(this.views.places));
+    const stage = div("flash-stage", memory, chip, scores, bars, output, this.air);
+    this.bottom = this.foot(this.views.places);
+    this.body.append(this.told, stage, this.bottom);
     this.below.className = "flash-errors";
+    this.headline = headline("FlashAttention computes the scores S one tile at a time");
+    const other = () => (this.less ? "all" : "less");
+    const press = () => (this.model.set("panels", other()), this.model.save_changes());
+    this.button = h("button", { type: "button", class: "flash-button flash-text", onclick: press });
+    this.top.append(this.button);
+    this.arrange();
     /** @param {MouseEvent} event */
-    const pointed = (event) => this.point(this.views.made.chip?.scoreUnder(event) ?? null);
+    const pointed = (event) => {
+      const { chip, grid } = this.views.made;
+      this.point(chip?.scoreUnder(event) ?? grid?.scoreUnder(event) ?? null);
+    };
     this.root.addEventListener("pointermove", pointed);
     this.root.addEventListener("click", pointed); // from a finger
     this.root.addEventListener("pointerleave", () => this.point(null));
     this.begin();
-    guide(this);
+    const again = guide(this);
+    this.hear("panels", () => {
+      if (!this.frames) return; // a sentence stands in its place
+      this.arrange();
+      this.views.load(this.frames);
+      this.paint();
+      this.draw();
+      again();
+    });
+  }
+
+  get less() {
+    return this.model.get("panels") === "less";
+  }
+
+  /** Put the places where they are with all panels, or with less. */
+  arrange() {
+    const { less, root, told, bottom, button } = this;
+    const { lines } = this.views.places;
+    root.classList.toggle("flash-less", less);
+    setText(button, less ? "show all" : "show less");
+    if (less) {
+      root.prepend(this.headline.element);
+      told.append(lines);
+      lines.classList.remove("flash-open");
+    } else {
+      this.headline.element.remove();
+      bottom.prepend(lines);
+    }
   }
 
   /**
@@ -77,10 +132,17 @@ class Player extends Stepped {
   /** @param {Sent} sent */
   unpack(sent) {
     this.equations = forwardEquations(sent);
+    this.earlier = this.frames?.result();
     return new Frames(sent);
   }
 
   loaded() {
+    const { N_q, N_k, B_r, B_c } = this.frames;
+    const tile = `${Math.min(B_r, N_q)} × ${Math.min(B_c, N_k)}`;
+    setSentence(
+      this.headline.now,
+      `Of all ${N_q} × ${N_k} scores only the outlined tile of ${tile} is there at a time. Each row keeps m, l and O_acc.`,
+    );
     this.below.hidden = this.judged.hidden = !this.frames.learner;
     if (this.frames.learner) drawErrors(this.below, this.scale, this.frames.learner, this.frames.T);
     this.root.classList.toggle("flash-learner", Boolean(this.frames.learner));
@@ -94,24 +156,28 @@ class Player extends Stepped {
   /** @param {At<ForwardStep>} at */
   drawViews(at) {
     const { colour, motion, selected } = this;
-    const { memory, grid, chip, bars, lines } = this.views.made;
+    const { memory, grid, chip, bars, output, lines } = this.views.made;
     if (this.pointed) chip.outline((this.pointed = null));
-    memory.draw(at, colour, motion);
+    if (this.less) output.draw(at, colour);
+    else {
+      memory.draw(at, colour, motion);
+      bars.draw(at, selected, motion);
+    }
     grid.draw(at, colour);
     chip.draw(at, selected, colour, motion);
-    bars.draw(at, selected, motion);
     lines.draw(at);
     if (at.step && motion.time) this.#move(at, at.step);
   }
 
   /**
-   * Slices travel at a load and at a store; in between, the tiles that are read are highlighted.
+   * Slices travel at a load and at a store; in between, the tiles that are read are highlighted. With less, only O
+   * travels.
    * @param {At<ForwardStep>} at
    * @param {ForwardStep} step
    */
   #move(at, step) {
     const { part, storing } = at;
-    bringOrLight(this, at, SLICES, LIT);
+    if (!this.less) bringOrLight(this, at, SLICES, LIT);
     if (this.frames.order === "fa1" && (part === "load" || !this.detail)) this.#carry(step, "read");
     if (storing) this.#carry(step, "written");
   }
@@ -123,7 +189,8 @@ class Player extends Stepped {
    */
   #carry(step, kind) {
     const { frames, motion, air, colour } = this;
-    const { memory, chip } = this.views.made;
+    const { chip } = this.views.made;
+    const memory = this.less ? this.views.made.output : this.views.made.memory;
     const stores = kind === "written";
     for (const [name, X] of Object.entries(memory.held)) {
       const [column, cols] = name === "O" ? ["O_acc", frames.d] : [name, 1];
@@ -154,13 +221,33 @@ class Player extends Stepped {
   }
 
   ending() {
-    const { T, T_r, T_c, N_q, numbers, inputs, learner } = this.frames;
+    const { T, T_r, T_c, N_q, learner } = this.frames;
     let tiles = `${counted(T, "tile", "tiles")} of S`;
     if (T < T_r * T_c) tiles = `${T} of ${T_r * T_c} tiles of S`;
     let ended = `${tiles} were computed and dropped, none was stored. O and lse are in HBM.`;
     if (T === 1) ended = `${tiles} was computed and dropped, none was stored. O and lse are in HBM.`;
     if (learner) ended = T === 1 ? `${tiles} was computed.` : `${tiles} were computed.`;
-    return N_q ? `${ended} Row ${this.selected}: lse = ${number(numbers[inputs.lse + this.selected])}.` : ended;
+    return [ended, N_q && this.#endOfRow(), !learner && this.#compared()].filter(Boolean).join(" ");
+  }
+
+  /** What became of the selected row. */
+  #endOfRow() {
+    const { frames, selected } = this;
+    const { numbers, inputs, learner, rowWords } = frames;
+    const name = frames.rowName(selected);
+    const lse = number(numbers[inputs.lse + selected]);
+    const most = rowWords && !learner ? frames.largestWeight(selected) : undefined;
+    if (!most) return `${name}: lse = ${lse}.`;
+    return `${name}: lse = ${lse}; its largest weight is ${number(most[1])}, of ${frames.keyName(most[0])}.`;
+  }
+
+  /** How far O is from what the setting before gave. */
+  #compared() {
+    const difference = this.earlier && this.frames.differenceOfO(this.earlier);
+    if (difference === undefined) return "";
+    return difference === 0
+      ? "With the setting before, O was the same, bit for bit."
+      : `With the setting before, O differed by at most ${number(difference)}.`;
   }
 }
 

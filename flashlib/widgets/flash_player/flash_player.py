@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import traitlets
 
-from flashlib import masks, tiled
+from flashlib import masks, recorded_head, tiled
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.steps import telling_step
-from flashlib.widgets.flash_player import figure, learner
+from flashlib.widgets.flash_player import figure, labels, learner
 from flashlib.widgets.flash_player.frames import record
 from flashlib.widgets.flash_player.kernel import LearnersKernel, one_head
 from flashlib.widgets.flash_player.source import lines_of, lines_of_kernel
@@ -17,6 +17,7 @@ from flashlib.widgets.flash_player.tiled_widget import TiledWidget
 from flashlib.widgets.widget import script, style
 
 SETTING = ("B_r", "B_c", "causal", "order")
+PANELS = "less", "all"
 SOURCES = {"fa1": tiled.fa1_steps, "fa2": tiled.fa2_steps}
 
 
@@ -26,7 +27,9 @@ class FlashPlayer(TiledWidget):
     Without Q, K and V they are random, (N, d), normal, float64, the same for the same seed. B_r and B_c are
     clamped to N_q and N_k. capacity: bytes of SRAM to compare a tile with; default: the next power of two above
     what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`; my_kernel: see
-    `from_kernel`. opens_at: the step to open at, at its end.
+    `from_kernel`. opens_at: the step to open at, at its end. words: labels, one for each row of K; the last N_q
+    also label the rows of Q. panels: "less" for a first look, which shows only S, the state of the rows, O and the
+    sentence, and opens at step 1; a button on the page switches between "less" and "all".
     Setting `B_r`, `B_c`, `order`, `causal`, and `N`, `d`, `seed` of random inputs later, from Python or on the
     page, computes the steps again; sizes are then clamped to their range. If `tiled.steps` refuses the arguments,
     or there is too much to draw or play, a sentence appears in place of the player.
@@ -35,7 +38,10 @@ class FlashPlayer(TiledWidget):
     _esm = script("flash_player/flash_player.js")
     _css = style("flash_player/places.css", "flash_player/stepped.css", "flash_player/flash_player.css")
 
+    _asked_panels = "all"
+
     order = traitlets.Enum(["fa1", "fa2"], "fa2").tag(sync=True)
+    panels = traitlets.Enum(PANELS).tag(sync=True)
 
     def __init__(
         self,
@@ -56,10 +62,25 @@ class FlashPlayer(TiledWidget):
         my_steps=None,
         my_kernel=None,
         opens_at=None,
+        words=None,
+        panels="all",
     ):
-        self._my_steps, self._my_kernel, self._opens_at = my_steps, my_kernel, opens_at
+        if panels == "less" and my_steps is None and my_kernel is None and opens_at is None:
+            opens_at = 0
+        self._my_steps, self._my_kernel = my_steps, my_kernel
+        self._opens_at = self._pictured = opens_at
+        self._given = words, panels
         setting = {"B_r": B_r, "B_c": B_c, "causal": causal, "order": order}
         super().__init__((Q, K, V), N=N, d=d, seed=seed, scale=scale, capacity=capacity, mask=mask, **setting)
+
+    @classmethod
+    def from_sentence(cls, **setting: Any) -> "FlashPlayer":
+        """Play one head of a real language model on the six words of `recorded_head`; as there, it is causal.
+
+        The arguments are those of FlashPlayer.
+        """
+        Q, K, V, words = recorded_head.load()
+        return cls(Q, K, V, **{"words": words, "B_r": 3, "causal": True, **setting})
 
     @classmethod
     def from_steps(
@@ -129,23 +150,44 @@ class FlashPlayer(TiledWidget):
     def figure(self, at: int | None = None, row: int | None = None) -> Picture:
         """Return a picture of step `at`: 0 .. T - 1, or T for the end.
 
-        Default: a learner's first wrong step, else one that rescales.
+        Default: a learner's first wrong step, else `opens_at`, else one that rescales.
         """
         if self.problem:
             raise ValueError(self.problem)
         recording = self._recording
         if at is None:
-            first = (self.frames["learner"] or {}).get("first")
-            at = first[0] if first else telling_step(recording.steps)
+            at = self._picture_of(recording.steps)
         O = recording.O_at(at)
-        changed = self.frames["changed"]
+        drawn = {"changed": self.frames["changed"], "words": self._words, "less": self.panels == "less"}
         Q, K, V = self._inputs
-        return figure.draw(Q, K, V, recording.steps, at, O=O, row=row, true=recording.true, changed=changed)
+        return figure.draw(Q, K, V, recording.steps, at, O=O, row=row, true=recording.true, **drawn)
+
+    def _picture_of(self, steps):
+        """Return the step that the picture of the widget shows."""
+        first = (self.frames["learner"] or {}).get("first")
+        if first:
+            return first[0]
+        asked = self._pictured
+        return asked if asked is not None and asked < len(steps) else telling_step(steps)
+
+    @traitlets.default("panels")
+    def _first_panels(self):
+        return self._asked_panels
+
+    def _take(self, inputs):
+        super()._take(inputs)
+        words, panels = self._given
+        self._words = labels.checked(words, self._inputs)
+        if panels not in PANELS:
+            raise ValueError(f'panels is {panels!r}; accepted are "less" and "all"')
+        self._asked_panels = panels
 
     def _sizes(self):
         f = self.frames
         sizes = ", ".join(f"{name}={f[name]!r}" for name in ("N_q", "N_k", "d", "B_r", "B_c", "order", "causal"))
         sizes += self._mask_name()
+        if self._words:
+            sizes += f", words={' '.join(self._words)!r:.60}"
         steps = f"{sizes}: {len(f['steps'])} steps of {f['T_r']} x {f['T_c']} tiles"
         if not f["learner"]:
             return steps
@@ -179,6 +221,7 @@ class FlashPlayer(TiledWidget):
             "lines": lines_of(source, causal=setting["causal"]),
             "learner": learner.verdict(self._recording) if self._my_steps else None,
             "opens_at": self._opened(len(self._recording.steps)),
+            "words": self._words,
         }
 
     def _frames_of_kernel(self, causal, **setting):
@@ -196,4 +239,5 @@ class FlashPlayer(TiledWidget):
             "lines": lines_of_kernel(played.source, causal=causal),
             "learner": played.verdict,
             "opens_at": self._opened(len(self._recording.steps)),
+            "words": self._words,
         }

@@ -79,6 +79,8 @@ export class Trace {
     this.scale = raw.scale;
     this.masked = raw.masked;
     this.changed = raw.changed;
+    this.keyWords = raw.words ?? null;
+    this.rowWords = this.keyWords && this.keyWords.slice(this.keyWords.length - this.N_q);
     this.start = raw.start;
     this.all = raw.all;
     this.standard = raw.standard;
@@ -185,6 +187,14 @@ export class Trace {
   }
 
   /**
+   * The last step that has stored by a frame: -1 for none, T at the end.
+   * @param {{ k: number, part: string, storing: boolean }} at
+   */
+  stored({ k, part, storing }) {
+    return part === "end" || storing ? k : k - 1;
+  }
+
+  /**
    * The row of a block that the sentences are about until the learner picks one.
    * @param {S} [_step]
    */
@@ -267,6 +277,8 @@ export class Trace {
     return most;
   }
 }
+
+/** @typedef {{ inputs: Float64Array[], O: Float64Array }} Result */
 
 /**
  * The frames of the forward pass.
@@ -382,6 +394,91 @@ export class Frames extends Trace {
       m_true: at("m_true"),
       l_true: at("l_true"),
     };
+  }
+
+  /**
+   * A row in words: "Row 3", and its word if it has one.
+   * @param {number} row
+   */
+  rowName(row) {
+    return this.rowWords ? `Row ${row} (${this.rowWords[row]})` : `Row ${row}`;
+  }
+
+  /** @param {number} key */
+  keyName(key) {
+    return this.keyWords ? `key ${key} (${this.keyWords[key]})` : `key ${key}`;
+  }
+
+  /**
+   * How many rows of O are final after step `done`.
+   * @param {number} done
+   */
+  finalRows(done) {
+    const { N_q, B_r, T_r } = this;
+    let final = 0;
+    for (let i = 0; i < T_r; i++) if (this.isFinal(i * B_r, done)) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
+    return final;
+  }
+
+  /**
+   * Whether a row of O is final after step `done`.
+   * @param {number} row
+   * @param {number} done
+   */
+  isFinal(row, done) {
+    return (this.lastOf.get(Math.floor(row / this.B_r)) ?? -1) <= done;
+  }
+
+  /**
+   * O as it is after step `done`; NaN where nothing is stored yet.
+   * @param {number} done
+   */
+  outputAfter(done) {
+    const { N_q, d, numbers, writes } = this;
+    const O = new Float64Array(N_q * d).fill(NaN);
+    for (const [after, start, stop, offset] of writes)
+      if (after <= done) O.set(numbers.subarray(offset, offset + (stop - start) * d), start * d);
+    return O;
+  }
+
+  /**
+   * Q, K and V, and O at the end.
+   * @returns {Result}
+   */
+  result() {
+    const { numbers, inputs, N_q, N_k, d } = this;
+    const input = (offset, rows) => numbers.slice(offset, offset + rows * d);
+    return { inputs: [input(inputs.Q, N_q), input(inputs.K, N_k), input(inputs.V, N_k)], O: this.outputAfter(this.T) };
+  }
+
+  /**
+   * The largest difference between O at the end and that of another result; undefined where inputs differ.
+   * @param {Result} other
+   */
+  differenceOfO(other) {
+    const { inputs, O } = this.result();
+    const differ = (a, b) => a.length !== b.length || a.some((x, k) => !Object.is(x, b[k]));
+    if (inputs.some((X, k) => differ(X, other.inputs[k]))) return undefined;
+    return O.reduce((most, x, k) => Math.max(most, Math.abs(x - other.O[k])), 0);
+  }
+
+  /**
+   * The key that has the largest weight in a row, and this weight; undefined if the row sees no key.
+   * @param {number} row
+   * @returns {[key: number, weight: number] | undefined}
+   */
+  largestWeight(row) {
+    const lse = this.numbers[this.inputs.lse + row];
+    /** @type {[key: number, weight: number] | undefined} */
+    let largest;
+    for (const step of this.steps) {
+      if (row < step.rows[0] || row >= step.rows[1]) continue;
+      this.row(step, row - step.rows[0]).scores.forEach((score, c) => {
+        const weight = Math.exp(score - lse);
+        if (weight > (largest?.[1] ?? 0)) largest = [step.cols[0] + c, weight];
+      });
+    }
+    return largest;
   }
 
   /**

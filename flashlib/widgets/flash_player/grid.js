@@ -5,10 +5,13 @@
 /** @import { At } from "./types.js" */
 import { div, h, note, panel, setSentence, setText, svg } from "../shared/elements.js";
 import { between } from "../shared/number_text.js";
+import { roomOf } from "./labels.js";
 import { mark } from "./legend.js";
 import { Matrix } from "./matrix.js";
 
 const GRID = { room: 128, cell: 30 }; // px, for S and for one of its cells
+const LARGE = { room: 254, cell: 42, height: 26 }; // the same where S is the main panel
+const BESIDE = { left: 30, top: 16 }; // px, for the numbers of blocks; words take what they need
 
 export class Grid {
   static key = () => 0;
@@ -27,11 +30,15 @@ export class Grid {
   marked;
 
   /**
-   * pressed: called with the index of the step whose tile was clicked; room: for S, in pixels.
+   * pressed: called with the index of the step whose tile was clicked; room: for S, in pixels; large: S is the main
+   * panel, and its tile shows the weights once they are computed.
    * @param {(k: number) => void} pressed
+   * @param {number} [room]
+   * @param {{ large?: boolean }} [options]
    */
-  constructor(pressed, room = GRID.room) {
-    this.room = room;
+  constructor(pressed, room = GRID.room, { large = false } = {}) {
+    this.room = large ? LARGE.room : room;
+    this.large = large;
     this.current = new Matrix("S_ij in S");
     this.here = div("flash-here flash-tile-now", this.current.element);
     this.where = note();
@@ -55,8 +62,8 @@ export class Grid {
     this.labels = { j: h("div", {}), i: h("div", {}) };
     this.marks = div("flash-tile-marks flash-note");
     this.title = h("span", {});
-    const axes = div("flash-axes", this.field, Object.values(this.labels));
-    this.element = panel("grid", this.title, this.where, div("flash-map", axes, this.marks));
+    this.axes = div("flash-axes", this.field, Object.values(this.labels));
+    this.element = panel("grid", this.title, this.where, div("flash-map", this.axes, this.marks));
   }
 
   /** @param {Trace<any>} frames */
@@ -66,8 +73,9 @@ export class Grid {
     const scores = "S = Q K^T · scale";
     setSentence(this.title, frames.changed ? `${scores}, changed by the mask` : scores);
     const { N_q, N_k, B_r, B_c, T_r, T_c, steps, learner } = frames;
-    this.width = between(1, this.room / Math.max(N_k, 1), GRID.cell);
-    this.height = between(1, this.room / Math.max(N_q, 1), GRID.cell);
+    const { cell, height: high } = this.large ? LARGE : { ...GRID, height: GRID.cell };
+    this.width = between(1, this.room / Math.max(N_k, 1), cell);
+    this.height = between(1, this.room / Math.max(N_q, 1), high);
     this.width = Math.min(this.width, Math.max(12, 1.5 * this.height)); // not too far from square
     this.height = Math.min(this.height, Math.max(12, 1.2 * this.width));
     const { width, height, picture } = this;
@@ -89,8 +97,22 @@ export class Grid {
       boundary: this.#boundary(),
     };
     for (const [name, path] of Object.entries(paths)) this.paths[name].setAttribute("d", path);
-    this.#label("j", "left", T_c, B_c, N_k, width, T_c > 10 ? 30 : 24); // px, of j=10 or of j=1
-    this.#label("i", "top", T_r, B_r, N_q, height, 14);
+    const { keyWords, rowWords } = frames;
+    const room = { left: rowWords ? roomOf(rowWords) : BESIDE.left, top: BESIDE.top };
+    this.axes.classList.toggle("flash-worded", Boolean(keyWords));
+    if (keyWords && rowWords) {
+      const across = roomOf(keyWords);
+      const upright = across > width;
+      this.labels.j.classList.toggle("flash-upright", upright);
+      if (upright) room.top = across;
+      this.#label("left", keyWords, 1, N_k, width, upright ? 13 : across);
+      this.#label("top", rowWords, 1, N_q, height, 13);
+    } else {
+      const names = (name, T) => Array.from({ length: T }, (_, k) => `${name}=${k}`);
+      this.#label("left", names("j", T_c), B_c, N_k, width, T_c > 10 ? 30 : 24); // px, of j=10 or of j=1
+      this.#label("top", names("i", T_r), B_r, N_q, height, 14);
+    }
+    for (const [side, pixels] of Object.entries(room)) this.axes.style.setProperty(`--axis-${side}`, `${pixels}px`);
     this.#mark();
   }
 
@@ -166,17 +188,27 @@ export class Grid {
     return Math.floor(y / this.height / B_r) * T_c + Math.floor(x / this.width / B_c);
   }
 
-  /** Label the T blocks of B into which N is cut, as many as fit if each label takes `room` pixels. */
-  #label(name, side, T, B, N, size, room) {
+  /**
+   * Label the blocks of B into which N is cut, as many as fit if each label takes `room` pixels.
+   * @param {"left" | "top"} side
+   * @param {string[]} names
+   * @param {number} B
+   * @param {number} N
+   * @param {number} size of a row or column, in pixels
+   * @param {number} room
+   */
+  #label(side, names, B, N, size, room) {
     const every = Math.ceil(room / (B * size));
-    const { children } = this.labels[name];
-    const count = Math.ceil(T / every);
+    const axis = side === "left" ? "j" : "i";
+    const { children } = this.labels[axis];
+    const count = Math.ceil(names.length / every);
     while (children.length > count) children[count].remove();
     while (children.length < count)
-      this.labels[name].append(h("span", { class: `flash-label flash-label-${name}` }, ""));
-    [...children].forEach((label, n) => {
+      this.labels[axis].append(h("span", { class: `flash-label flash-label-${axis}` }, ""));
+    /** @type {HTMLElement[]} */ ([...children]).forEach((label, n) => {
       const k = n * every;
-      setText(label, `${name}=${k}`);
+      setText(label, names[k]);
+      label.title = names[k];
       const middle = (k) => ((k * B + Math.min((k + 1) * B, N)) / 2) * size;
       label.style[side] = `${middle(k)}px`;
       label.hidden = n > 0 && middle(k) - middle(k - every) < room; // the last block may be small
@@ -213,7 +245,10 @@ export class Grid {
     }
     this.here.hidden = !step;
     const tiles = `${T_r} × ${T_c} tiles`;
-    setText(this.where, step ? `tile (${step.i}, ${step.j}) of ${tiles}` : tiles);
+    const isWeights = this.large && reached("weights");
+    const tile = isWeights ? "in the tile: P_ij, weights" : "in the tile: S_ij, scores";
+    if (!step) setSentence(this.where, tiles);
+    else setSentence(this.where, this.large ? tile : `tile (${step.i}, ${step.j}) of ${tiles}`);
     if (!step) return;
     Object.assign(this.here.style, {
       left: `${step.cols[0] * this.width}px`,
@@ -221,9 +256,19 @@ export class Grid {
       width: `${step.n_c * this.width}px`,
       height: `${step.n_r * this.height}px`,
     });
-    if (reached("scores") && part !== "store")
-      this.current.draw(numbers, step.S_ij, step.n_r, step.n_c, peaks.S, colour);
-    else this.current.clear();
+    if (reached("scores") && part !== "store") {
+      const [offset, peak] = isWeights ? [step.P_ij, peaks.P] : [step.S_ij, peaks.S];
+      this.current.draw(numbers, offset, step.n_r, step.n_c, peak, colour);
+    } else this.current.clear();
+  }
+
+  /**
+   * The row and the column of the score of the tile that a pointer is at, null for none.
+   * @param {MouseEvent} event
+   */
+  scoreUnder(event) {
+    const { target } = event;
+    return target instanceof Node && this.field.contains(target) ? this.current.under(event) : null;
   }
 }
 

@@ -82,6 +82,8 @@ export class Matrix {
   painted;
   /** @type {HTMLElement | undefined} */
   mark;
+  /** Whether NaN is what is not there yet, and has no number. */
+  pending = false;
 
   /**
    * @param {string} name
@@ -219,11 +221,11 @@ export class Matrix {
     for (let r = 0; r < this.rows; r++) {
       for (let c = 0; c < this.cols; c++) {
         const k = r * this.cols + c;
-        if (r >= rows || c >= cols) {
+        const x = r < rows && c < cols ? data[offset + r * cols + c] : undefined;
+        if (x === undefined || (this.pending && Number.isNaN(x))) {
           this.#drawCell(k, "flash-cell flash-empty", "", "");
           continue;
         }
-        const x = data[offset + r * cols + c];
         const text = short(x);
         const kind = x === -Infinity ? "flash-cell flash-cut" : text.includes("e") ? "flash-cell flash-long" : "flash-cell";
         this.#drawCell(k, kind, colour.css(x, peak), text);

@@ -7,6 +7,7 @@
 import { div, h, note, panel, setSentence, setText, symbol } from "../shared/elements.js";
 import { between } from "../shared/number_text.js";
 import { bytes, span } from "./frames.js";
+import { wordsBeside } from "./labels.js";
 import { Matrix } from "./matrix.js";
 
 const STRIP = { width: 64, height: 96, cell: { width: 18, height: 12 }, column: 12 }; // px, of a matrix
@@ -30,8 +31,10 @@ export class Hbm {
    * @param {{ read: Sizes[], written: Sizes[], remark: string, room?: number, keyed?: boolean }} shown
    */
   constructor(frames, { read, written, remark, room = STRIP.width, keyed = false }) {
-    const { N_q, N_k, d } = frames;
-    const height = between(0.5, STRIP.height / Math.max(N_q, N_k, 1), STRIP.cell.height);
+    const { N_q, N_k, d, keyWords, rowWords } = frames;
+    const high = keyWords ? 2 * STRIP.height : STRIP.height; // a row with a word needs more
+    const height = between(0.5, high / Math.max(N_q, N_k, 1), STRIP.cell.height);
+    const words = (name) => (name === "K" || name === "V" ? keyWords : rowWords);
     const width = Math.min(room / d, STRIP.cell.width);
     this.read = read.map(([name]) => name);
     /** @type {Record<string, Strip>} */
@@ -39,7 +42,7 @@ export class Hbm {
     /** @type {Record<string, Float64Array>} */
     this.held = {}; // the contents of the written matrices
     for (const [name, rows, cols] of [...read, ...written])
-      this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? STRIP.column : width, height);
+      this.strips[name] = this.#strip(name, rows, cols, cols === 1 ? STRIP.column : width, height, words(name));
     for (const [name, rows, cols] of written) this.held[name] = new Float64Array(rows * cols);
     this.note = h("p", { class: "flash-note" });
     this.meter = new Meter(frames, keyed);
@@ -49,11 +52,22 @@ export class Hbm {
     this.element = panel("memory", "HBM", title, div("flash-shelf", div("flash-strips", elements), beside));
   }
 
-  #strip(name, rows, cols, width, height) {
+  /**
+   * @param {string} name
+   * @param {number} rows
+   * @param {number} cols
+   * @param {number} width
+   * @param {number} height
+   * @param {string[] | null} words
+   * @returns {Strip}
+   */
+  #strip(name, rows, cols, width, height, words) {
     const matrix = new Matrix(name, { rows, cols, width, height, numbers: false });
     const here = h("div", { class: "flash-here", hidden: true });
     const title = div("flash-name", symbol(name), cols > 1 && [" ", note(`${rows}×${cols}`)]);
-    const element = div("flash-strip", title, div("flash-strip-cells", matrix.element, here));
+    const cells = div("flash-strip-cells", matrix.element, here);
+    const beside = cols > 1 && wordsBeside(words, height);
+    const element = div("flash-strip", title, div("flash-strip-rows", beside, cells));
     return { matrix, here, rows, cols, element };
   }
 
@@ -109,8 +123,8 @@ export class Hbm {
    * @param {Motion} motion
    */
   draw(at, colour, motion) {
-    const { step, part, storing, k } = at;
-    const done = part === "end" || storing ? k : k - 1; // the last step that has stored
+    const { step, part, storing } = at;
+    const done = this.frames.stored(at);
     this.#hold(done, colour);
     const now = step ? this.inUse(step, part, storing) : {};
     for (const name of Object.keys(this.strips)) this.#outline(name, now[name]);
@@ -156,7 +170,7 @@ export class Hbm {
  * @extends {Hbm<Frames>}
  */
 export class Memory extends Hbm {
-  static key = ({ N_q, N_k, d, order, dtype }) => [N_q, N_k, d, order, dtype];
+  static key = ({ N_q, N_k, d, order, dtype, keyWords }) => [N_q, N_k, d, order, dtype, keyWords];
 
   /** @param {Frames} frames */
   constructor(frames) {
@@ -182,11 +196,8 @@ export class Memory extends Hbm {
    * @param {Step} [stored]
    */
   progress(done, stored) {
-    const { N_q, B_r, T_r, lastOf, learner } = this.frames;
-    let final = 0;
-    for (let i = 0; i < T_r; i++)
-      if ((lastOf.get(i) ?? -1) <= done) final += Math.min((i + 1) * B_r, N_q) - i * B_r;
-    const rows = `O: ${final} of ${N_q} rows final`;
+    const { N_q, learner } = this.frames;
+    const rows = `O: ${this.frames.finalRows(done)} of ${N_q} rows final`;
     if (learner) return learner.kernel ? rows : `${rows} (taken as O_acc / l)`;
     return stored ? `${rows}, ${span("row", stored.rows)} written now` : rows;
   }

@@ -13,7 +13,7 @@ const TERMS = 6; // terms of a product that are written; of a longer one, the fi
  * @param {number} r
  * @param {number} c
  */
-export function product({ numbers, inputs, d, scale, changed }, step, r, c) {
+export function product({ numbers, inputs, d, scale, changed, keyWords, rowWords }, step, r, c) {
   const [row, key] = [step.rows[0] + r, step.cols[0] + c];
   const q = numbers.subarray(inputs.Q + row * d, inputs.Q + (row + 1) * d);
   const k = numbers.subarray(inputs.K + key * d, inputs.K + (key + 1) * d);
@@ -23,7 +23,9 @@ export function product({ numbers, inputs, d, scale, changed }, step, r, c) {
   const value = scale * q.reduce((sum, x, n) => sum + x * k[n], 0);
   const score = numbers[step.S_ij + r * step.n_c + c];
   const written = `(${few.join(" + ")}) · ${inBrackets(scale)} = ${number(value)}`;
-  const product = `Row ${row} of Q times row ${key} of K: ${written}.`;
+  const product = keyWords && rowWords
+    ? `Row ${row} of Q (${rowWords[row]}) times row ${key} of K (${keyWords[key]}): ${written}.`
+    : `Row ${row} of Q times row ${key} of K: ${written}.`;
   if (score === -Infinity) return `${product} The mask cuts it: −∞.`;
   return changed ? `${product} The mask changes it to ${number(score)}.` : product;
 }

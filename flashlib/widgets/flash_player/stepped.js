@@ -41,6 +41,8 @@ export class Stepped extends Widget {
   equations;
   /** @type {HTMLFieldSetElement} */
   blocks;
+  /** @type {HTMLElement} */
+  top;
   /** @type {number} */
   drawTime;
 
@@ -85,8 +87,8 @@ export class Stepped extends Widget {
     const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
     const button = (others || whole) && disclosure("change", (open) => (change.hidden = !open));
     bar.append(this.below);
-    const row = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
-    return div("flash-panel flash-header", row, change, this.busy);
+    this.top = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
+    return div("flash-panel flash-header", this.top, change, this.busy);
   }
 
   /**

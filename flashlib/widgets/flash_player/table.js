@@ -8,6 +8,7 @@ import { div, h, setText, symbol } from "../shared/elements.js";
 import { between, exact, number } from "../shared/number_text.js";
 import { sums } from "./bars.js";
 import { span } from "./frames.js";
+import { roomOf } from "./labels.js";
 import { CELL, Matrix } from "./matrix.js";
 import { copyOf, shrink } from "./shrink.js";
 
@@ -22,14 +23,16 @@ export class StateTable {
   constructor(frames, pressed) {
     this.frames = frames;
     this.group = `flash-row-${Math.random().toString(36).slice(2)}`;
-    const { B_r, d, learner } = frames;
+    const { B_r, d, learner, rowWords } = frames;
     const few = B_r <= 4;
     const width = d <= TABLE.cols ? CELL.width[1] : Math.min(12, 96 / d);
     this.cell = { width, height: few && !learner ? 18 : 13 };
     const length = B_r <= TABLE.rows ? B_r : TABLE.cut;
     this.rows = Array.from({ length }, (_, k) => this.#row(() => pressed(this.first + k)));
     this.more = h("p", { class: "flash-note", hidden: B_r <= length });
-    this.element = div(few ? "" : "flash-tight", div("flash-table", this.#table()), this.more);
+    const table = div("flash-table", this.#table());
+    if (rowWords) table.style.setProperty("--word", `${roomOf(rowWords) + 30}px`); // with its radio button
+    this.element = div(few ? "" : "flash-tight", table, this.more);
   }
 
   /** @param {Frames} frames */
@@ -39,7 +42,8 @@ export class StateTable {
 
   #table() {
     const names = ["m_old", "m", "alpha", "l", "O_acc"].map((name) => h("th", { scope: "col" }, symbol(name)));
-    const row = h("th", { scope: "col", title: "pick a row to follow it" }, "row");
+    const title = this.frames.rowWords ? "word" : "row";
+    const row = h("th", { scope: "col", title: "pick a row to follow it" }, title);
     return h(
       "table",
       { class: "flash-rows", "aria-label": "the state of each row; pick a row to follow it" },
@@ -106,12 +110,12 @@ export class StateTable {
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
     const grew = reached("maximum") && row.m > row.m_old;
-    const label = cells.row.querySelector("span");
-    const name = String(step.rows[0] + r);
-    const same = label.textContent === name;
+    const index = step.rows[0] + r;
+    const same = shown.index === index;
+    shown.index = index;
     const shrinks = same && part === "rescale" && row.l_old > row[now.l];
     const copies = shrinks && motion.time > 0 ? [cells.l.firstElementChild, O_acc.element].map(copyOf) : [];
-    setText(label, name);
+    setText(cells.row.querySelector("span"), this.frames.rowWords?.[index] ?? String(index));
     this.#put(cells.m_old, row.m_old);
     this.#put(cells.m, row[now.m], reached("maximum") ? row.m_true : undefined, grew ? " ↑" : "");
     this.#put(cells.alpha, reached("rescale") ? row.alpha : undefined);

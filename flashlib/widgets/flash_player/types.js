@@ -69,6 +69,7 @@
  * @property {Record<string, string[]>} lines of the source, by part of a step
  * @property {number | null} opens_at
  * @property {Learner | null} learner
+ * @property {string[] | null} words of the rows of K, the last of them also of those of Q
  */
 
 /** @typedef {Forward & Shown & Opened} Sent */
@@ -85,7 +86,7 @@
  * @property {number} seed
  */
 
-/** @typedef {SharedTraits & Setting & { frames: Sent, order: string }} Traits */
+/** @typedef {SharedTraits & Setting & { frames: Sent, order: string, panels: string }} Traits */
 
 /** @typedef {SharedTraits & Setting & { frames: SentBoth }} CompareTraits */
 

@@ -43,9 +43,8 @@ const SENTENCES = {
       ? `Block ${i} of Q comes from HBM and stays, and block ${j} of K and V comes from HBM too. ${row}`
       : `Block ${j} of K and V comes from HBM. ${row}`;
   },
-  scores: ({ name, scores, cols, changed }) => {
-    const best = scores.reduce((best, s, c) => (s > scores[best] ? c : best), 0);
-    const largest = `the largest score in this tile is ${number(scores[best])}, of key ${cols[0] + best}`;
+  scores: ({ name, scores, best, key, changed }) => {
+    const largest = `the largest score in this tile is ${number(scores[best])}, of ${key}`;
     const what = "S_ij: scaled products of queries and keys";
     return changed ? `${what}, changed by the mask. ${name}: ${largest}.` : `${what}. ${name}: ${largest}.`;
   },
@@ -67,8 +66,10 @@ const SENTENCES = {
   },
   weights: ({ name, weights }) =>
     `${name} of P_ij: exp(score − m), at most 1 each, together ${number(weights.reduce((sum, p) => sum + p, 0))}.`,
-  add: ({ name, alpha, l_old, l, l_true, weights }) => {
+  add: ({ name, alpha, m_old, l_old, l, l_true, weights }) => {
     if (l_true !== undefined) return `${name}: l was ${number(l_old)} and is ${number(l)} now.`;
+    if (m_old === -Infinity)
+      return `${name} begins: l = ${number(l)} is the sum of its row of P_ij, and O_acc is its row of P_ij V_j.`;
     const sum = `${number(alpha)} · ${number(l_old)} + ${number(weights.reduce((sum, p) => sum + p, 0))}`;
     return `${name}: l = ${sum} = ${number(l)}; O_acc gains the row of P_ij V_j.`;
   },
@@ -87,7 +88,7 @@ export function sentence(frames, { k, step, part }, selected) {
   const { order, steps, changed } = frames;
   const stays = order === "fa1" ? "j" : "i";
   const row = frames.row(step, selected - step.rows[0]);
-  const name = `Row ${selected}`;
+  const name = frames.rowName(selected);
   if (part !== "load" && part !== "store") {
     if (row.m === -Infinity)
       return `${name} has seen no key: all its scores are masked; m stays −∞, l and O_acc stay 0.`;
@@ -95,5 +96,7 @@ export function sentence(frames, { k, step, part }, selected) {
       return `${name} sees no key of this tile: m, l and O_acc stay as they are.`;
   }
   const first = steps[k - 1]?.[stays] !== step[stays];
-  return SENTENCES[part]({ ...row, name, order, changed, first, i: step.i, j: step.j, cols: step.cols });
+  const best = row.scores.reduce((best, s, c) => (s > row.scores[best] ? c : best), 0);
+  const key = frames.keyName(step.cols[0] + best);
+  return SENTENCES[part]({ ...row, name, order, changed, first, i: step.i, j: step.j, best, key });
 }

@@ -44,7 +44,7 @@ function tiling({ N_q, N_k, d, B_r, B_c }, outer, names, width) {
   return { raw: { ...raw, packed: names, steps, start: 0, standard: [5, 6] }, tiles, put, sent };
 }
 
-function forward(sizes, order, learner = null) {
+function forward(sizes, order, learner = null, words = null) {
   const { N_q, N_k, d } = sizes;
   const width = (name, n_r, n_c) => (name.endsWith("_ij") ? n_r * n_c : name.startsWith("O") ? n_r * d : n_r);
   const { raw, tiles, put, sent } = tiling(sizes, order === "fa1" ? "j" : "i", FORWARD, width);
@@ -54,7 +54,7 @@ function forward(sizes, order, learner = null) {
   );
   const inputs = { Q: put(normal(N_q * d, 2)), K: put(normal(N_k * d, 3)), V: put(normal(N_k * d, 4)), lse: put(normal(N_q, 5)) };
   const all = [100 * tiles.length, 10 * tiles.length];
-  return new Frames({ ...raw, order, writes, inputs, all, learner, sram: [1, 2], buffer: sent() });
+  return new Frames({ ...raw, order, writes, inputs, all, learner, words, sram: [1, 2], buffer: sent() });
 }
 
 function backward(sizes, wrt) {
@@ -259,4 +259,29 @@ test("another tiling is shown at the same progress, and in the same part", () =>
   assert.deepEqual([0, 1].map((k) => near(coarse, fine, k, "add")), [[0, "add"], [4, "add"]]);
   assert.deepEqual(near(coarse, fine, 0, "store"), [0, "add"]); // this step stores nothing
   for (let frame = 0; frame < fine.last; frame++) assert.equal(fine.near(fine.at(frame), fine.T), frame);
+});
+
+test("O fills as rows are stored, and of the same inputs it is compared with another tiling's", () => {
+  const sizes = { N_q: 8, N_k: 6, d: 2, B_r: 4 };
+  const [frames, other] = [2, 3].map((B_c) => forward({ ...sizes, B_c }, "fa2"));
+  const stores = frames.writes.map(([after]) => after);
+  assert.deepEqual(stores, [2, 5]);
+  const filled = [-1, 1, 2, 4, 5, frames.T].map((done) => frames.outputAfter(done).filter((x) => !Number.isNaN(x)).length);
+  assert.deepEqual(filled, [0, 0, 8, 8, 16, 16]);
+  const most = frames.outputAfter(6).reduce((most, x, k) => Math.max(most, Math.abs(x - other.outputAfter(4)[k])), 0);
+  assert.ok(most > 0); // these are drawn
+  assert.equal(frames.differenceOfO(other.result()), most);
+  assert.equal(frames.differenceOfO(frames.result()), 0);
+  assert.equal(frames.differenceOfO(forward({ ...sizes, N_k: 7, B_c: 2 }, "fa2").result()), undefined);
+  const changed = frames.result();
+  changed.inputs[2][3] += 1e-9;
+  assert.equal(frames.differenceOfO(changed), undefined);
+});
+
+test("rows and keys are called by their words, rows of Q by the last of them", () => {
+  const frames = forward(SIZES[0], "fa2");
+  assert.deepEqual([frames.rowName(2), frames.keyName(9)], ["Row 2", "key 9"]);
+  const words = [..."abcdefghijk"]; // of 11 keys; 7 rows of Q
+  const named = forward(SIZES[0], "fa2", null, words);
+  assert.deepEqual([named.rowName(2), named.keyName(9)], ["Row 2 (g)", "key 9 (j)"]);
 });

@@ -132,3 +132,20 @@ player("blocks that stay are loaded once, blocks that pass by at every step", (f
   assert.deepEqual([loads(stays), loads(passes)], [blocks, steps.length]);
   for (const [i, k] of frames.lastOf) assert.equal(steps.findLastIndex((step) => step.i === i), k);
 });
+
+player("the largest weight of a row is that of its softmax over all its tiles", (frames) => {
+  if (frames.learner) return; // lse is of the true scores
+  for (let row = 0; row < frames.N_q; row++) {
+    const all = frames.steps
+      .filter(({ rows: [first, stop] }) => first <= row && row < stop)
+      .flatMap((step) => [...frames.row(step, row - step.rows[0]).scores].map((score, c) => [score, step.cols[0] + c]));
+    const largest = Math.max(-Infinity, ...all.map(([score]) => score));
+    const found = frames.largestWeight(row);
+    if (largest === -Infinity) assert.equal(found, undefined);
+    else {
+      const sum = all.reduce((sum, [score]) => sum + Math.exp(score - largest), 0);
+      assert.ok(Math.abs(found[1] - 1 / sum) < 1e-3 / sum);
+      assert.ok(all.some(([score, key]) => score === largest && key === found[0]));
+    }
+  }
+});
