@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib.widgets import ProgramsLab
-from flashlib.widgets.programs_lab import kernels, numbers, tensors, words
+from flashlib.widgets.programs_lab import drawn_accesses, kernels, tensors, words
 from flashlib.widgets.programs_lab.tensors import ELEMENT, MASKED, NOWHERE, OTHER, OUTSIDE, Tensor
 
 SETTINGS = [
@@ -260,8 +260,8 @@ def test_an_offset_has_its_place_in_the_matrix_of_the_first():
 def test_what_is_stored_never_or_twice_is_counted():
     tensor, is_stored = Tensor((4,), (1,)), np.array([True, True, True, False])
     offsets = np.array([0, 1, 1, 3])
-    at = numbers.Places(offsets, np.full(4, ELEMENT), offsets, offsets, offsets)
-    assert numbers.stored("y", tensor, at, is_stored) == (
+    at = drawn_accesses.AccessPlaces(offsets, np.full(4, ELEMENT), offsets, offsets, offsets)
+    assert drawn_accesses.stored("y", tensor, at, is_stored) == (
         "2 of 4 elements of y are stored by no program. 1 element of y is stored more than once."
     )
 

@@ -10,7 +10,15 @@ import torch
 
 import flashlib.kernels  # noqa: F401  before triton
 from flashlib.learner.error_text import error_text
-from flashlib.learner.kernels.recording import Access, Argument, Launch, Loop, Program, Recording, Turn
+from flashlib.learner.kernels.recording import (
+    MemoryAccess,
+    Argument,
+    RecordedLaunch,
+    Loop,
+    RecordedProgram,
+    Recording,
+    LoopTurn,
+)
 from flashlib.private_apis import of_loops, of_watching
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -26,7 +34,7 @@ TILE_IN_IF = (
 
 def record(launch: Callable, *arguments: Any, **options: Any) -> Recording:
     """Return the Recording of launch(*arguments, **options), run in this process until it raises, if it does."""
-    recorder, result, error = Recorder(), None, ""
+    recorder, result, error = KernelRecorder(), None, ""
     with (
         of_watching.notified(recorder, interpreted=True),
         of_loops.turns_seen(recorder),
@@ -60,17 +68,17 @@ def _refuse_tile_in_if():
     raise TypeError(TILE_IN_IF)
 
 
-class Recorder:
+class KernelRecorder:
     """Notes what kernels do while they run; is told by `of_watching.notified` and `of_loops.turns_seen`.
 
     Lanes that are beside all memory of the tensors are left out, so that nothing is read or written there.
     """
 
     def __init__(self) -> None:
-        self.launches: list[Launch] = []
-        self.programs: list[Program] = []
-        self.accesses: list[Access] = []
-        self.turns: list[Turn] = []
+        self.launches: list[RecordedLaunch] = []
+        self.programs: list[RecordedProgram] = []
+        self.accesses: list[MemoryAccess] = []
+        self.turns: list[LoopTurn] = []
         self._places, self._given, self._open, self._kept = [], {}, [], 0
         self._numbers: dict[tuple[int, Loop], int] = {}
 
@@ -79,7 +87,7 @@ class Recorder:
         return self._given.get(storage_of(X), "")
 
     def launched(self, function: FunctionType) -> None:
-        self.launches.append(Launch(function.__name__, (), {}))
+        self.launches.append(RecordedLaunch(function.__name__, (), {}))
 
     def let(self, names: Iterable[str], given: Iterable, moved: Iterable) -> None:
         arguments = list(zip(names, given, moved, strict=False))
@@ -93,7 +101,7 @@ class Recorder:
         self.launches[-1] = self.launches[-1]._replace(tensors=tensors, numbers=numbers)
 
     def begun(self, program: tuple[int, int, int]) -> None:
-        self.programs.append(Program(len(self.launches) - 1, program))
+        self.programs.append(RecordedProgram(len(self.launches) - 1, program))
         self._open.clear()
 
     def multiplied(self, sizes: tuple[int, int, int], *, rounded: bool) -> None:  # noqa: ARG002
@@ -111,7 +119,7 @@ class Recorder:
         self._keep(offsets.size)
         function, line = of_loops.running_line()
         self.accesses.append(
-            Access(
+            MemoryAccess(
                 len(self.programs) - 1,
                 function,
                 line,
@@ -148,7 +156,7 @@ class Recorder:
         self._keep(sum(array.size for array in names.values()))
         accesses = ended.first, len(self.accesses)
         inside = tuple(outer.loop for outer in self._open)
-        self.turns.append(Turn(program, loop, number, inside, names, carried, tuple(ended.products), accesses))
+        self.turns.append(LoopTurn(program, loop, number, inside, names, carried, tuple(ended.products), accesses))
 
     def _close(self, loop):
         """Forget a loop that goes on, and all inside it; return it, or None if it does not go on."""

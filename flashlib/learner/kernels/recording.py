@@ -13,7 +13,7 @@ class Argument(NamedTuple):
     numbers: np.ndarray
 
 
-class Launch(NamedTuple):
+class RecordedLaunch(NamedTuple):
     """A kernel that was launched, by name, with the tensors and the numbers that it was given."""
 
     kernel: str
@@ -21,14 +21,14 @@ class Launch(NamedTuple):
     numbers: dict[str, float]
 
 
-class Program(NamedTuple):
+class RecordedProgram(NamedTuple):
     """A program that ran: the number of its launch, and its place in the grid."""
 
     launch: int
     at: tuple[int, int, int]
 
 
-class Access(NamedTuple):
+class MemoryAccess(NamedTuple):
     """A load, a store or an atomic operation of a program.
 
     program: its number. function, line: where it stands. pointer: the name of the tensor, among the arguments of
@@ -54,7 +54,7 @@ class Loop(NamedTuple):
     line: int
 
 
-class Turn(NamedTuple):
+class LoopTurn(NamedTuple):
     """A turn of a loop of a program, at its end.
 
     number: how many turns this loop had before, in this program. inside: the loops around it, the outermost first.
@@ -80,10 +80,10 @@ class Recording(NamedTuple):
     "". error: what was raised, or "". sources: {function: its text} of the kernels and what they called.
     """
 
-    launches: list[Launch]
-    programs: list[Program]
-    accesses: list[Access]
-    turns: list[Turn]
+    launches: list[RecordedLaunch]
+    programs: list[RecordedProgram]
+    accesses: list[MemoryAccess]
+    turns: list[LoopTurn]
     results: tuple[tuple[str, np.ndarray], ...]
     error: str
     sources: dict[str, str]

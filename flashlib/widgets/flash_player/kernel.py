@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib.inputs import resolve_scale
-from flashlib.learner.kernels.recording import Recording, Turn
+from flashlib.learner.kernels.recording import LoopTurn, Recording
 from flashlib.learner.loop import Recorder
 from flashlib.learner.stubs import name_of
 from flashlib.types import Step
@@ -148,7 +148,7 @@ class LearnersKernel:
             found[loop] = self._roles_of_loop(turns, states, run.B_r, scale, found)
         return found
 
-    def _roles_of_loop(self, turns: Sequence[Turn], true, B_r, scale, found: dict) -> Roles:
+    def _roles_of_loop(self, turns: Sequence[LoopTurn], true, B_r, scale, found: dict) -> Roles:
         for known in found.values():
             if {known.m, known.l, known.O_acc} <= turns[0].names.keys():
                 return known

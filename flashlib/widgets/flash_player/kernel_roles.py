@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashlib.learner.kernels.recording import Turn
+from flashlib.learner.kernels.recording import LoopTurn
 from flashlib.softmax import State
 
 LN2 = float(np.log(2))
@@ -29,7 +29,7 @@ class Roles(NamedTuple):
     unit: float
     transposed: bool
 
-    def state(self, turn: Turn, n: int, d: int) -> State:
+    def state(self, turn: LoopTurn, n: int, d: int) -> State:
         """Return the State of the first n rows after a turn."""
         m, l = (turn.names[name].reshape(-1)[:n].astype(np.float32) for name in (self.m, self.l))
         return State(m * np.float32(self.unit), l, _matrix(turn.names[self.O_acc], self.transposed, n, d))
@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
     first: float
 
 
-def shapes(turns: Sequence[Turn]) -> dict[str, tuple[int, ...]]:
+def shapes(turns: Sequence[LoopTurn]) -> dict[str, tuple[int, ...]]:
     """Return {name: shape} of the tiles of floats that a loop holds."""
     return {name: X.shape for name, X in turns[0].names.items() if X.ndim and X.dtype.kind == "f"}
 
@@ -62,7 +62,12 @@ class Unknown(ValueError):
 
 
 def find(
-    turns: Sequence[Turn], true: Sequence[State], B_r: int, scale: float, tolerance: float, given: dict[str, str]
+    turns: Sequence[LoopTurn],
+    true: Sequence[State],
+    B_r: int,
+    scale: float,
+    tolerance: float,
+    given: dict[str, str],
 ) -> Roles:
     """Return the Roles of the variables of a loop; raise Unknown.
 

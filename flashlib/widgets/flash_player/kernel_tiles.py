@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flashlib.learner.kernels.recording import Access, Recording, Turn
+from flashlib.learner.kernels.recording import LoopTurn, MemoryAccess, Recording
 
 
 class TileTurn(NamedTuple):
@@ -13,7 +13,7 @@ class TileTurn(NamedTuple):
 
     i: int
     j: int
-    turn: Turn
+    turn: LoopTurn
 
 
 class TiledRun(NamedTuple):
@@ -88,14 +88,14 @@ class _Rows(NamedTuple):
     row: np.ndarray
     stride: int
 
-    def first(self, access: Access) -> int | None:
+    def first(self, access: MemoryAccess) -> int | None:
         """Return the row of the first lane that is one."""
         offsets = access.offsets[access.mask & ~access.outside].ravel()
         known = self.row[offsets[offsets < len(self.row)]]
         known = known[known >= 0]
         return int(known[0]) if len(known) else None
 
-    def of_block(self, access: Access) -> int | None:
+    def of_block(self, access: MemoryAccess) -> int | None:
         """Return how many rows a load or a store has, masked ones too; None if that cannot be seen."""
         for axis, n in enumerate(access.offsets.shape):
             if n > 1 and np.diff(access.offsets.take([0, 1], axis), axis=axis).flat[0] == self.stride:

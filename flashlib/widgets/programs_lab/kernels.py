@@ -56,7 +56,7 @@ def row_sum_kernel(X_ptr, out_ptr, D, stride_r, BLOCK: tl.constexpr):
 """
 
 
-class Launch(NamedTuple):
+class ModelLaunch(NamedTuple):
     """A kernel, and what it is launched with.
 
     text: its lines. line: the launch, as Python. grid: the programs on each axis. tensors: those behind its
@@ -72,8 +72,8 @@ class Launch(NamedTuple):
     lanes: dict[str, tuple[str, str]]
 
 
-def launch(setting: dict) -> Launch:
-    """Return the Launch of a setting's kernel."""
+def launch(setting: dict) -> ModelLaunch:
+    """Return the ModelLaunch of a setting's kernel."""
     return KERNELS[setting["kernel"]].launch(setting)
 
 
@@ -97,7 +97,7 @@ def _line(kernel, grid, *arguments, BLOCK):
 def _vector(setting):
     N, BLOCK = setting["N"], setting["BLOCK"]
     programs = blocks(N, BLOCK)
-    return Launch(
+    return ModelLaunch(
         _text(VECTOR, setting["mask"]),
         _line("add_kernel", (programs,), "x", "y", "out", N, BLOCK=BLOCK),
         (programs, 1, 1),
@@ -114,7 +114,7 @@ def _tile(setting):
     across = setting["transposed"]
     shape, out = ((COLUMNS, N), (1, N)) if across else ((N, COLUMNS), (COLUMNS, 1))
     rows, columns = "r[:, None]", "c[None, :]"
-    return Launch(
+    return ModelLaunch(
         _text(TILE, setting["mask"]),
         _line("tile_kernel", grid, "X", "Y", N, COLUMNS, *strides, *out, BLOCK=BLOCK),
         (*grid, 1),
@@ -129,7 +129,7 @@ def _tile(setting):
 
 def _softmax(setting):
     N, stride = setting["N"], setting["stride_r"]
-    return Launch(
+    return ModelLaunch(
         _text(SOFTMAX, setting["mask"]),
         _line("softmax_kernel", (N,), "X", "Y", COLUMNS, stride, BLOCK=ROW_BLOCK),
         (N, 1, 1),
@@ -141,7 +141,7 @@ def _softmax(setting):
 
 def _loop(setting):
     N, stride, BLOCK = setting["N"], setting["stride_r"], setting["BLOCK"]
-    return Launch(
+    return ModelLaunch(
         _text(LOOP, setting["mask"]),
         _line("row_sum_kernel", (N,), "X", "out", COLUMNS, stride, BLOCK=BLOCK),
         (N, 1, 1),
@@ -151,29 +151,29 @@ def _loop(setting):
     )
 
 
-class Kernel(NamedTuple):
+class ModelKernel(NamedTuple):
     """A kernel that can be chosen: its name on the page, what it does, its settings, and its launch."""
 
     label: str
     title: str
     settings: tuple[str, ...]
-    launch: Callable[[dict], Launch]
+    launch: Callable[[dict], ModelLaunch]
 
 
 KERNELS = {
-    "vector": Kernel(
+    "vector": ModelKernel(
         "sum of vectors", "each program adds a block of two vectors", ("N", "BLOCK", "mask"), _vector
     ),
-    "tile": Kernel(
+    "tile": ModelKernel(
         "tiles of a matrix",
         "each program copies a tile of a matrix",
         ("N", "BLOCK", "stride_r", "stride_c", "mask", "transposed"),
         _tile,
     ),
-    "softmax": Kernel(
+    "softmax": ModelKernel(
         "softmax of rows", "each program takes a row, all at once", ("N", "stride_r", "mask"), _softmax
     ),
-    "loop": Kernel(
+    "loop": ModelKernel(
         "loop over a row",
         "each program adds up a row, a block in each turn of its loop",
         ("N", "BLOCK", "stride_r", "mask"),

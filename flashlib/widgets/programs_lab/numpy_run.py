@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashlib.widgets.programs_lab.accesses import Access, Line, Program, Run
-from flashlib.widgets.programs_lab.kernels import Launch
+from flashlib.widgets.programs_lab.accesses import BlockAccess, KernelLine, ShownProgram, ShownRun
+from flashlib.widgets.programs_lab.kernels import ModelLaunch
 
 
-def run(launch: Launch) -> Run:
-    """Return the Run of all programs of a launch, the first axis of the grid running fastest."""
+def run(launch: ModelLaunch) -> ShownRun:
+    """Return the ShownRun of all programs of a launch, the first axis of the grid running fastest."""
     x, y, z = launch.grid
     numbers = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
     programs = [_RunningProgram(launch, number).done() for number in numbers]
-    lines = {number: Line(number, text) for number, text in enumerate(launch.text.splitlines(), 1)}
-    return Run(lines, launch.line, launch.grid, launch.grid, programs, launch.tensors)
+    lines = {number: KernelLine(number, text) for number, text in enumerate(launch.text.splitlines(), 1)}
+    return ShownRun(lines, launch.line, launch.grid, launch.grid, programs, launch.tensors)
 
 
 class _Pointer(NamedTuple):
@@ -36,7 +36,7 @@ class _RunningProgram:
     """A program while it runs."""
 
     def __init__(self, launch, number):
-        self.lanes, self.program = launch.lanes, Program(number, [], [])
+        self.lanes, self.program = launch.lanes, ShownProgram(number, [], [])
         self.steps, self.line, self.turns = _compiled(launch.text), 0, {}
         language = SimpleNamespace(
             program_id=number.__getitem__, arange=np.arange, exp=np.exp, max=np.max, sum=np.sum
@@ -81,7 +81,8 @@ class _RunningProgram:
         places = (eval(_expression(text), self.names) for text in self.lanes[pointer.name])
         offsets, rows, columns = (_filled(x, shape, int) for x in (pointer.offsets, *places))
         arrays = offsets, _filled(mask, shape, bool), rows, columns
-        self.program.accesses.append(Access(pointer.name, kind, self.line, self.turns[self.line], shape, *arrays))
+        turn = self.turns[self.line]
+        self.program.accesses.append(BlockAccess(pointer.name, kind, self.line, turn, shape, *arrays))
         return shape
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.language.phrases import and_list, counted
-from flashlib.widgets.programs_lab.accesses import Access, Grid, Line, Program, Run
+from flashlib.widgets.programs_lab.accesses import BlockAccess, Grid, KernelLine, ShownProgram, ShownRun
 from flashlib.widgets.programs_lab.kernels import KERNELS
 from flashlib.widgets.programs_lab.tensors import LARGEST, Tensor
 from flashlib.widgets.settings import is_whole
@@ -20,8 +20,8 @@ MOST_PLACES = 2**18  # of all accesses: 4 MB for the page
 MOST_LINES = 16  # of a kernel that is shown whole
 
 
-def run(kernel: Any, arguments: Sequence, grid: Any, meta: dict) -> tuple[Run, list[str]]:
-    """Return the Run of kernel[grid](*arguments, **meta), and what there is to say of it.
+def run(kernel: Any, arguments: Sequence, grid: Any, meta: dict) -> tuple[ShownRun, list[str]]:
+    """Return the ShownRun of kernel[grid](*arguments, **meta), and what there is to say of it.
 
     Raises TypeError or ValueError, in a sentence, if there is nothing to show.
     """
@@ -121,7 +121,7 @@ def _first_programs(grid):
 def _run(kernel, lines, grid, shown, programs, tensors):
     axes = max([axis + 1 for axis, n in enumerate(grid) if n != 1], default=1)
     launch = f"{kernel.fn.__name__}[{grid[:axes]}](...)"
-    return Run(dict(enumerate(lines.values())), launch, grid, shown, programs, tensors)
+    return ShownRun(dict(enumerate(lines.values())), launch, grid, shown, programs, tensors)
 
 
 def _tensor(argument):
@@ -135,7 +135,7 @@ def _tensor(argument):
 
 
 def _lines(kernel, accesses):
-    """Return {(function, line): Line} of a kernel, and of the functions that it calls which access memory.
+    """Return {(function, line): KernelLine} of a kernel, and of the functions that it calls which access memory.
 
     Of a long kernel, the lines that access memory, ask for a program_id, or begin a loop.
     """
@@ -149,16 +149,16 @@ def _lines(kernel, accesses):
         for number, text in enumerate(texts, first):
             shown = (name, number) in touched or re.match(r"\s*(def|for|while)\b", text)
             if shown or "program_id" in text or (len(texts) <= MOST_LINES and function is kernel.fn):
-                found[name, number] = Line(number, text.rstrip())
+                found[name, number] = KernelLine(number, text.rstrip())
     for name, number in sorted(touched - found.keys()):
-        found[name, number] = Line(number, f"{name}, line {number}")
+        found[name, number] = KernelLine(number, f"{name}, line {number}")
     return found
 
 
 def _programs(recording, lines, shown):
     """Return the Programs of a recording, the first axis of the grid running fastest."""
     numbers = {line: number for number, line in enumerate(lines)}
-    programs = [Program(program.at, [], []) for program in recording.programs]
+    programs = [ShownProgram(program.at, [], []) for program in recording.programs]
     turns: Counter = Counter()
     for access in recording.accesses:
         if not access.pointer:
@@ -169,7 +169,7 @@ def _programs(recording, lines, shown):
         key = access.program, line, access.pointer, access.is_store
         kind = "store" if access.is_store else "load"
         programs[access.program].accesses.append(
-            Access(access.pointer, kind, line, turns[key], shape, offsets, mask)
+            BlockAccess(access.pointer, kind, line, turns[key], shape, offsets, mask)
         )
         turns[key] += 1
     return sorted(programs, key=lambda program: program.number[::-1])

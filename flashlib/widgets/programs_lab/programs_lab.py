@@ -4,7 +4,7 @@ import traitlets
 
 from flashlib.pictures.canvas import Picture
 from flashlib.widgets.lab import Lab
-from flashlib.widgets.programs_lab import choices, figure, kernels, numbers, numpy_run, own_kernel
+from flashlib.widgets.programs_lab import choices, drawn_accesses, figure, kernels, numpy_run, own_kernel
 from flashlib.widgets.widget import script, style
 
 
@@ -56,12 +56,19 @@ class ProgramsLab(Lab):
     def _computed(self, setting):
         if self._own:
             run, said = self._own
-            return {"setting": {}, "used": [], "kernels": [], "stops": {}, "said": said, **numbers.compute(run)}
+            return {
+                "setting": {},
+                "used": [],
+                "kernels": [],
+                "stops": {},
+                "said": said,
+                **drawn_accesses.compute(run),
+            }
         return {
             **{"setting": setting, "used": list(kernels.KERNELS[setting["kernel"]].settings)},
             "kernels": [[name, kernel.label, kernel.title] for name, kernel in kernels.KERNELS.items()],
             **{"stops": choices.STOPS, "said": []},
-            **numbers.compute(numpy_run.run(kernels.launch(setting))),
+            **drawn_accesses.compute(numpy_run.run(kernels.launch(setting))),
         }
 
     def figure(self) -> Picture:
@@ -70,4 +77,4 @@ class ProgramsLab(Lab):
     def _sizes(self):
         r = self.result
         setting = ", ".join(f"{name}={r['setting'][name]!r}" for name in ["kernel", *r["used"]] if r["setting"])
-        return f"{setting or r['launch']}: {numbers.summary(r)}"
+        return f"{setting or r['launch']}: {drawn_accesses.summary(r)}"

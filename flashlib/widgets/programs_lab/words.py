@@ -10,7 +10,7 @@ from flashlib.widgets.programs_lab.tensors import MASKED, OTHER, OUTSIDE, Tensor
 MOST_RUNS, MOST_OFFSETS = 2, 4  # that are named
 
 
-class Block(NamedTuple):
+class AccessSummary(NamedTuple):
     """What the sentences need of an access: its offsets, what each of them is, and which element, if any.
 
     states: see `tensors.states`. found: the number of the element, or -1.
@@ -47,7 +47,7 @@ def grid(whole: Sequence[int]) -> str:
     return f"The grid has {counted(math.prod(whole), 'program', 'programs')}."
 
 
-def program(number: Sequence[int], axes: int, blocks: Sequence[Block]) -> str:
+def program(number: Sequence[int], axes: int, blocks: Sequence[AccessSummary]) -> str:
     """Return what a program loads and stores, and what its masks cut off; axes: of its number that are named."""
     name = f"Program {number[0]}" if axes == 1 else f"Program ({', '.join(map(str, number[:axes]))})"
     loads, stores = (_touched([one for one in blocks if one.kind == kind]) for kind in ("load", "store"))
@@ -121,7 +121,7 @@ def _runs(offsets):
     return runs
 
 
-def fault(block: Block, tensor: Tensor) -> str:
+def fault(block: AccessSummary, tensor: Tensor) -> str:
     """Return what is wrong with an access: the pointer, its offsets, and how far out they are; or ""."""
     if not block.is_bad:
         return ""
@@ -155,7 +155,7 @@ def _span(name, low, high):
     return f"{name} has the offset {low} alone." if high > low else f"{name} has no elements."
 
 
-def wrong(block: Block) -> str:
+def wrong(block: AccessSummary) -> str:
     """Return how many places of an access are out of bounds."""
     return f"✕ {sum(state >= OUTSIDE for state in block.states)} out of bounds"
 

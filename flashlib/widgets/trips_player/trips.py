@@ -35,7 +35,7 @@ class Trip(NamedTuple):
         return sum(move.nbytes for move in self.moves)
 
 
-class Run(NamedTuple):
+class AttentionTrips(NamedTuple):
     """An attention, run to its end."""
 
     trips: list[Trip]
@@ -68,7 +68,7 @@ class LoggedHBM(HBM):
         self.log.append(Move(self.name, False, range(len(self))[key], self.traffic.written - before))
 
 
-def standard(Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> Run:
+def standard(Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> AttentionTrips:
     """Run the three passes of `naive.attention` on one head, (N, d) each."""
     S, P = (np.empty((len(Q), len(K)), Q.dtype) for _ in range(2))
     arrays = {"Q": Q, "K": K, "V": V, "S": S, "P": P, **_outputs(Q)}
@@ -76,10 +76,10 @@ def standard(Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> Run:
     mask = masks.resolve(None, False, len(Q), len(K))
     placed = LoggedHBM.place(log, arrays)
     naive.attention_passes(**placed, mask=mask, scale=resolve_scale(None, Q.shape[1]))
-    return Run(trips_of(log), arrays)
+    return AttentionTrips(trips_of(log), arrays)
 
 
-def flash(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, B: int) -> Run:
+def flash(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, B: int) -> AttentionTrips:
     """Run `tiled.steps` on one head, (N, d) each, in tiles of B x B."""
     arrays = {"Q": Q, "K": K, "V": V, **_outputs(Q)}
     log: list = []
@@ -87,7 +87,7 @@ def flash(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, B: int) -> Run:
     inputs = (placed[name] for name in "QKV")
     for step in tiled.steps(*inputs, O=placed["O"], lse=placed["lse"], B_r=B, B_c=B):
         log.append(step)
-    return Run(trips_of(log), arrays)
+    return AttentionTrips(trips_of(log), arrays)
 
 
 def trips_of(log: Iterable[Move | Step]) -> list[Trip]:

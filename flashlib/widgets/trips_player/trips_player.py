@@ -9,7 +9,7 @@ from flashlib.widgets.flash_player.frames import PackedArrays
 from flashlib.widgets.lab import Lab
 from flashlib.widgets.settings import whole
 from flashlib.widgets.trips_player import figure
-from flashlib.widgets.trips_player.trips import Run, flash, standard
+from flashlib.widgets.trips_player.trips import AttentionTrips, flash, standard
 from flashlib.widgets.widget import script, style
 
 RANGES = {"N": (1, 48), "d": (1, 8)}  # so that what is drawn can be seen
@@ -73,7 +73,7 @@ class TripsPlayer(Lab):
         )
 
 
-def _packed(run: Run, buffer: PackedArrays) -> dict:
+def _packed(run: AttentionTrips, buffer: PackedArrays) -> dict:
     """Return the arrays of a run as offsets in the buffer, and its trips.
 
     A trip is whether it loads, its moves [name, first row, last row + 1, bytes], and the offsets of S_ij, P_ij and

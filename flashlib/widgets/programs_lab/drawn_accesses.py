@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flashlib.widgets.programs_lab import words
-from flashlib.widgets.programs_lab.accesses import Access, Run
+from flashlib.widgets.programs_lab.accesses import BlockAccess, ShownRun
 from flashlib.widgets.programs_lab.tensors import (
     ELEMENT,
     MASKED,
@@ -23,7 +23,7 @@ MOST_IN_A_VALUE = 16  # numbers of a value that are written
 MOST_RUNS = 1024  # of elements in memory; more could not be told apart
 
 
-class Places(NamedTuple):
+class AccessPlaces(NamedTuple):
     """All places of accesses, in a row: offsets, see `tensors.states`, elements, rows and columns."""
 
     offsets: np.ndarray
@@ -33,8 +33,8 @@ class Places(NamedTuple):
     columns: np.ndarray
 
 
-def compute(run: Run) -> dict:
-    """Return what the page draws of a Run, and the sentences on it."""
+def compute(run: ShownRun) -> dict:
+    """Return what the page draws of a ShownRun, and the sentences on it."""
     accesses = [access for program in run.programs for access in program.accesses]
     numbers = [number for number, program in enumerate(run.programs) for _ in program.accesses]
     bounds = np.cumsum([0, *(access.offsets.size for access in accesses)]).tolist()
@@ -81,8 +81,8 @@ def compute(run: Run) -> dict:
     }
 
 
-def _placed(accesses: list[Access], tensors: list[int], of: list[Tensor]) -> tuple[Places, list[int]]:
-    """Return the Places of accesses, and for each the offset of the first element of the matrix it is drawn in.
+def _placed(accesses: list[BlockAccess], tensors: list[int], of: list[Tensor]) -> tuple[AccessPlaces, list[int]]:
+    """Return the AccessPlaces of accesses, and for each the offset of the first element of its drawn matrix.
 
     tensors: which tensor of `of` each access goes to.
     """
@@ -96,14 +96,14 @@ def _placed(accesses: list[Access], tensors: list[int], of: list[Tensor]) -> tup
         rows, columns = (np.concatenate([getattr(one, name) for one in accesses]) for name in ("rows", "columns"))
         for k, tensor in enumerate(of):
             meant[of_place == k] = is_meant(tensor, rows[of_place == k], columns[of_place == k])
-        return Places(offsets, states(found, mask, meant), found, rows, columns), [0] * len(accesses)
+        return AccessPlaces(offsets, states(found, mask, meant), found, rows, columns), [0] * len(accesses)
     parts = np.split(found, np.cumsum([access.offsets.size for access in accesses])[:-1])
     its = [
         places(of[k], access.offsets, part)
         for k, access, part in zip(tensors, accesses, parts[: len(accesses)], strict=True)
     ]
     rows, columns = (np.concatenate([np.zeros(0, int), *(one[n] for one in its)]) for n in (0, 1))
-    return Places(offsets, states(found, mask, meant), found, rows, columns), [base for _, _, base in its]
+    return AccessPlaces(offsets, states(found, mask, meant), found, rows, columns), [base for _, _, base in its]
 
 
 def _packed(at):
@@ -118,7 +118,7 @@ def _blocks(accesses, bounds, at):
     """Return each access as the sentences need it."""
     offsets, states, found = at.offsets.tolist(), at.states.tolist(), at.found.tolist()
     return [
-        words.Block(access.pointer, access.kind, offsets[start:end], states[start:end], found[start:end])
+        words.AccessSummary(access.pointer, access.kind, offsets[start:end], states[start:end], found[start:end])
         for access, start, end in zip(accesses, bounds[:-1], bounds[1:], strict=True)
     ]
 
@@ -138,7 +138,7 @@ def _programs(run, numbers, blocks):
     ]
 
 
-def opens(numbers: Sequence[int], blocks: Sequence[words.Block]) -> int:
+def opens(numbers: Sequence[int], blocks: Sequence[words.AccessSummary]) -> int:
     """Return the number of the program that shows most: the first with a fault, else the last that a mask cuts."""
     bad = [number for number, block in zip(numbers, blocks, strict=True) if block.is_bad]
     cut = [number for number, block in zip(numbers, blocks, strict=True) if MASKED in block.states]
@@ -151,7 +151,7 @@ def _tensors(run, tensors, bounds, at, accesses):
     is_stored = np.repeat(np.array([access.kind == "store" for access in accesses], bool), np.diff(bounds))
     sent = []
     for k, (name, tensor) in enumerate(run.tensors.items()):
-        its = Places(*(x[of_place == k] for x in at))
+        its = AccessPlaces(*(x[of_place == k] for x in at))
         said = (
             stored(name, tensor, its, is_stored[of_place == k]) if len(run.programs) == np.prod(run.grid) else ""
         )
@@ -159,7 +159,7 @@ def _tensors(run, tensors, bounds, at, accesses):
     return sent
 
 
-def _tensor(name: str, tensor: Tensor, at: Places) -> dict:
+def _tensor(name: str, tensor: Tensor, at: AccessPlaces) -> dict:
     """Return what the page draws of a tensor: its elements, and how far around them some access has a place."""
     low, high = tensor.span
     touched = at.offsets[at.states != MASKED]
@@ -185,7 +185,7 @@ def runs(tensor: Tensor) -> list[list[int]]:
     return (edges.reshape(-1, 2)[:MOST_RUNS] + tensor.span[0]).tolist()
 
 
-def stored(name: str, tensor: Tensor, at: Places, is_stored: np.ndarray) -> str:
+def stored(name: str, tensor: Tensor, at: AccessPlaces, is_stored: np.ndarray) -> str:
     """Return how often all programs together store the elements of a tensor, or "" if none does."""
     if not is_stored.any():
         return ""
