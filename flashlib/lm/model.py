@@ -48,7 +48,7 @@ def sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> tor
     return scaled_dot_product_attention(Q, K, V, is_causal=causal, enable_gqa=True)
 
 
-class TransformerBlock(nn.Module):
+class Block(nn.Module):
     """Attention, then a network that sees each token by itself; what they return is added to x."""
 
     def __init__(self, config):
@@ -74,7 +74,7 @@ class LM(nn.Module):
         super().__init__()
         self.config, self.attention = config, attention
         self.embedding = nn.Embedding(config.vocab, config.width)
-        self.blocks = nn.ModuleList(TransformerBlock(config) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = nn.RMSNorm(config.width)
         device = self.embedding.weight.device
         self.angles = rotary.angles(config.context, config.width // config.heads, device=device)

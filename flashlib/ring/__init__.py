@@ -18,7 +18,7 @@ Over processes: `agree` compares what the ranks were given; `processes` starts t
 over ranks of torch.distributed. docs/zigzag_ring.py is a ring on one screen.
 """
 
-from flashlib.ring.commands import KINDS, Block, Buffer, Compute, FaultKind, Receive, RingFault, Send, Wait
+from flashlib.ring.commands import KINDS, Buffer, BufferContent, Compute, FaultKind, Receive, RingFault, Send, Wait
 from flashlib.ring.hops import Hop, RingPlan, plan
 from flashlib.ring.layouts import join, positions, split
 from flashlib.ring.play import Event, RingPlay, Times
@@ -27,7 +27,7 @@ from flashlib.ring.runs import RingRun, attention, backward, check, events
 from flashlib.ring.schedules import RingReport
 
 __all__ = [
-    "KINDS", "Block", "Buffer", "Compute", "Event", "FaultKind", "Hop", "RingPlan", "Rank", "Receive", "RingFault",
-    "RingPlay", "RingReport", "RingRun", "Send", "Times", "Wait", "attention", "backward", "check", "events",
-    "join", "plan", "positions", "split",
+    "KINDS", "Buffer", "BufferContent", "Compute", "Event", "FaultKind", "Hop", "Rank", "Receive", "RingFault",
+    "RingPlan", "RingPlay", "RingReport", "RingRun", "Send", "Times", "Wait", "attention", "backward", "check",
+    "events", "join", "plan", "positions", "split",
 ]  # fmt: skip

@@ -51,7 +51,7 @@ class RingFault(Exception):
         self.kind, self.rank, self.said, self.waits = kind, rank, said, tuple(waits)
 
 
-class Block(NamedTuple):
+class BufferContent(NamedTuple):
     """What is in a buffer. what: "KV", "dKV", "Q", "O", "dO", "dQ"; rank: whose tokens these are."""
 
     what: str
@@ -62,7 +62,7 @@ class Block(NamedTuple):
 
 
 class Buffer:
-    """Room for arrays in a rank's memory, empty or filled with copies of `arrays`, which form a Block.
+    """Room for arrays in a rank's memory, empty or filled with copies of `arrays`, which form its content.
 
     n_bytes: the most that it has ever held.
     """
@@ -87,7 +87,7 @@ class Buffer:
             raise RingFault(FaultKind.EMPTY, self.rank, said)
         return self._arrays
 
-    def put(self, arrays: tuple[np.ndarray, ...], block: Block | None = None) -> None:
+    def put(self, arrays: tuple[np.ndarray, ...], block: BufferContent | None = None) -> None:
         """Fill the buffer with copies of arrays, as the rank itself does."""
         what = block or "arrays"
         if self.sending:
@@ -98,7 +98,7 @@ class Buffer:
             raise RingFault(FaultKind.OVERWRITTEN, self.rank, said)
         self.fill(arrays, block)
 
-    def fill(self, arrays: tuple[np.ndarray, ...], block: Block | None) -> None:
+    def fill(self, arrays: tuple[np.ndarray, ...], block: BufferContent | None) -> None:
         """Fill the buffer, as a copy does when it is done. Its old arrays are overwritten with NaN."""
         arrays = tuple(X.copy() for X in arrays)
         self.spoil()

@@ -13,7 +13,7 @@ import numpy as np
 
 from flashlib.language.phrases import and_list
 from flashlib.ring import commands as c
-from flashlib.ring.commands import Block, FaultKind, RingFault
+from flashlib.ring.commands import BufferContent, FaultKind, RingFault
 
 Ranks = Sequence[Generator]
 MOST = 100_000  # commands that a rank may yield
@@ -45,7 +45,7 @@ class Event(NamedTuple):
     stop: float
     other: int | None = None
     buffer: str = ""
-    block: Block | None = None
+    block: BufferContent | None = None
     hop: int | None = None
     n_bytes: int = 0
     tiles: int = 0
@@ -230,7 +230,7 @@ class RingPlay:
         if self.finite and receiving and _has_nan(command.state):
             said = f"rank {r} computes with arrays of {receiving[0]} while another block is received into it"
             raise RingFault(FaultKind.OVERWRITTEN, r, said)
-        block, hop = Block("KV", source), (r - source) % self.P
+        block, hop = BufferContent("KV", source), (r - source) % self.P
         done = {"block": block, "hop": hop, "tiles": int(command.tiles), "state": command.state}
         self.events.append(Event("compute", r, start, self.clock[r], **done))
 

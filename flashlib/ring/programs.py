@@ -14,7 +14,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from flashlib.ring.commands import Block, Command, Compute, Receive, Send, Wait
+from flashlib.ring.commands import BufferContent, Command, Compute, Receive, Send, Wait
 from flashlib.ring.rank import Rank
 from flashlib.types import Attention, Grads
 
@@ -81,7 +81,7 @@ def _pass_on(me, hop, share, into, out):
     elif not me.goes(hop):
         return share
     yield Wait(out)
-    out.put(share, Block("dKV", source))
+    out.put(share, BufferContent("dKV", source))
     yield Send(me.next if me.goes(hop) else source, out)
     return None
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flashlib.ring import tiles
-from flashlib.ring.commands import Block, Buffer
+from flashlib.ring.commands import Buffer, BufferContent
 from flashlib.ring.hops import RingPlan
 from flashlib.softmax import State, merge
 from flashlib.types import Attention, Grads
@@ -29,7 +29,7 @@ class Rank:
         self.O, self.lse, self.dO = after or (None, None, None)
         self.dtype = Q.dtype
         self.buffers: list[Buffer] = []
-        self.own = self.buffer("own", (K, V), Block("KV", r))
+        self.own = self.buffer("own", (K, V), BufferContent("KV", r))
 
     def __repr__(self):
         return f"<rank {self.r} of {self.P}: {self.Q.shape[1]} rows, {self.K.shape[1]} keys>"
@@ -69,7 +69,7 @@ class Rank:
         """Return whether this rank's rows see keys of rank `source`; otherwise the hop is skipped."""
         return self.plan.hops[self.r][source] is not None
 
-    def buffer(self, name: str, arrays: tuple = (), block: Block | None = None) -> Buffer:
+    def buffer(self, name: str, arrays: tuple = (), block: BufferContent | None = None) -> Buffer:
         """Return a new buffer in this rank's memory."""
         self.buffers.append(Buffer(self.r, name, arrays, block))
         return self.buffers[-1]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flashlib.ring import programs
-from flashlib.ring.commands import Block, Compute, Receive, Send, Wait
+from flashlib.ring.commands import BufferContent, Compute, Receive, Send, Wait
 from flashlib.ring.head_groups import kv_heads, own_heads
 from flashlib.ring.hops import RingPlan
 from flashlib.ring.rank import Rank
@@ -54,7 +54,7 @@ class Member(Rank):
         taken = [h // group - kv[0] for h in heads]
         rank = Rank(self.at, self.plan, Q, K, V, kv_heads=taken, **self.options)
         rank.lse, rank.dO, rank.given_delta = (after.get(name) for name in ("lse", "dO", "delta"))
-        rank.own.block = Block("KV", self.r)
+        rank.own.block = BufferContent("KV", self.r)
         rank.dtype = np.promote_types(Q.dtype, np.float32)
         self.buffers += rank.buffers
         rank.buffers = self.buffers
@@ -97,7 +97,7 @@ def exchange(me: Member, what: str, parts: Sequence[tuple]) -> Generator[Any, No
     for step in range(1, size):
         to, source = (me.member + step) % size, (me.member - step) % size
         coming[source] = me.buffer(f"{what} from {group[source]}")
-        yield Send(group[to], me.buffer(f"{what} to {group[to]}", parts[to], Block(what, me.r)))
+        yield Send(group[to], me.buffer(f"{what} to {group[to]}", parts[to], BufferContent(what, me.r)))
         yield Receive(group[source], coming[source])
     yield Wait()
     return [parts[m] if m == me.member else coming[m].arrays for m in range(size)]

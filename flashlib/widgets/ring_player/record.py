@@ -7,7 +7,7 @@ import numpy as np
 
 from flashlib import masks, ring
 from flashlib.ring import FaultKind
-from flashlib.ring.commands import Block
+from flashlib.ring.commands import BufferContent
 from flashlib.types import Attention
 from flashlib.widgets.ring_player import choices
 from flashlib.widgets.ring_player.runs import D
@@ -81,7 +81,7 @@ def _t(time):
 
 
 def _whose(block):
-    return block.rank if isinstance(block, Block) else NOBODY
+    return block.rank if isinstance(block, BufferContent) else NOBODY
 
 
 def _held(events, r, end):
