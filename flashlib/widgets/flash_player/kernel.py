@@ -12,7 +12,7 @@ from flashlib.learner.loop import Recorder
 from flashlib.learner.stubs import name_of
 from flashlib.types import Step
 from flashlib.widgets.flash_player import kernel_roles, learner
-from flashlib.widgets.flash_player.frames import ForwardRecording, Write
+from flashlib.widgets.flash_player.frames import ForwardRecording, StoredRows
 from flashlib.widgets.flash_player.kernel_roles import Roles
 from flashlib.widgets.flash_player.kernel_tiles import TiledRun, tiled_run
 
@@ -203,7 +203,7 @@ def _with_own_output(played: ForwardRecording, recording: Recording) -> ForwardR
         fits = n < len(given) and given[n].size == own.size
         taken.append(given[n].reshape(own.shape).astype(np.float32) if fits else own)
     O, lse = taken
-    writes = [Write(write.after, write.rows, O[write.rows].copy()) for write in played.writes]
+    writes = [StoredRows(write.after, write.rows, O[write.rows].copy()) for write in played.writes]
     return played._replace(O=O, lse=lse, writes=writes)
 
 

@@ -12,9 +12,9 @@ Grid = tuple[int, int, int]
 class BlockAccess(NamedTuple):
     """A load or a store: at which offsets from a pointer, in elements, and which of them the mask lets through.
 
-    line: its key in the `lines` of the ShownRun. turn: how often this program ran the line before. shape: of the block.
-    The arrays have one number for each of its places, in a row. rows, columns: where in the matrix of the pointer
-    the kernel means a place to be; None if it does not say.
+    line: its key in the `lines` of the ShownRun. turn: how often this program ran the line before. shape: that of
+    the block. The arrays have one number for each of its places, in a row. rows, columns: where in the matrix of
+    the pointer the kernel means a place to be; None if it does not say.
     """
 
     pointer: str

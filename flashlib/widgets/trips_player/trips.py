@@ -1,7 +1,7 @@
 """Trips between HBM and the chip, as `memory.HBM` meters them, of standard attention and of FlashAttention."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,10 +51,10 @@ class LoggedHBM(HBM):
     @classmethod
     def place(cls, log: list, arrays: dict[str, np.ndarray]) -> "dict[str, LoggedHBM]":
         """Return the arrays as LoggedHBM, without copying, with one log and one meter for all."""
-        placed = dict(zip(arrays, cls.put(*arrays.values()), strict=True))
+        placed: dict[str, Any] = dict(zip(arrays, cls.put(*arrays.values()), strict=True))
         for name, X in placed.items():
             X.name, X.log = name, log
-        return placed  # type: ignore[return-value]
+        return placed
 
     def __getitem__(self, key):
         before = self.traffic.read
