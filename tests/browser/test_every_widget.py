@@ -57,7 +57,7 @@ WRONG = {  # for each class, one wrong argument
 # Widgets that begin with a line saying what they are.
 HEADED = {"BackwardPlayer", "EightBitsLab", "PipelinePlayer", "RingPlayer", "SplitLab", "TilingLab"}
 CARD = """import os
-os.environ["FLASHLIB_PROGRESS"] = "predictions.json"
+os.environ["FLASHLIB_PROGRESS"] = "every_widget.json"  # no other file's answers
 from flashlib import checks
 checks.predict("first_overflow")"""
 SHOWN = {  # for each class, the function that compares it with Python
