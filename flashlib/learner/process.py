@@ -76,7 +76,6 @@ def call(function: Callable, *arguments: object, limit: float) -> tuple[Any, str
             return _received(here, ended, process, limit, folder)
         finally:
             _end(process, folder)
-            here.close()
             ended.close()
 
 
@@ -161,8 +160,12 @@ INVALID_DATA = "its process sent invalid data: do not write to the file descript
 
 
 def _pass_on(connection, sent):
-    """Put the messages of a connection into a queue, then None: half a message would block its reader."""
-    with contextlib.suppress(queue.Full):  # the queue is no longer read
+    """Put the messages of a connection into a queue, then None: half a message would block its reader.
+
+    It also closes the connection. If another thread did, a later call's connection could get the same descriptor
+    while this thread still reads from it.
+    """
+    with connection, contextlib.suppress(queue.Full):  # the queue is no longer read
         with contextlib.suppress(EOFError, OSError):  # closed, or an invalid length
             while True:
                 sent.put(connection.recv_bytes(LONGEST), timeout=60)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import types
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +217,26 @@ def test_data_that_an_answer_sends_cannot_run_code_here(tmp_path, what):
     with pytest.raises(process.NotEnded, match="sent invalid data"):
         process.call(f, str(tmp_path / "ran"), limit=LIMIT)
     assert not (tmp_path / "ran").exists(), "what was sent was called in the learner's own process"
+
+
+def test_only_the_thread_that_reads_a_connection_closes_it(monkeypatch):
+    """Otherwise the next call's connection could get its descriptor while the thread still reads from it."""
+    readers, closers, read, close = {}, [], process._pass_on, Connection.close
+
+    def noted_read(connection, sent):
+        readers[connection] = threading.current_thread()
+        read(connection, sent)
+
+    def noted_close(connection):
+        closers.append((connection, threading.current_thread()))
+        close(connection)
+
+    monkeypatch.setattr(process, "_pass_on", noted_read)
+    monkeypatch.setattr(Connection, "close", noted_close)
+    assert process.call(learner("def f(): return 1"), limit=LIMIT) == (1, "")
+    ((connection, reader),) = readers.items()
+    reader.join(10)
+    assert connection.closed and [thread for one, thread in closers if one is connection] == [reader]
 
 
 def test_a_message_of_any_length_is_not_waited_for():
