@@ -10,7 +10,7 @@ from flashlib.recorded_head import FILE
 from tools.recorded_head import TEXT, as_text
 
 # Of the file; tests/interop/test_weights.py compares it with the model.
-SHA256 = "bbceb68506d8f9a0552c3854be4a9420788427e8480429bcf845862bd98e3c8e"
+SHA256 = "001b1ad9551914ce0e64a50f25fdd3662661601a242886ad532f881b774d5078"
 
 
 def test_the_file_is_what_the_tool_writes_and_small():

@@ -14,6 +14,7 @@ from flashlib.recorded_head import FILE
 
 TEXT = "The cat slept because it was"  # each word is one token
 LAYER, HEAD = 16, 5
+DIGITS = 4  # after the point: the last ones of a float32 differ from machine to machine
 
 
 def record(model, tokenizer):
@@ -54,7 +55,7 @@ def as_text(recorded):
     def value(x):
         if not isinstance(x, np.ndarray):
             return json.dumps(x)
-        rows = (", ".join(map(str, row)) for row in x)  # as many digits as float32 needs
+        rows = (", ".join(map(str, row)) for row in x.round(DIGITS))
         return "[\n" + ",\n".join(f"[{row}]" for row in rows) + "\n]"
 
     return "{\n" + ",\n".join(f"{json.dumps(name)}: {value(x)}" for name, x in recorded.items()) + "\n}\n"
