@@ -273,7 +273,7 @@ export class Stepped extends Widget {
   titled({ step, part }) {
     if (!step) return this.ended();
     const { parts } = this.frames;
-    return `${parts.indexOf(part) + 1} of ${parts.length - (step.stores ? 0 : 1)} · ${this.equations[part][0]}`;
+    return `part ${parts.indexOf(part) + 1} of ${parts.length - (step.stores ? 0 : 1)} · ${this.equations[part][0]}`;
   }
 
   /**
