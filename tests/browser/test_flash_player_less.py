@@ -150,7 +150,7 @@ def test_the_button_shows_all_and_less_again_at_the_same_frame(player):
 
 def test_the_trait_switches_it_too(lab):
     player = at_start(lab, RANDOM)
-    set_panels = "(player, panels) => player.flashWidget.model.set('panels', panels)"
+    set_panels = "(player, panels) => void player.flashWidget.model.set('panels', panels)"
     player.evaluate(set_panels, "all")
     assert player.get_by_role("button", name="show less").count() == 1
     player.evaluate(set_panels, "less")

@@ -85,7 +85,7 @@ export class Stepped extends Widget {
     this.blocks = this.settings(this.controls.blocks);
     const others = this.controls.others.length > 0 && this.settings(this.controls.others);
     const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
-    const button = (others || whole) && disclosure("change", (open) => (change.hidden = !open));
+    const button = (others || whole) && disclosure("settings", (open) => (change.hidden = !open));
     bar.append(this.below);
     this.top = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
     return div("flash-panel flash-header", this.top, change, this.busy);
@@ -98,8 +98,8 @@ export class Stepped extends Widget {
   foot({ lines, legend }) {
     legend.hidden = true;
     const folds = [
-      disclosure("all lines", (open) => lines.classList.toggle("flash-open", open)),
-      disclosure("marks", (open) => (legend.hidden = !open)),
+      disclosure("show all lines", (open) => lines.classList.toggle("flash-open", open)),
+      disclosure("explain marks", (open) => (legend.hidden = !open)),
     ];
     return div("flash-panel flash-foot", lines, div("flash-folds", folds), legend);
   }

@@ -14,7 +14,7 @@ import { copyOf, shrink } from "./shrink.js";
 
 /** What each column holds, in the few words that fit below its name. */
 const HEADS = {
-  m: "largest score so far; ↑: it grew",
+  m: "largest score so far; ↑:\u00a0it\u00a0grew",
   alpha: "multiplies the old sums",
   l: "sum of the weights so far",
   O_acc: "weighted sum of rows of V so far",
