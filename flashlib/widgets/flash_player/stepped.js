@@ -98,8 +98,8 @@ export class Stepped extends Widget {
   foot({ lines, legend }) {
     legend.hidden = true;
     const folds = [
-      disclosure("show all lines", (open) => lines.classList.toggle("flash-open", open)),
-      disclosure("explain marks", (open) => (legend.hidden = !open)),
+      disclosure("all lines", (open) => lines.classList.toggle("flash-open", open)),
+      disclosure("legend", (open) => (legend.hidden = !open)),
     ];
     return div("flash-panel flash-foot", lines, div("flash-folds", folds), legend);
   }
