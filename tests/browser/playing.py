@@ -62,7 +62,7 @@ def steps_of(frames, sent):
     return list(tiled.steps(*inputs, **setting))
 
 
-def unfold(player, label="change"):
+def unfold(player, label="settings"):
     """Unfold what a button folds, unless it is unfolded."""
     button = player.get_by_role("button", name=label, exact=True)
     if button.get_attribute("aria-expanded") == "false":

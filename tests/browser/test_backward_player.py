@@ -221,7 +221,7 @@ def test_colours_and_hatches_have_a_visible_key(lab):
         player = at_start(lab, n)
         open_anew(player)
         marks = player.locator(".flash-tile-marks span").all_inner_texts()
-        assert marks[:3] == ["now", "dropped", "to come"] and ("masked" in marks) == (n == 1)
+        assert marks[:3] == ["now", "dropped", "to come"] and ("score masked" in marks) == (n == 1)
         for key in (
             ".flash-chip .flash-scale",
             ".flash-moved [data-state=read]",

@@ -6,7 +6,7 @@ pytest.importorskip("anywidget")
 pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
-from flashlib import checks, widgets
+from flashlib import checks, tiled, widgets
 from tests.browser import answered
 from tests.browser.lab import opened_file
 from tests.browser.probes import MISPLACED
@@ -16,13 +16,15 @@ pytestmark = pytest.mark.browser
 PAGES = 360, 768, 1280, 1600  # px
 CARDS = "first_overflow", "shifts_that_fail", "masked_row", "shapes"  # one for each kind of field
 SENTENCE = "FlashPlayer, a sentence, less"
-NAMES = [*widgets.__all__, SENTENCE, *CARDS]
+WRONG = "FlashPlayer, wrong steps, less"
+NAMES = [*widgets.__all__, SENTENCE, WRONG, *CARDS]
 SLIDERS = {  # how many are moved; widgets not named here have none
     "BackwardPlayer": 4,
     "ComparePlayers": 4,
     "EightBitsLab": 3,
     "FlashPlayer": 4,
     SENTENCE: 2,
+    WRONG: 2,
     "MaskLab": 5,
     "OverflowLab": 2,
     "PagesLab": 2,
@@ -137,7 +139,17 @@ def made(name):
         return checks.predict(name)
     if name == SENTENCE:
         return widgets.FlashPlayer.from_sentence(panels="less")
+    if name == WRONG:
+        return widgets.FlashPlayer.from_steps(unscaled, B_r=8, causal=True, panels="less")
     return getattr(widgets, name)()
+
+
+def unscaled(Q, K, V, B_r, B_c, causal):
+    """Steps in which l is never rescaled."""
+    l = {}  # noqa: E741
+    for step in tiled.steps(Q, K, V, B_r=B_r, B_c=B_c, causal=causal):
+        l[step.i] = l.get(step.i, 0) + step.P_ij.sum(axis=1)
+        yield step._replace(l=l[step.i])
 
 
 @pytest.fixture(scope="module")

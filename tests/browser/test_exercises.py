@@ -55,7 +55,8 @@ def test_a_wrong_loop_is_played(open_lab):
         assert lab.run_all() == []
         player = lab.page.locator(".flash-widget")
         player.wait_for()
-        assert "error by powers of ten" in player.inner_text()
+        told = player.inner_text()
+        assert "red: how far off each step is" in told and "your lines: here l is wrong" in told
         shown = [player.get_attribute(f"data-{name}") for name in ("step", "part")]
         assert shown == ["1", "add"], "it opens at the first wrong step, on the part that is wrong"
         assert "Wrong: l is not rescaled" in lab.page.locator(".jp-RenderedHTML").last.inner_text()

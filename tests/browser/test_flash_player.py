@@ -265,4 +265,4 @@ def test_nothing_jumps_as_it_plays(lab, first, width):
 
 def test_announces_the_frame(first):
     seek(first, 1)
-    assert_announces(first, "step 1 of 8 · tile (0, 0), 2 of 6")
+    assert_announces(first, "step 1 of 8 · tile (0, 0), part 2 of 6")

@@ -76,6 +76,7 @@ def test_it_opens_at_step_1_with_four_panels_and_no_bytes(player):
     assert panels(player).count() == MOST
     assert not re.search(r"\d B\b", player.inner_text())
     assert player.locator(".flash-headline").inner_text().startswith("FlashAttention computes")
+    assert not player.get_by_text("rows final").is_visible()  # before any is
 
 
 def test_every_frame_shows_what_python_computed(player):
@@ -95,6 +96,16 @@ def test_every_frame_shows_what_python_computed(player):
         for name, values in expected.items():
             assert numbers(now[name]) == [x if x is None else four_digits(x) for x in values], (k, part, name)
         assert now["lines"]
+
+
+def test_masked_scores_of_the_tile_are_hatched_as_scores_and_as_weights(sentence):
+    frames, sent = received(sentence)
+    steps = steps_of(frames, sent)
+    seen = every_frame(sentence, cut=IN_TILE.replace("e.innerText", 'e.matches(".flash-cut")'))
+    for (k, part), now in zip(timeline(sentence), seen, strict=False):
+        if now["cut"]:
+            assert now["cut"] == [bool(s == -np.inf) for s in steps[k].S_ij.ravel()], (k, part)
+    assert any(any(now["cut"]) for now in seen)
 
 
 def test_O_fills_as_rows_are_stored(lab):
@@ -139,7 +150,7 @@ def test_the_button_shows_all_and_less_again_at_the_same_frame(player):
 
 def test_the_trait_switches_it_too(lab):
     player = at_start(lab, RANDOM)
-    set_panels = "(player, panels) => player.flashWidget.model.set('panels', panels)"
+    set_panels = "(player, panels) => void player.flashWidget.model.set('panels', panels)"
     player.evaluate(set_panels, "all")
     assert player.get_by_role("button", name="show less").count() == 1
     player.evaluate(set_panels, "less")

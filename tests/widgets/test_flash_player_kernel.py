@@ -355,6 +355,14 @@ def test_what_cannot_be_played_is_refused_in_a_sentence(function, setting, said)
     assert re.fullmatch(said, FlashPlayer.from_kernel(function, **setting).problem)
 
 
+def test_it_begins_with_less_and_names_the_kernel():
+    widget = FlashPlayer.from_kernel(own("attention"), *head())
+    assert (widget.panels, widget.frames["learner"]["name"]) == ("less", "my_attention")
+    words = [f"w{k}" for k in range(56)]
+    widget = FlashPlayer.from_kernel(own("attention"), *head(), words=words, panels="all")
+    assert (widget.panels, widget.frames["words"]) == ("all", words)
+
+
 def test_block_sizes_are_the_kernel_s():
     with pytest.raises(TypeError, match="from_kernel takes no B_r: the kernel has its own"):
         FlashPlayer.from_kernel(stub, B_r=4)

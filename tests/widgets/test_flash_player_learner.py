@@ -304,6 +304,12 @@ def test_the_line_of_each_part_is_found_by_the_name_it_assigns(source):
     assert len(lines["store"]) > 0 or source is no_rescale_of_l
 
 
+def test_a_loop_is_shown_by_its_name_and_its_lines(rng):
+    frames = FlashPlayer.from_loop(solutions.my_fa2, *rng.normal(size=(3, 8, 4)), scale=0.5).frames
+    assert frames["learner"]["name"] == "my_fa2" and frames["learner"]["first"] is None
+    assert frames["lines"] == lines_of(solutions.my_fa2, causal=False)
+
+
 def test_lines_under_if_causal_are_those_of_a_causal_run():
     run = {causal: lines_of(solutions.my_fa2, causal=causal)["scores"] for causal in (False, True)}
     assert len(run[False]) == 1

@@ -26,7 +26,7 @@ export class Chip {
     /** @type {Views<Frames, Partial<Record<"room" | "tiles", any>> & { table: StateTable }>} */
     this.views = new Views({
       ...(!less && { room: [({ sram }) => sram, (frames) => room(frames)], tiles: [() => 0, () => new Tiles()] }),
-      table: [ofTable, (frames) => new StateTable(frames, pressed)],
+      table: [ofTable, (frames) => new StateTable(frames, pressed, { worded: less })],
     });
     const { room: bar, tiles, table } = this.views.places;
     const about = [h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")];

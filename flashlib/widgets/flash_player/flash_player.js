@@ -1,8 +1,8 @@
 // FlashPlayer: plays the steps that Python recorded. All drawn numbers are read from the one buffer that it sent.
 
 /** @import { Result } from "./frames.js" */
-/** @import { At, ForwardStep, Sent, Traits } from "./types.js" */
-import { div, h, headline, note, setSentence, setText } from "../shared/elements.js";
+/** @import { At, ForwardStep, Learner, Sent, Traits } from "./types.js" */
+import { div, h, headline, setSentence, setText } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
 import { number } from "../shared/number_text.js";
 import { RowBars } from "./bars.js";
@@ -10,7 +10,7 @@ import { Chip } from "./chip.js";
 import { Frames } from "./frames.js";
 import { Grid } from "./grid.js";
 import { guide } from "./guide.js";
-import { drawErrors, isRight, verdict } from "./learner.js";
+import { drawErrors, heading, isRight, partOf, verdict } from "./learner.js";
 import { Legend } from "./legend.js";
 import { Lines } from "./lines.js";
 import { Memory } from "./memory.js";
@@ -23,6 +23,8 @@ import { forwardEquations, sentence } from "./words.js";
 /** @type {Record<string, [tile: string, index: "i" | "j"]>} */
 const SLICES = { Q: ["Q_i", "i"], K: ["K_j", "j"], V: ["V_j", "j"] };
 const LIT = { scores: ["Q_i", "K_j"], maximum: ["S_ij"], weights: ["S_ij"], add: ["P_ij", "V_j"] };
+
+const TITLE = "FlashAttention computes the scores S one tile at a time";
 
 /**
  * @typedef {object} Made
@@ -54,23 +56,21 @@ class Player extends Stepped {
       bars: [RowBars.key, (frames) => new RowBars(frames)],
       output: [Output.key, (frames) => new Output(frames)],
       lines: [
-        (frames) => [frames.lines, frames.order],
-        (frames) => new Lines(frames.lines, forwardEquations(frames)),
+        (frames) => [frames.lines, frames.order, Boolean(frames.learner)],
+        (frames) => new Lines(frames.lines, forwardEquations(frames), { learner: Boolean(frames.learner) }),
       ],
       legend: [Legend.key, (frames) => new Legend(frames)],
     });
     this.verdict = h("p", { class: "flash-verdict" });
-    this.scale = note();
-    this.judged = div("flash-judged", this.verdict, this.scale);
     this.air = h("div", { class: "flash-air", "aria-hidden": "true" });
     const { memory, grid, chip, bars, output } = this.views.places;
-    this.told = div("flash-panel flash-words", this.title, this.sentence, this.judged);
+    this.told = div("flash-panel flash-words", this.title, this.sentence, this.verdict);
     const scores = div("flash-scores", this.blocks, grid);
     const stage = div("flash-stage", memory, chip, scores, bars, output, this.air);
     this.bottom = this.foot(this.views.places);
     this.body.append(this.told, stage, this.bottom);
     this.below.className = "flash-errors";
-    this.headline = headline("FlashAttention computes the scores S one tile at a time");
+    this.headline = headline(TITLE);
     const other = () => (this.less ? "all" : "less");
     const press = () => (this.model.set("panels", other()), this.model.save_changes());
     this.button = h("button", { type: "button", class: "flash-button flash-text", onclick: press });
@@ -100,9 +100,10 @@ class Player extends Stepped {
     return this.model.get("panels") === "less";
   }
 
-  /** Put the places where they are with all panels, or with less. */
+  /** Put the places where they are with all panels, or with less, where what went wrong comes first. */
   arrange() {
-    const { less, root, told, bottom, button } = this;
+    const { less, root, body, told, bottom, button } = this;
+    const parted = less && Boolean(this.frames?.learner?.first);
     const { lines } = this.views.places;
     root.classList.toggle("flash-less", less);
     setText(button, less ? "show all" : "show less");
@@ -114,6 +115,9 @@ class Player extends Stepped {
       this.headline.element.remove();
       bottom.prepend(lines);
     }
+    root.classList.toggle("flash-parted", parted);
+    if (parted) this.headline.element.after(told);
+    else if (told.parentElement !== body) body.prepend(told);
   }
 
   /**
@@ -137,15 +141,13 @@ class Player extends Stepped {
   }
 
   loaded() {
-    const { N_q, N_k, B_r, B_c } = this.frames;
-    const tile = `${Math.min(B_r, N_q)} × ${Math.min(B_c, N_k)}`;
-    setSentence(
-      this.headline.now,
-      `Of all ${N_q} × ${N_k} scores only the outlined tile of ${tile} is there at a time. Each row keeps m, l and O_acc.`,
-    );
-    this.below.hidden = this.judged.hidden = !this.frames.learner;
-    if (this.frames.learner) drawErrors(this.below, this.scale, this.frames.learner, this.frames.T);
-    this.root.classList.toggle("flash-learner", Boolean(this.frames.learner));
+    const { learner, T } = this.frames;
+    setSentence(this.headline.what, learner ? heading(learner, T) : TITLE);
+    setSentence(this.headline.now, learner ? beside(learner) : overview(this.frames));
+    this.below.hidden = this.verdict.hidden = !learner;
+    if (learner) drawErrors(this.below, learner, T);
+    this.root.classList.toggle("flash-learner", Boolean(learner));
+    this.arrange();
   }
 
   paintViews() {
@@ -165,7 +167,8 @@ class Player extends Stepped {
     }
     grid.draw(at, colour);
     chip.draw(at, selected, colour, motion);
-    lines.draw(at);
+    const [k, wrong] = this.frames.learner?.first ?? [];
+    lines.draw(at, wrong && at.k === k && at.part === partOf(wrong) ? wrong : undefined);
     if (at.step && motion.time) this.#move(at, at.step);
   }
 
@@ -249,6 +252,34 @@ class Player extends Stepped {
       ? "With the setting before, O was the same, bit for bit."
       : `With the setting before, O differed by at most ${number(difference)}.`;
   }
+}
+
+/**
+ * What is shown, and what the mask does to it.
+ * @param {Frames} frames
+ */
+function overview({ N_q, N_k, B_r, B_c, T, T_r, T_c, masked, causal, rowWords }) {
+  const tile = `${Math.min(B_r, N_q)} × ${Math.min(B_c, N_k)}`;
+  const kept = `Of all ${N_q} × ${N_k} scores only the outlined tile of ${tile} is there at a time. Each row keeps m, l and O_acc.`;
+  if (!masked.some((ends) => ends.length)) return kept;
+  const skips = T < T_r * T_c;
+  if (rowWords && causal)
+    return skips
+      ? `${kept} A word sees only itself and the words before it; tiles without any such pair are skipped.`
+      : `${kept} A word sees only itself and the words before it.`;
+  return skips
+    ? `${kept} Hatched scores are masked and do not count; tiles of masked scores alone are skipped.`
+    : `${kept} Hatched scores are masked and do not count.`;
+}
+
+/**
+ * What is to be said of a learner's run beside how far it is right.
+ * @param {Learner} learner
+ */
+function beside(learner) {
+  const { remark, note, kernel } = learner;
+  if (kernel && isRight(learner)) return "Whether it always is, its check decides.";
+  return [remark, note].filter(Boolean).map((said) => `${said}.`).join(" ");
 }
 
 export default {

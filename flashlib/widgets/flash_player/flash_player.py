@@ -1,5 +1,7 @@
 """FlashPlayer: the steps of FlashAttention, tile by tile, with the real numbers."""
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 import traitlets
 
 from flashlib import masks, recorded_head, tiled
+from flashlib.learner.stubs import name_of
 from flashlib.pictures.canvas import Picture
 from flashlib.pictures.steps import telling_step
 from flashlib.widgets.flash_player import figure, labels, learner
@@ -113,6 +116,8 @@ class FlashPlayer(TiledWidget):
                 causal = masks.resolve(mask, causal, len(Q), len(K))
             return loop(Q, K, V, np.full(Q.shape, np.nan), B_r, B_c, causal, scale)
 
+        my_steps.__signature__ = inspect.signature(my_steps)  # type: ignore[attr-defined]
+        functools.update_wrapper(my_steps, loop)  # the page shows the loop's name and lines
         return cls(Q, K, V, my_steps=my_steps, **setting)
 
     @classmethod
@@ -136,16 +141,17 @@ class FlashPlayer(TiledWidget):
         my_attention(Q, K, V, causal) launches the kernel on tensors (B, H, N, d) and returns O, or O and lse. It
         runs in Triton's interpreter, in a process of its own, on one head in fp32: of Q, K and V, arrays or
         tensors of shape (N, d) or (B, H, N, d), the first one. Block sizes are the kernel's. m, l, O_acc: the
-        names of its variables; not needed where their values tell. setting: seed, capacity or opens_at.
+        names of its variables; not needed where their values tell. setting: seed, capacity, opens_at, words or
+        panels, which is "less" if not given.
 
         It says whether the kernel is right on these numbers; whether it is right, its check decides.
         """
-        if unknown := setting.keys() - {"seed", "capacity", "opens_at"}:
+        if unknown := setting.keys() - {"seed", "capacity", "opens_at", "words", "panels"}:
             raise TypeError(f"from_kernel takes no {', '.join(sorted(unknown))}: the kernel has its own")
         kernel = LearnersKernel(my_attention, m=m, l=l, O_acc=O_acc)
         Q, K, V = (one_head(X) for X in (Q, K, V))
         blocks: Any = {"B_r": 16, "B_c": 16}  # until it has run
-        return cls(Q, K, V, my_kernel=kernel, causal=causal, N=N, d=d, **blocks, **setting)
+        return cls(Q, K, V, my_kernel=kernel, causal=causal, N=N, d=d, **{"panels": "less", **blocks, **setting})
 
     def figure(self, at: int | None = None, row: int | None = None) -> Picture:
         """Return a picture of step `at`: 0 .. T - 1, or T for the end.
@@ -219,10 +225,14 @@ class FlashPlayer(TiledWidget):
             **self._played(self._recording, **setting),
             **self._shown(controls, **setting),
             "lines": lines_of(source, causal=setting["causal"]),
-            "learner": learner.verdict(self._recording) if self._my_steps else None,
+            "learner": self._verdict(source),
             "opens_at": self._opened(len(self._recording.steps)),
             "words": self._words,
         }
+
+    def _verdict(self, my_steps):
+        """Return the verdict on a learner's steps, with the name of the function, or None without one."""
+        return {"name": name_of(my_steps), **learner.verdict(self._recording)} if self._my_steps else None
 
     def _frames_of_kernel(self, causal, **setting):
         self._inputs = tuple(X.astype(np.float32) for X in self._inputs)
@@ -237,7 +247,7 @@ class FlashPlayer(TiledWidget):
             **shown,
             "controls": [name for name in shown["controls"] if name != "d"],  # of which kernels take few
             "lines": lines_of_kernel(played.source, causal=causal),
-            "learner": played.verdict,
+            "learner": {"name": self._my_kernel.name, **played.verdict},
             "opens_at": self._opened(len(self._recording.steps)),
             "words": self._words,
         }

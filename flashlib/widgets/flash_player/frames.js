@@ -3,6 +3,7 @@
 /** @import { At, Forward, ForwardStep, Moved, Opened, Recorded, Shown, Step, Tiling } from "./types.js" */
 import { PART } from "../shared/motion.js";
 import { float64 } from "../shared/number_text.js";
+import { partOf } from "./learner.js";
 
 /** The parts of a step of the forward pass. Each is a frame; `store` only if the step stores. */
 const PARTS = ["load", "scores", "maximum", "rescale", "weights", "add", "store"];
@@ -333,7 +334,7 @@ export class Frames extends Trace {
    */
   opening(step) {
     const { first, O } = this.learner ?? {};
-    if (first && (step === null || step === first[0])) return this.frame(first[0], first[1] === "m" ? "maximum" : "add");
+    if (first && (step === null || step === first[0])) return this.frame(first[0], partOf(first[1]));
     if (step !== null) return super.opening(step);
     const stored = O && !first ? this.lastOf.get(Math.floor(O[1] / this.B_r)) : undefined;
     return stored === undefined ? (this.marked()[0] ?? 0) : this.frameOf[stored + 1] - 1;

@@ -45,9 +45,10 @@ export class Grid {
     const { defs, fill } = hatch();
     const path = (name) => svg("path", { class: `flash-${name}` });
     this.paths = { // of tiles, one for each kind of them
-      skipped: path("skipped"),
       done: path("done"),
       hidden: path("hidden"),
+      skipped: path("skipped"),
+      crosses: path("crosses"), // through the skipped ones
       missed: path("missed"),
       lines: path("lines"),
       boundary: path("boundary"),
@@ -89,8 +90,10 @@ export class Grid {
     picture.setAttribute("height", H);
     picture.setAttribute("aria-label", `S, ${N_q} by ${N_k}, in ${T_r} by ${T_c} tiles`);
     const missed = new Set((learner?.missed ?? []).map(([i, j]) => i * T_c + j));
+    const isSkipped = (tile) => !this.first.has(tile) && !missed.has(tile);
     const paths = {
-      skipped: this.#path((tile) => !this.first.has(tile) && !missed.has(tile)),
+      skipped: this.#path(isSkipped),
+      crosses: this.#crosses(isSkipped),
       hidden: this.#hidden(),
       missed: this.#path((tile) => missed.has(tile)),
       lines: this.#lines(),
@@ -135,6 +138,23 @@ export class Grid {
         path += `M${left} ${top * this.height}H${right}V${bottom * this.height}H${left}z`;
         start = null;
       }
+    }
+    return path;
+  }
+
+  /**
+   * The diagonals of each tile for which `is` holds.
+   * @param {(tile: number) => boolean} is
+   */
+  #crosses(is) {
+    const { N_q, N_k, B_r, B_c, T_r, T_c } = this.frames;
+    let path = "";
+    for (let tile = 0; tile < T_r * T_c; tile++) {
+      if (!is(tile)) continue;
+      const [i, j] = [Math.floor(tile / T_c), tile % T_c];
+      const [top, bottom] = [i * B_r, Math.min((i + 1) * B_r, N_q)].map((row) => row * this.height);
+      const [left, right] = [j * B_c, Math.min((j + 1) * B_c, N_k)].map((column) => column * this.width);
+      path += `M${left} ${top}L${right} ${bottom}M${left} ${bottom}L${right} ${top}`;
     }
     return path;
   }
@@ -222,8 +242,8 @@ export class Grid {
       ["now", "now"],
       ["done", "dropped"],
       ["pending", "to come"],
-      ...(T < T_r * T_c ? [["skipped", "skipped"]] : []),
-      ...(masked.some((ends) => ends.length) ? [["cut", "masked"]] : []),
+      ...(T < T_r * T_c ? [["skipped", "tile skipped"]] : []),
+      ...(masked.some((ends) => ends.length) ? [["cut", "score masked"]] : []),
       ...(learner?.missed.length ? [["missed", "missed"]] : []),
     ];
     if (this.marked === kinds.join()) return;
@@ -258,7 +278,7 @@ export class Grid {
     });
     if (reached("scores") && part !== "store") {
       const [offset, peak] = isWeights ? [step.P_ij, peaks.P] : [step.S_ij, peaks.S];
-      this.current.draw(numbers, offset, step.n_r, step.n_c, peak, colour);
+      this.current.draw(numbers, offset, step.n_r, step.n_c, peak, colour, this.large ? step.S_ij : undefined);
     } else this.current.clear();
   }
 

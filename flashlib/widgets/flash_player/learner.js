@@ -2,7 +2,7 @@
 
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep, Learner } from "./types.js" */
-import { setText, svg } from "../shared/elements.js";
+import { note, svg } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
 import { between, number } from "../shared/number_text.js";
 
@@ -15,11 +15,10 @@ const size = (error) => (error < 1e300 ? number(error) : "∞ or NaN");
 /**
  * The error of each step: as a bar, higher for each power of ten, from what rounding explains up to 1; and in words.
  * @param {HTMLElement} element
- * @param {HTMLElement} scale
  * @param {Learner} learner
  * @param {number} T
  */
-export function drawErrors(element, scale, { errors, tolerance }, T) {
+export function drawErrors(element, { errors, tolerance }, T) {
   const height = (error) =>
     error > tolerance ? between(0.25, 1 - Math.log10(error) / Math.log10(tolerance), 1) : 0;
   const bars = errors.map((error, k) => `M${k} 1V${1 - height(error)}H${k + 0.8}V1z`).join("");
@@ -29,9 +28,8 @@ export function drawErrors(element, scale, { errors, tolerance }, T) {
     svg("path", { d: bars }),
   );
   const worst = errors.length ? Math.max(...errors) : 0;
-  const most = `error by powers of ten, at most ${size(worst)}`;
-  setText(scale, worst > tolerance ? most : "no error at the steps that were played");
-  element.replaceChildren(picture);
+  const most = `red: how far off each step is, at most ${size(worst)}; log scale`;
+  element.replaceChildren(picture, note(worst > tolerance ? most : "no error at the steps that were played"));
 }
 
 /**
@@ -40,6 +38,31 @@ export function drawErrors(element, scale, { errors, tolerance }, T) {
  */
 export const isRight = ({ first, missed, remark, O, lse, note }) =>
   !first && !missed.length && !remark && !O && !lse && !note;
+
+/**
+ * The verdict in a line: whose code it is, and how far it is right.
+ * @param {Learner} learner
+ * @param {number} T
+ */
+export function heading(learner, T) {
+  const { name, first, missed, O, lse } = learner;
+  const code = `\`${name}\``;
+  if (first) {
+    const [k, what, row] = first;
+    if (k === 0) return `${code}: wrong from step 1 of ${T} on, first in ${what} of row ${row}`;
+    return `${code}: right up to step ${k} of ${T}, first wrong in ${what} of row ${row}`;
+  }
+  if (missed.length) return `${code}: right at each step, but ${counted(missed.length, "tile", "tiles")} missed`;
+  if (O) return `${code}: right at each step, but O is wrong from row ${O[1]} on`;
+  if (lse) return `${code}: right at each step, but lse is wrong from row ${lse[1]} on`;
+  return isRight(learner) ? `${code}: right on these numbers` : `${code}: right at each step that was played`;
+}
+
+/**
+ * The part of a step in which a name is set.
+ * @param {string} name
+ */
+export const partOf = (name) => (name === "m" ? "maximum" : "add");
 
 /**
  * The sentences on a learner's steps at a frame.
@@ -69,7 +92,7 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
   }
   if (!first) return "";
   const [at, name, row] = first;
-  if (!reached(k === at && name === "m" ? "maximum" : "add")) return "";
+  if (!reached(k === at ? partOf(name) : "add")) return "";
   if (k === at) {
     const r = row - step.rows[0];
     const c = name === "O_acc" ? furthest(numbers, step.O_acc + r * d, step.O_acc_true + r * d, d) : 0;

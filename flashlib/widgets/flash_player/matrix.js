@@ -31,7 +31,7 @@ export function cellsIn(room, rows, cols) {
 }
 
 /** @typedef {{ rows: number, cols: number, width: number, height: number, numbers: boolean }} Size in cells and px */
-/** @typedef {{ data: Float64Array, offset: number, rows: number, cols: number }} Shown */
+/** @typedef {{ data: Float64Array, offset: number, rows: number, cols: number, scores?: number }} Shown */
 /** @typedef {{ values: Float64Array, rows: number, cols: number, peak: number, colour: Colours }} Painted */
 
 /** A tile under its name, with room for its size next to the name. */
@@ -130,23 +130,27 @@ export class Matrix {
   }
 
   /**
-   * Draw rows x cols numbers of `data` from `offset` on; `peak` is the value of the strongest colour.
+   * Draw rows x cols numbers of `data` from `offset` on; `peak` is the value of the strongest colour. scores: the offset of
+   * their scores; where these are masked, cells are hatched, and a picture shows what is behind it.
    * @param {Float64Array} data
    * @param {number} offset
    * @param {number} rows
    * @param {number} cols
    * @param {number} peak
    * @param {Colours} colour
+   * @param {number} [scores]
    */
-  draw(data, offset, rows, cols, peak, colour) {
-    this.shown = { data, offset, rows, cols };
+  draw(data, offset, rows, cols, peak, colour, scores) {
+    this.shown = { data, offset, rows, cols, scores };
     this.cleared = false;
     this.element.classList.remove("flash-cleared");
     this.#label(`${this.name}, ${rows} by ${cols}`);
     if (this.numbers) return this.#drawCells(this.shown, peak, colour);
-    if (!this.#isNew(this.shown, peak, colour)) return;
+    const seen = data.slice(offset, offset + rows * cols); // a copy, since data may change
+    if (scores !== undefined) seen.forEach((_, k) => data[scores + k] === -Infinity && (seen[k] = NaN));
+    if (!this.#isNew(seen, rows, cols, peak, colour)) return;
     const draw = this.rows === 1 ? this.#gradient : this.#picture;
-    this.element.style.background = draw.call(this, this.shown, peak, colour);
+    this.element.style.background = draw.call(this, { data: seen, offset: 0, rows, cols }, peak, colour);
   }
 
   #label(text) {
@@ -188,12 +192,13 @@ export class Matrix {
 
   /**
    * Whether it would look different: painting costs more than comparing the numbers.
-   * @param {Shown} shown
+   * @param {Float64Array} values
+   * @param {number} rows
+   * @param {number} cols
    * @param {number} peak
    * @param {Colours} colour
    */
-  #isNew({ data, offset, rows, cols }, peak, colour) {
-    const values = data.slice(offset, offset + rows * cols); // a copy, since data may change
+  #isNew(values, rows, cols, peak, colour) {
     const before = this.painted;
     this.painted = { values, rows, cols, peak, colour };
     if (!before || before.rows !== rows || before.cols !== cols) return true;
@@ -217,7 +222,7 @@ export class Matrix {
    * @param {number} peak
    * @param {Colours} colour
    */
-  #drawCells({ data, offset, rows, cols }, peak, colour) {
+  #drawCells({ data, offset, rows, cols, scores = offset }, peak, colour) {
     for (let r = 0; r < this.rows; r++) {
       for (let c = 0; c < this.cols; c++) {
         const k = r * this.cols + c;
@@ -227,7 +232,8 @@ export class Matrix {
           continue;
         }
         const text = short(x);
-        const kind = x === -Infinity ? "flash-cell flash-cut" : text.includes("e") ? "flash-cell flash-long" : "flash-cell";
+        const cut = data[scores + r * cols + c] === -Infinity;
+        const kind = cut ? "flash-cell flash-cut" : text.includes("e") ? "flash-cell flash-long" : "flash-cell";
         this.#drawCell(k, kind, colour.css(x, peak), text);
       }
     }

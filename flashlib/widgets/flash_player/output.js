@@ -63,7 +63,9 @@ export class Output {
     const stored = at.storing ? at.step : undefined;
     this.here.hidden = !stored;
     if (stored) Object.assign(this.here.style, { top: `${stored.rows[0] * this.size}px`, height: `${stored.n_r * this.size}px` });
-    const final = `${frames.finalRows(done)} of ${N_q} rows final`;
+    const rows = frames.finalRows(done);
+    const final = `${rows} of ${N_q} rows final`;
+    this.final.classList.toggle("flash-none", rows === 0);
     setText(this.final, this.largest.length ? `${final}; beside each, its largest weight and the word that has it` : final);
     this.looks.forEach((look, row) => {
       const largest = frames.isFinal(row, done) ? this.largest[row] : undefined;

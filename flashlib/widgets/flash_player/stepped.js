@@ -85,7 +85,7 @@ export class Stepped extends Widget {
     this.blocks = this.settings(this.controls.blocks);
     const others = this.controls.others.length > 0 && this.settings(this.controls.others);
     const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
-    const button = (others || whole) && disclosure("change", (open) => (change.hidden = !open));
+    const button = (others || whole) && disclosure("settings", (open) => (change.hidden = !open));
     bar.append(this.below);
     this.top = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
     return div("flash-panel flash-header", this.top, change, this.busy);
@@ -99,7 +99,7 @@ export class Stepped extends Widget {
     legend.hidden = true;
     const folds = [
       disclosure("all lines", (open) => lines.classList.toggle("flash-open", open)),
-      disclosure("marks", (open) => (legend.hidden = !open)),
+      disclosure("legend", (open) => (legend.hidden = !open)),
     ];
     return div("flash-panel flash-foot", lines, div("flash-folds", folds), legend);
   }
@@ -273,7 +273,7 @@ export class Stepped extends Widget {
   titled({ step, part }) {
     if (!step) return this.ended();
     const { parts } = this.frames;
-    return `${parts.indexOf(part) + 1} of ${parts.length - (step.stores ? 0 : 1)} · ${this.equations[part][0]}`;
+    return `part ${parts.indexOf(part) + 1} of ${parts.length - (step.stores ? 0 : 1)} · ${this.equations[part][0]}`;
   }
 
   /**

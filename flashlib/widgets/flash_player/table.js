@@ -4,7 +4,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep } from "./types.js" */
-import { div, h, setText, symbol } from "../shared/elements.js";
+import { div, h, note, setText, symbol } from "../shared/elements.js";
 import { between, exact, number } from "../shared/number_text.js";
 import { sums } from "./bars.js";
 import { span } from "./frames.js";
@@ -12,6 +12,13 @@ import { roomOf } from "./labels.js";
 import { CELL, Matrix } from "./matrix.js";
 import { copyOf, shrink } from "./shrink.js";
 
+/** What each column holds, in the few words that fit below its name. */
+const HEADS = {
+  m: "largest score so far; ↑:\u00a0it\u00a0grew",
+  alpha: "multiplies the old sums",
+  l: "sum of the weights so far",
+  O_acc: "weighted sum of rows of V so far",
+};
 const TABLE = { rows: 8, cut: 6, cols: 4 }; // at most; shown of more; of O_acc, with its numbers
 
 /** m_old, m, alpha, l and O_acc of each row of the block. */
@@ -19,9 +26,15 @@ export class StateTable {
   /** @type {number} */
   first;
 
-  /** @param {Frames} frames @param {(row: number) => void} pressed */
-  constructor(frames, pressed) {
+  /**
+   * worded: the columns say what they hold.
+   * @param {Frames} frames
+   * @param {(row: number) => void} pressed
+   * @param {{ worded?: boolean }} [options]
+   */
+  constructor(frames, pressed, { worded = false } = {}) {
     this.frames = frames;
+    this.worded = worded;
     this.group = `flash-row-${Math.random().toString(36).slice(2)}`;
     const { B_r, d, learner, rowWords } = frames;
     const few = B_r <= 4;
@@ -41,7 +54,8 @@ export class StateTable {
   }
 
   #table() {
-    const names = ["m_old", "m", "alpha", "l", "O_acc"].map((name) => h("th", { scope: "col" }, symbol(name)));
+    const head = (name) => h("th", { scope: "col" }, symbol(name), this.worded && HEADS[name] && h("small", {}, HEADS[name]));
+    const names = ["m_old", "m", "alpha", "l", "O_acc"].map(head);
     const title = this.frames.rowWords ? "word" : "row";
     const row = h("th", { scope: "col", title: "pick a row to follow it" }, title);
     return h(
@@ -63,10 +77,12 @@ export class StateTable {
       cells[name] = h("td", { "data-name": name }, h("span", {}), learner && h("span", { class: "flash-true" }));
     const sizes = { was: h("i", { class: "flash-was" }), now: h("i", { class: "flash-size" }) };
     cells.l.append(sizes.was, sizes.now);
+    const none = note();
+    if (this.worded) cells.alpha.append(none);
     const name = h("span", { class: "flash-cell-name" }, symbol("O_acc"));
     const last = h("td", {}, name, O_acc.element, ghost && div("flash-true", h("span", {}, "≠"), ghost.element));
     const element = h("tr", { onclick: press }, Object.values(cells), last);
-    return { element, cells, radio, sizes, O_acc, ghost };
+    return { element, cells, radio, none, sizes, O_acc, ghost };
   }
 
   /**
@@ -98,7 +114,7 @@ export class StateTable {
   }
 
   #drawRow(shown, at, r, selected, colour, motion) {
-    const { element, cells, radio, sizes, O_acc } = shown;
+    const { element, cells, radio, none, sizes, O_acc } = shown;
     const { step, part, reached } = at;
     const used = step && r < step.n_r;
     element.classList.toggle("flash-unused", !used);
@@ -119,6 +135,7 @@ export class StateTable {
     this.#put(cells.m_old, row.m_old);
     this.#put(cells.m, row[now.m], reached("maximum") ? row.m_true : undefined, grew ? " ↑" : "");
     this.#put(cells.alpha, reached("rescale") ? row.alpha : undefined);
+    setText(none, reached("rescale") && row.m_old === -Infinity ? "no old sums yet" : "");
     this.#put(cells.l, row[now.l], reached("add") ? row.l_true : undefined);
     cells.m.classList.toggle("flash-strong", grew);
     cells.alpha.classList.toggle("flash-strong", grew);

@@ -53,6 +53,7 @@
 /**
  * The verdict on a learner's own steps.
  * @typedef {object} Learner
+ * @property {string} name of the learner's function
  * @property {number[]} errors
  * @property {number} tolerance
  * @property {[step: number, name: "m" | "l" | "O_acc", row: number] | null} first

@@ -75,7 +75,8 @@ export const panel = (name, title, note, ...children) =>
  */
 export function headline(title) {
   const now = h("span", { class: "flash-headline-now" });
-  return { element: h("p", { class: "flash-headline" }, h("b", {}, typeset(title)), now), now };
+  const what = h("b", {}, typeset(title));
+  return { element: h("p", { class: "flash-headline" }, what, now), what, now };
 }
 
 /**
