@@ -402,6 +402,7 @@ def test_what_ran_before_an_own_kernel_raised_is_shown(own):
     )
     assert [one["kind"] for one in result["accesses"]] == ["load"]
     assert result["grid"]["choosing"] == "1 of 3 programs is shown."
+    assert own(COPY, [1.0], x, 1, grid=(1,), BLOCK=4).problem.startswith("x_ptr is a list; pass a tensor: ")
     problem = own(COPY, x, grid=(3,)).problem
     assert problem.startswith("kernel raised TypeError: kernel() missing 3 required positional arguments")
 

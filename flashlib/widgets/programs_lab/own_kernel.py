@@ -29,7 +29,11 @@ def run(kernel: Any, arguments: Sequence, grid: Any, meta: dict) -> tuple[ShownR
     from flashlib.learner.kernels.run import recorded  # needs Triton
 
     name = kernel.fn.__name__
-    whole = checked_grid(grid, _named(kernel, arguments, meta))
+    named = _named(kernel, arguments, meta)
+    for argument, value in named.items():
+        if isinstance(value, list):
+            raise TypeError(f"{argument} is a list; pass a tensor: a kernel gets the address of its first element")
+    whole = checked_grid(grid, named)
     shown, said = _first_programs(whole), []
     if shown != whole:
         if "num_programs" in inspect.getsource(kernel.fn):

@@ -70,7 +70,7 @@ export class Programs {
     const { programs, grid } = this.result;
     this.layout = layOut(programs, grid, this.room - 2);
     const { at, size } = this.layout;
-    const height = Math.max(size, ...at.map(({ y }) => y + size)) + 2;
+    const height = Math.max(0, ...at.map(({ y }) => y + size)) + 2;
     put(this.svg, "viewBox", `0 0 ${this.room} ${height}`);
     put(this.svg, "height", String(height));
     put(this.boxes, "d", at.map(({ x, y }) => this.#box(x, y)).join(""));

@@ -99,6 +99,7 @@ export class Side {
    */
   constructor(name, title, claim) {
     this.name = name;
+    this.width = Infinity; // until it is on the page
     const elements = (of) => Object.values(of).map(({ element }) => element);
     const word = (one) => (name === "flash" ? (BESIDE_NAME[one] ?? "tile") : "");
     const places = Object.entries(PLACES[name]);
@@ -139,16 +140,19 @@ export class Side {
     this.fit();
   }
 
-  /** Fit all into the width of the page: the arrays in HBM must stay side by side. */
-  fit() {
+  /**
+   * Fit all into the width of the page: the arrays in HBM must stay side by side.
+   * @param {number} room of the stage, in px
+   */
+  fit(room = this.width) {
+    this.width = room;
     this.measured = false;
     this.flown = undefined;
     if (!this.race) return;
     const { race } = this;
     const { N, d } = race.setting;
     const { columns } = race.sides[this.name];
-    const room = this.stage.clientWidth;
-    const wide = room ? Math.min(IN_MEMORY.wide, room - BESIDE) : IN_MEMORY.wide;
+    const wide = Math.min(IN_MEMORY.wide, room - BESIDE);
     const cell = cellIn({ ...IN_MEMORY, wide }, N, 4 * d + 2 * N + 1); // on both sides: an area is as many bytes
     for (const [name, shelf] of Object.entries(this.hbm)) shelf.resize(N, columns[name], cell);
     const rows = this.name === "standard" ? N : race.B;

@@ -73,7 +73,8 @@ class TripsPlayer extends Widget {
     const observer = new ResizeObserver(([{ contentRect }]) => {
       if (contentRect.width === width) return;
       width = contentRect.width;
-      for (const side of this.sides) side.fit();
+      const rooms = this.sides.map(({ stage }) => stage.clientWidth); // of both, before what is laid out changes
+      this.sides.forEach((side, k) => side.fit(rooms[k] || undefined));
       this.draw();
     });
     observer.observe(this.root);
