@@ -152,12 +152,12 @@ export class Side {
     const { race } = this;
     const { N, d } = race.setting;
     const { columns } = race.sides[this.name];
-    const wide = Math.min(IN_MEMORY.wide, room - BESIDE);
-    const cell = cellIn({ ...IN_MEMORY, wide }, N, 4 * d + 2 * N + 1); // on both sides: an area is as many bytes
+    const inRoom = (of) => ({ ...of, wide: Math.min(of.wide, room - BESIDE) });
+    const cell = cellIn(inRoom(IN_MEMORY), N, 4 * d + 2 * N + 1); // on both sides: an area is as many bytes
     for (const [name, shelf] of Object.entries(this.hbm)) shelf.resize(N, columns[name], cell);
     const rows = this.name === "standard" ? N : race.B;
     const cols = { ...columns, S: rows, P: rows };
-    const place = cellIn(ON_CHIP, rows, 4 * d + 2 * rows + 1);
+    const place = cellIn(inRoom(ON_CHIP), rows, 4 * d + 2 * rows + 1);
     for (const [name, on] of Object.entries(PLACES[this.name])) this.chip[on].resize(rows, cols[name], place);
   }
 
