@@ -37,6 +37,7 @@ def test_it_shows_what_python_computed(lab):
     result = check_shown(lab)
     values = lab.locator(".flash-programs-code [data-mark]").all_inner_texts()
     assert [value for value in values if value.strip()] == ["pid = 2", "offs = [8 9 10 11]", "mask = [1 1 0 0]"]
+    assert text(lab, ".flash-programs-listing header .flash-note") == "values in program 2"
     assert text(lab, ".flash-programs-stores > p:last-child") == result["tensors"][2]["stored"]
 
 
@@ -50,7 +51,7 @@ def test_the_program_by_slider_keys_and_pointer(lab):
     for key, program in (("ArrowRight", 1), ("End", 2), ("ArrowRight", 2), ("ArrowLeft", 1), ("Home", 0)):
         lab.page.keyboard.press(key)
         check_program(lab, result, program)
-    lab.locator(".flash-programs-grid").click(position={"x": 75, "y": 15})
+    lab.locator(".flash-programs-grid").click(position={"x": 100, "y": 15})
     check_program(lab, result, 2)
     assert slider.input_value() == "2"
 
@@ -62,7 +63,8 @@ def test_sliders_and_the_mask(lab):
     check_shown(lab, N=9)
     slider.press("Home")
     wait_for(lab, {"N": 0})
-    assert text(lab, ".flash-headline-now") == "The grid has no programs, so nothing runs."
+    assert text(lab, ".flash-headline-now").endswith("The grid has no programs, so nothing runs.")
+    assert text(lab, ".flash-programs-programs > p") == "No program runs."
     assert "No program loads anything." in text(lab, ".flash-programs-loads")
     lab.evaluate("lab => lab.flashWidget.ask({ N: 10 })")
     lab.get_by_label("with its mask").uncheck()

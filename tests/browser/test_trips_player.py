@@ -47,9 +47,9 @@ def test_ragged_sizes_are_shown_as_python_has_them(lab):
 
 def test_it_opens_with_the_first_trip_under_way(player):
     assert player.get_attribute("data-frame") == "0"
-    assert player.locator(".flash-status").inner_text().startswith("step 1 of ")
+    assert player.locator(".flash-status").inner_text() == "after 384 B"
     first = player.locator(".flash-trips-words").first.inner_text()
-    assert first.startswith("Trip 1 of 6: Q and K go to the chip")
+    assert first.startswith("Trip 1 of its 6: Q and K go to the chip, 384")
     assert player.evaluate(WAY) == pytest.approx([0.5, 0.5], abs=0.02)  # 384 of 768 bytes
 
 
@@ -63,9 +63,9 @@ def test_page_down_goes_from_trip_to_trip_of_standard_attention(player):
     for k in range(2, 8):
         player.page.keyboard.press("PageDown")
         text = player.locator(".flash-trips-words").first.inner_text()
-        assert text.startswith(f"Trip {k} of 6" if k < 7 else "Finished")
+        assert text.startswith(f"Trip {k} of its 6" if k < 7 else "Finished")
     player.page.keyboard.press("PageUp")
-    assert player.locator(".flash-trips-words").first.inner_text().startswith("Trip 6 of 6")
+    assert player.locator(".flash-trips-words").first.inner_text().startswith("Trip 6 of its 6")
 
 
 def test_what_arrives_moves_there_and_jumps_for_those_who_ask(player):

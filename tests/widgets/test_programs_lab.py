@@ -169,14 +169,22 @@ def test_a_loop_has_turns_and_each_line_its_value():
 @pytest.mark.parametrize("kernel", kernels.KERNELS)
 def test_without_elements_nothing_runs(kernel):
     result = shown(kernel=kernel, N=0)
-    assert result["grid"]["words"] == "The grid has no programs, so nothing runs."
+    assert result["grid"]["words"].endswith("The grid has no programs, so nothing runs.")
+    assert result["grid"]["choosing"] == "No program runs."
     assert result["programs"] == result["accesses"] == [] and result["opens"] == 0
     assert "none out of bounds" in repr(ProgramsLab(kernel, N=0))
 
 
 def test_the_sentence_of_a_program():
     result = shown()
-    assert result["grid"]["words"] == "The grid has 3 programs."
+    assert result["grid"]["words"] == (
+        "A program is one run of the kernel; the grid has 3 programs, which differ in their number."
+    )
+    assert result["grid"]["choosing"] == "3 programs run the same code. Click one:"
+    one = shown(N=3)["grid"]
+    assert one["words"] == "A program is one run of the kernel; the grid has 1 program."
+    assert one["choosing"] == "1 program runs the code."
+    assert result["programs"][2]["name"] == "program 2"
     assert result["programs"][2]["words"] == (
         "Program 2 loads offsets 8 and 9 of x_ptr and y_ptr, and stores offsets 8 and 9 of out_ptr. "
         "The mask cuts off offsets 10 and 11, which do not exist."
@@ -184,6 +192,7 @@ def test_the_sentence_of_a_program():
     rows = shown(kernel="softmax")["programs"]
     assert rows[0]["words"].endswith("The mask cuts off offsets 6 and 7.")  # which are the next row's
     tile = shown(kernel="tile")["programs"]
+    assert tile[-1]["name"] == "program (2, 1)"
     assert tile[0]["words"].startswith("Program (0, 0) loads 16 offsets in 4 runs of X_ptr, and stores")
     assert tile[-1]["words"].endswith("The mask cuts off 12 of 16 places.")
 
@@ -216,6 +225,10 @@ def test_arguments_that_no_kernel_of_the_lab_takes(call, error):
         (
             type("Autotuner", (), {"fn": places})(),
             "places is autotuned, and nothing can be timed in the interpreter",
+        ),
+        (
+            type("Heuristics", (), {"fn": places})(),
+            "places is under @triton.heuristics; pass the kernel below, places.fn, with what they choose",
         ),
         (type("GluonJITFunction", (), {"fn": places})(), "places is a kernel in Gluon; pass one in Triton"),
     ],
@@ -358,7 +371,7 @@ def test_an_own_kernel_and_its_fault(own):
 def test_an_own_kernel_with_three_axes_a_loop_and_a_function(own):
     X, Y = vectors((2, 3, 7), 3)
     result = own(ROWS, X, Y, 7, 7, grid=(1, 3, 2), BLOCK=4).result
-    assert result["grid"]["words"] == "The grid has 3 × 2 programs."
+    assert "; the grid has 3 × 2 programs, which differ in their numbers." in result["grid"]["words"]
     assert [one["number"] for one in result["programs"]][:4] == [[0, 0, 0], [0, 1, 0], [0, 2, 0], [0, 0, 1]]
     last = [one for one in result["accesses"] if one["program"] == 5 and one["kind"] == "load"]
     assert [(one["turn"], one["base"]) for one in last] == [(0, 21), (1, 21)]
@@ -372,6 +385,7 @@ def test_of_more_programs_than_can_be_shown_the_first_run_unless_they_ask_how_ma
     x, y = vectors(600, 601)
     result = own(COPY, x, y, 600, grid=(600,), BLOCK=1).result
     assert result["said"] == ["Of 600 programs, the first 256 ran and are shown."]
+    assert result["grid"]["choosing"] == "256 of 600 programs are shown. Click one:"
     assert len(result["programs"]) == 256 and result["tensors"][1]["stored"] == ""
     text = COPY.replace("tl.program_id(0)", "tl.num_programs(0)")
     assert own(text, x, y, 600, grid=(600,), BLOCK=1).problem.endswith(
@@ -387,8 +401,19 @@ def test_what_ran_before_an_own_kernel_raised_is_shown(own):
         "What ran before that is shown."
     )
     assert [one["kind"] for one in result["accesses"]] == ["load"]
+    assert result["grid"]["choosing"] == "1 of 3 programs is shown."
+    assert own(COPY, [1.0], x, 1, grid=(1,), BLOCK=4).problem.startswith("x_ptr is a list; pass a tensor: ")
     problem = own(COPY, x, grid=(3,)).problem
     assert problem.startswith("kernel raised TypeError: kernel() missing 3 required positional arguments")
+
+
+def test_a_loop_without_an_end_is_stopped_and_named(own):
+    endless = COPY.replace("    tl.store", "    while N > 0:\n        x += 1\n    tl.store")
+    result = own(endless, *vectors(10, 10), 10, grid=(3,), BLOCK=4).result
+    assert result["said"] == [
+        "kernel was stopped: the loop in line 8 of kernel goes on after 1000 turns. What ran before that is shown."
+    ]
+    assert [(one["program"], one["kind"]) for one in result["accesses"]] == [(0, "load")]
 
 
 @pytest.mark.parametrize(
@@ -407,7 +432,7 @@ def test_what_is_no_grid(own, grid, said):
 
 def test_an_own_kernel_of_no_programs(own):
     result = own(COPY, *vectors(10, 10), 0, grid=(0,), BLOCK=4).result
-    assert result["programs"] == [] and result["grid"]["words"] == "The grid has no programs, so nothing runs."
+    assert result["programs"] == [] and result["grid"]["words"].endswith("no programs, so nothing runs.")
 
 
 def test_an_own_kernel_runs_in_another_process(own, monkeypatch):

@@ -75,7 +75,7 @@ def compute(run: ShownRun) -> dict:
         "launch": run.launch,
         "grid": {
             **{"whole": list(run.grid), "first": [0, 0, 0], "shown": list(run.shown)},
-            "words": words.grid(run.grid),
+            **{"words": words.grid(run.grid), "choosing": words.choosing(len(run.programs), run.grid)},
         },
         "buffer": _packed(at),
     }
@@ -132,6 +132,7 @@ def _programs(run, numbers, blocks):
     return [
         {
             **{"number": list(program.number), "bad": any(block.is_bad for block in its[number])},
+            "name": words.name(program.number, axes),
             "words": words.program(program.number, axes, its[number]),
         }
         for number, program in enumerate(run.programs)

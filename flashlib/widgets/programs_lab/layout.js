@@ -1,6 +1,7 @@
 /** @import { Grid, Program } from "./types.js" */
+import { between } from "../shared/number_text.js";
 
-const BOX = { most: 30, small: 14, least: 8, gap: 8 }; // px
+const BOX = { large: 44, most: 30, small: 14, least: 8, gap: 8 }; // px
 const MANY = 60; // programs, from which they are drawn small
 
 /**
@@ -23,7 +24,7 @@ export function layOut(programs, grid, room) {
   const [row, column, layer] = longAxes(grid);
   const columns = grid.shown[column] ?? 0;
   if (columns && columns * BOX.least <= room) {
-    const size = Math.min(programs.length > MANY ? BOX.small : BOX.most, Math.floor(room / columns));
+    const size = Math.min(programs.length > MANY ? BOX.small : BOX.large, Math.floor(room / columns));
     const high = grid.shown[row] * size + BOX.gap;
     const at = programs.map(({ number }) => {
       const [y, x, z] = [row, column, layer].map((axis) => (axis === undefined ? 0 : number[axis] - grid.first[axis]));
@@ -31,7 +32,8 @@ export function layOut(programs, grid, room) {
     });
     return { at, size };
   }
-  const size = programs.length > MANY ? BOX.small : BOX.most;
+  const inOneRow = between(BOX.most, Math.floor(room / programs.length), BOX.large);
+  const size = programs.length > MANY ? BOX.small : inOneRow;
   const wide = Math.max(1, Math.floor(room / size));
   return { at: programs.map((_, k) => ({ x: (k % wide) * size, y: Math.floor(k / wide) * size })), size };
 }

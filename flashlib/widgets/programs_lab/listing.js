@@ -1,6 +1,8 @@
 /** @import { Result } from "./types.js" */
 import { div, h, note, put, setText } from "../shared/elements.js";
 
+const isFault = (text) => text.startsWith("✕");
+
 /** The lines of the kernel, each with the value that it has in the program that is shown. */
 export class Listing {
   /** @type {Result} */
@@ -9,7 +11,7 @@ export class Listing {
   values;
 
   constructor() {
-    this.note = note("beside a line: what it gives in this program");
+    this.note = note();
     this.launch = h("code", {});
     this.element = div("flash-programs-code");
   }
@@ -17,7 +19,6 @@ export class Listing {
   /** @param {Result} result */
   take(result) {
     this.result = result;
-    this.note.hidden = !result.values.length;
     setText(this.launch, result.launch);
     const same = this.text === result.lines.map(({ text }) => text).join("\n");
     this.text = result.lines.map(({ text }) => text).join("\n");
@@ -41,11 +42,14 @@ export class Listing {
    */
   draw(program, turn) {
     const shown = new Map();
-    for (const [its, line, at, text] of this.result.values) if (its === program && at <= turn) shown.set(line, text);
+    const { values, programs } = this.result;
+    for (const [its, line, at, text] of values) if (its === program && at <= turn) shown.set(line, text);
+    this.note.hidden = ![...shown.values()].some((text) => !isFault(text));
+    setText(this.note, `values in ${programs[program]?.name ?? ""}`);
     for (const [line, value] of this.values) {
       const text = shown.get(line) ?? "";
       setText(value, text);
-      put(value, "data-mark", text.startsWith("✕") ? "wrong" : "value");
+      put(value, "data-mark", isFault(text) ? "wrong" : "value");
     }
   }
 }

@@ -12,6 +12,9 @@ const MARKS = ["load", "store", "masked", "wrong"];
 
 /** The elements of a tensor as a matrix, each with its offset; lit are those that the program touches. */
 export class Matrix {
+  /** Whether the number of each place can be read. */
+  isLegible = false;
+
   /** @param {string} kind */
   constructor(kind) {
     this.kind = kind;
@@ -59,6 +62,7 @@ export class Matrix {
     put(this.beyond, "d", drawn.beyond);
     put(this.edges, "d", edges(programs, frame));
     for (const mark of MARKS) put(this.marks[mark], "d", drawn[mark]);
+    this.isLegible = places.every(({ row, column }) => frame.place(row, column)) && frame.high >= READABLE;
     this.#write([...written.values()], frame);
   }
 
@@ -66,6 +70,7 @@ export class Matrix {
   #write(written, { wide, high, names }) {
     const numbers = written.flatMap(({ at: [x, y], text: number, mark }) => {
       const fits = high >= READABLE && (mark ? LETTER.bold : LETTER.plain) * number.length + 3 <= wide;
+      if (mark && !fits) this.isLegible = false;
       const shown = fits ? number : mark === "wrong" ? "✕" : "";
       return shown ? [{ x: x + wide / 2, y: y + high / 2 + 4, text: shown, name: "offset", mark }] : [];
     });

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.language.phrases import and_list, counted
+from flashlib.language.phrases import and_list
 from flashlib.widgets.programs_lab.accesses import BlockAccess, Grid, KernelLine, ShownProgram, ShownRun
 from flashlib.widgets.programs_lab.kernels import KERNELS
 from flashlib.widgets.programs_lab.tensors import LARGEST, Tensor
@@ -29,7 +29,11 @@ def run(kernel: Any, arguments: Sequence, grid: Any, meta: dict) -> tuple[ShownR
     from flashlib.learner.kernels.run import recorded  # needs Triton
 
     name = kernel.fn.__name__
-    whole = checked_grid(grid, _named(kernel, arguments, meta))
+    named = _named(kernel, arguments, meta)
+    for argument, value in named.items():
+        if isinstance(value, list):
+            raise TypeError(f"{argument} is a list; pass a tensor: a kernel gets the address of its first element")
+    whole = checked_grid(grid, named)
     shown, said = _first_programs(whole), []
     if shown != whole:
         if "num_programs" in inspect.getsource(kernel.fn):
@@ -42,17 +46,25 @@ def run(kernel: Any, arguments: Sequence, grid: Any, meta: dict) -> tuple[ShownR
         return _run(kernel, _lines(kernel, []), whole, shown, [], {}), said
     recording, _ = recorded(launching(kernel, shown, meta), *arguments)
     if recording.error:
+        what = _stopped(name, recording.error)
         if not recording.accesses:
-            raise ValueError(f"{name} raised {recording.error}")
-        said.append(f"{name} raised {recording.error}. What ran before that is shown.")
+            raise ValueError(what)
+        said.append(f"{what}. What ran before that is shown.")
     tensors = {argument.name: _tensor(argument) for argument in recording.launches[-1].tensors}
     lines = _lines(kernel, recording.accesses)
     programs = _programs(recording, lines, shown)
     kept = _few(programs)
     if len(kept) < len(programs):
-        shown_now = counted(len(kept), "program", "programs")
-        said.append(f"{shown_now} of {len(programs)} can be shown: together they touch {MOST_PLACES} places.")
+        said.append(f"Of {len(programs)} programs, the first {len(kept)} are shown: their blocks fill the page.")
     return _run(kernel, lines, whole, shown, kept, tensors), said
+
+
+def _stopped(name, error):
+    """Return why a kernel did not run to its end. The recorder stops a loop without one by an OverflowError."""
+    kind, _, what = error.partition(": ")
+    if kind == "OverflowError" and "loop" in what:
+        return f"{name} was stopped: {what}"
+    return f"{name} raised {error}"
 
 
 def check_kernel(kernel: Any) -> None:
@@ -61,10 +73,15 @@ def check_kernel(kernel: Any) -> None:
     if kind in ("JITFunction", "InterpretedFunction"):
         return
     name = getattr(kernel, "__name__", None) or getattr(getattr(kernel, "fn", None), "__name__", "the kernel")
-    if kind in ("Autotuner", "Heuristics"):
+    if kind == "Autotuner":
         raise TypeError(
             f"{name} is autotuned, and nothing can be timed in the interpreter; pass the kernel below, {name}.fn, "
             "with one choice of what is tuned, e.g. BLOCK=64"
+        )
+    if kind == "Heuristics":
+        raise TypeError(
+            f"{name} is under @triton.heuristics; pass the kernel below, {name}.fn, with what they choose, "
+            "e.g. BLOCK=64"
         )
     if kind == "GluonJITFunction":
         raise TypeError(f"{name} is a kernel in Gluon; pass one in Triton, under @triton.jit")

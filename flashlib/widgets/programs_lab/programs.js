@@ -1,6 +1,6 @@
 /** @import { Result } from "./types.js" */
 import { slider } from "../shared/controls.js";
-import { div, note, panel, put, setText, svg } from "../shared/elements.js";
+import { div, h, panel, put, setText, svg } from "../shared/elements.js";
 import { watchRoom } from "../split_lab/axes.js";
 import { layOut, longAxes } from "./layout.js";
 import { Texts } from "./texts.js";
@@ -33,11 +33,13 @@ export class Programs {
     const asked = () => chosen(this.#asked());
     this.axes = [0, 1, 2].map((axis) => slider(`axis ${axis}`, `program_id(${axis}) of the program`, asked));
     this.turn = slider("turn", "turn of the loop", went);
+    this.choosing = h("p", { class: "flash-note", title: "or use the arrow keys" });
     this.body = div("flash-programs-body", this.svg);
     this.element = panel(
       "programs-programs",
       "The grid",
-      note("click one, or use the arrow keys"),
+      null,
+      this.choosing,
       this.body,
       div("flash-programs-sliders", [...this.axes, this.turn].map(({ element }) => element)),
     );
@@ -48,6 +50,7 @@ export class Programs {
   take(result) {
     this.result = result;
     const long = longAxes(result.grid);
+    setText(this.choosing, result.grid.choosing);
     this.axes.forEach(({ element }, axis) => {
       element.hidden = !long.includes(axis);
       setText(/** @type {Element} */ (element.firstElementChild), String(long) === "0" ? "program" : `program_id(${axis})`);
@@ -55,11 +58,11 @@ export class Programs {
     this.#lay();
   }
 
-  /** The program that the sliders name. */
+  /** The program that the sliders name; the one before if it did not run. */
   #asked() {
-    const { shown, first } = this.result.grid;
-    const [x, y, z] = this.axes.map(({ range }, axis) => Number(range.value) - first[axis]);
-    return x + shown[0] * (y + shown[1] * z);
+    const asked = this.axes.map(({ range }) => Number(range.value));
+    const found = this.result.programs.findIndex(({ number }) => number.every((n, axis) => n === asked[axis]));
+    return found < 0 ? this.program : found;
   }
 
   #lay() {
@@ -67,7 +70,7 @@ export class Programs {
     const { programs, grid } = this.result;
     this.layout = layOut(programs, grid, this.room - 2);
     const { at, size } = this.layout;
-    const height = Math.max(size, ...at.map(({ y }) => y + size)) + 2;
+    const height = Math.max(0, ...at.map(({ y }) => y + size)) + 2;
     put(this.svg, "viewBox", `0 0 ${this.room} ${height}`);
     put(this.svg, "height", String(height));
     put(this.boxes, "d", at.map(({ x, y }) => this.#box(x, y)).join(""));

@@ -142,6 +142,6 @@ export class Touched {
     this.matrix.draw(tensor, access, lanes, this.owners, this.room);
     put(this.matrix.svg, "aria-label", this.label);
     this.memory.draw(tensor, lanes, this.room);
-    this.block.replaceChildren(...blockOf(access, lanes, this.kind));
+    this.block.replaceChildren(...blockOf(access, lanes, this.kind, this.matrix.isLegible));
   }
 }

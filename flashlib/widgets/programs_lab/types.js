@@ -18,11 +18,13 @@
  * @property {number[]} first
  * @property {number[]} shown
  * @property {string} words
+ * @property {string} choosing how many programs there are to choose from
  */
 
 /**
  * @typedef {object} Program
  * @property {number[]} number along each axis
+ * @property {string} name "program 2"
  * @property {boolean} bad whether it loads or stores what is not its own
  * @property {string} words
  */

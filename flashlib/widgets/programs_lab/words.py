@@ -38,18 +38,31 @@ class AccessSummary(NamedTuple):
 
 
 def grid(whole: Sequence[int]) -> str:
-    """Return how many programs a grid has."""
+    """Return what a program is, and how many of them a grid has."""
     axes = [n for n in whole if n != 1]
     if 0 in axes:
-        return "The grid has no programs, so nothing runs."
+        return "A program is one run of the kernel. The grid has no programs, so nothing runs."
     if len(axes) > 1:
-        return f"The grid has {' × '.join(map(str, axes))} programs."
-    return f"The grid has {counted(math.prod(whole), 'program', 'programs')}."
+        sizes = " × ".join(map(str, axes))
+        return f"A program is one run of the kernel; the grid has {sizes} programs, which differ in their numbers."
+    if not axes:
+        return "A program is one run of the kernel; the grid has 1 program."
+    return f"A program is one run of the kernel; the grid has {axes[0]} programs, which differ in their number."
+
+
+def choosing(shown: int, whole: Sequence[int]) -> str:
+    """Return how many programs of a grid there are to choose from."""
+    if not shown:
+        return "No program runs."
+    if shown < math.prod(whole):
+        one = f"1 of {math.prod(whole)} programs is shown."
+        return by_number(shown, one, f"{shown} of {math.prod(whole)} programs are shown. Click one:")
+    return by_number(shown, "1 program runs the code.", f"{shown} programs run the same code. Click one:")
 
 
 def program(number: Sequence[int], axes: int, blocks: Sequence[AccessSummary]) -> str:
     """Return what a program loads and stores, and what its masks cut off; axes: of its number that are named."""
-    name = f"Program {number[0]}" if axes == 1 else f"Program ({', '.join(map(str, number[:axes]))})"
+    name = f"Program {_numbered(number, axes)}"
     loads, stores = (_touched([one for one in blocks if one.kind == kind]) for kind in ("load", "store"))
     if loads and stores:
         said = f"{name} loads {loads}, and stores {stores}."
@@ -59,6 +72,15 @@ def program(number: Sequence[int], axes: int, blocks: Sequence[AccessSummary]) -
         said = f"{name} loads nothing, and stores {stores}." if stores else f"{name} loads and stores nothing."
     masked = _masked(blocks)
     return f"{said} {masked}" if masked else said
+
+
+def name(number: Sequence[int], axes: int) -> str:
+    """Return the name of a program within a sentence."""
+    return f"program {_numbered(number, axes)}"
+
+
+def _numbered(number, axes):
+    return str(number[0]) if axes == 1 else f"({', '.join(map(str, number[:axes]))})"
 
 
 def _touched(blocks):

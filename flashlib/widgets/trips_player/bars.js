@@ -4,7 +4,7 @@
 /** @import { Race, SideName } from "./race.js" */
 /** @import { Trip, UnderWay } from "./types.js" */
 import { bytes } from "../flash_player/frames.js";
-import { mark, scaleMark } from "../flash_player/legend.js";
+import { mark } from "../flash_player/legend.js";
 import { div, h, note, panel, setText, steadyNote } from "../shared/elements.js";
 import { andList } from "../shared/language.js";
 
@@ -84,7 +84,7 @@ export class TripsBars {
       ([name, title]) => new TripsBar(/** @type {SideName} */ (name), title, name === "standard"),
     );
     const ways = [mark("read", "loaded: HBM to chip"), mark("written", "stored: chip to HBM")];
-    const keys = note(ways, mark("now", "on its way"), scaleMark());
+    const keys = note(ways, mark("now", "on its way"));
     const rows = this.bars.map(({ element }) => element);
     this.element = panel("trips-bytes", "Bytes moved, on one scale", keys, div("flash-trips-bars", rows));
   }

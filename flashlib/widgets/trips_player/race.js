@@ -8,7 +8,7 @@ const KEPT = ["Q_i", "O_acc"]; // on the chip, from one tile of a block of rows 
 
 /** Of each side, where an array goes on the chip. */
 export const PLACES = {
-  standard: { Q: "Q", K: "K", S: "S", P: "P", V: "V", O: "O", lse: "lse" },
+  standard: { Q: "Q", K: "K", V: "V", S: "S", P: "P", O: "O", lse: "lse" },
   flash: { Q: "Q_i", K: "K_j", V: "V_j", S: "S_ij", P: "P_ij", O: "O_acc", lse: "lse_i" },
 };
 

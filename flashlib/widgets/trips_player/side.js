@@ -4,17 +4,21 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Race, SideName } from "./race.js" */
 /** @import { Block, Flight, Trip, UnderWay } from "./types.js" */
-import { bytes } from "../flash_player/frames.js";
 import { Matrix } from "../flash_player/matrix.js";
 import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { say } from "../shared/language.js";
 import { PLACES } from "./race.js";
+import { roomWords } from "./words.js";
 
 const IN_HBM = {
-  standard: ["Q", "K", "V", "S", "P", "O", "lse"],
+  standard: ["Q", "K", "V", "S", "P", "O", "lse"], // in the order of the columns
   flash: ["Q", "K", "V", "O", "lse"],
 };
+const BESIDE_NAME = { O: "so\u00a0far", lse: "" }; // beside a name on FlashAttention's chip; the others are tiles
+const LSE = "log-sum-exp: one number per row, the log of the sum of the exponentials of its scores";
 const IN_MEMORY = { most: 6, high: 120, wide: 380 }; // of HBM, in px: the largest, and all cells below or beside each other
 const ON_CHIP = { most: 6, high: 48, wide: 200 }; // of the chip
+const BESIDE = 130; // px that are not cells: gaps, padding, and the name of lse
 
 const cellIn = ({ most, high, wide }, rows, cols) => Math.min(most, high / rows, wide / cols);
 
@@ -25,13 +29,21 @@ class Shelf {
   /** @type {{ left: number, top: number }} */
   corner;
 
-  /** @param {string} name */
-  constructor(name) {
-    this.matrix = new Matrix(name);
+  /**
+   * @param {string} key
+   * @param {string} name of the array
+   * @param {string} [word] beside it
+   */
+  constructor(key, name, word = "") {
+    this.matrix = new Matrix(key);
+    this.matrix.name = word ? `${name}, ${say(word)}` : name;
     this.here = h("div", { class: "flash-here", hidden: true });
-    this.size = note();
+    this.size = note(word);
     const cells = div("flash-strip-cells", this.matrix.element, this.here);
-    this.element = div("flash-strip", div("flash-name", symbol(name), " ", this.size), cells);
+    const title = name === "lse" && LSE;
+    const column = IN_HBM.standard.indexOf(name) + 1; // the same in HBM and on the chip: what moves covers nothing else
+    const look = { class: "flash-strip", style: `grid-column: ${column}`, title };
+    this.element = h("div", look, div("flash-name", symbol(name), " ", this.size), cells);
   }
 
   /** @param {number} rows @param {number} cols @param {number} cell px */
@@ -75,7 +87,7 @@ export class Side {
   measured;
   /** @type {Trip | undefined} whose copies are on their way */
   flown;
-  /** @type {Matrix[]} */
+  /** @type {{ element: HTMLElement, matrix: Matrix }[]} */
   copies;
   /** @type {Record<string, Float64Array>} what HBM holds of what is stored, NaN where that is nothing yet */
   held;
@@ -83,16 +95,18 @@ export class Side {
   /**
    * @param {SideName} name
    * @param {string} title
-   * @param {string} about
+   * @param {string} claim
    */
-  constructor(name, title, about) {
+  constructor(name, title, claim) {
     this.name = name;
-    const shelves = (names) => Object.fromEntries(names.map((one) => [one, new Shelf(one)]));
+    this.width = Infinity; // until it is on the page
     const elements = (of) => Object.values(of).map(({ element }) => element);
+    const word = (one) => (name === "flash" ? (BESIDE_NAME[one] ?? "tile") : "");
+    const places = Object.entries(PLACES[name]);
     /** @type {Record<string, Shelf>} */
-    this.hbm = shelves(IN_HBM[name]);
+    this.hbm = Object.fromEntries(IN_HBM[name].map((one) => [one, new Shelf(one, one)]));
     /** @type {Record<string, Shelf>} */
-    this.chip = shelves(Object.values(PLACES[name]));
+    this.chip = Object.fromEntries(places.map(([one, place]) => [place, new Shelf(place, one, word(one))]));
     this.sentence = h("p", { class: "flash-trips-words" });
     this.way = h("p", { class: "flash-trips-way", "aria-hidden": "true" });
     this.fill = h("i", {});
@@ -101,52 +115,65 @@ export class Side {
     this.room = div("flash-room", meter, this.needs);
     this.air = h("div", { class: "flash-trips-air", "aria-hidden": "true" });
     const never = name === "flash" && h("p", { class: "flash-trips-never" }, typeset("S and P: never here"));
-    const memory = div("flash-trips-hbm", h("p", {}, h("b", {}, "HBM"), " ", note("memory: large, far and slow")));
-    memory.append(div("flash-strips", elements(this.hbm), never));
-    const chip = div("flash-trips-chip", div("flash-strips", elements(this.chip)));
-    chip.append(h("p", {}, h("b", {}, "the chip"), " ", note("small and fast")), this.room);
+    const hbm = h("p", {}, h("b", {}, "HBM"), " ", note("memory: large, far and slow"));
+    const memory = div("flash-trips-hbm", hbm, elements(this.hbm), never);
+    const about = h("p", {}, h("b", {}, "the chip"), " ", note("small and fast"));
+    const chip = div("flash-trips-chip", elements(this.chip), about, this.room);
+    this.stage = div("flash-trips-stage", memory, this.way, chip, this.air);
     this.element = h(
       "section",
       { class: "flash-panel flash-trips-side", "data-side": name },
-      h("header", {}, h("h3", {}, title), note(about)),
+      h("header", {}, h("h3", {}, title), note(claim)),
       this.sentence,
-      div("flash-trips-stage", memory, this.way, chip, this.air),
+      this.stage,
     );
   }
 
   /** @param {Race} race */
   take(race) {
     this.race = race;
-    this.resized();
+    const { N } = race.setting;
+    const { columns } = race.sides[this.name];
+    for (const [name, shelf] of Object.entries(this.hbm))
+      setText(shelf.size, name === "S" || name === "P" ? `${N} × ${N}` : "");
+    this.held = Object.fromEntries(["S", "P", "O", "lse"].map((name) => [name, new Float64Array(N * columns[name])]));
+    this.fit();
+  }
+
+  /**
+   * Fit all into the width of the page: the arrays in HBM must stay side by side.
+   * @param {number} room of the stage, in px
+   */
+  fit(room = this.width) {
+    this.width = room;
+    this.measured = false;
+    this.flown = undefined;
+    if (!this.race) return;
+    const { race } = this;
     const { N, d } = race.setting;
     const { columns } = race.sides[this.name];
-    const cell = cellIn(IN_MEMORY, N, 4 * d + 2 * N + 1); // the same on both sides: an area is as many bytes
-    for (const [name, shelf] of Object.entries(this.hbm)) {
-      shelf.resize(N, columns[name], cell);
-      setText(shelf.size, name === "S" || name === "P" ? `${N} × ${N}` : "");
-    }
+    const inRoom = (of) => ({ ...of, wide: Math.min(of.wide, room - BESIDE) });
+    const cell = cellIn(inRoom(IN_MEMORY), N, 4 * d + 2 * N + 1); // on both sides: an area is as many bytes
+    for (const [name, shelf] of Object.entries(this.hbm)) shelf.resize(N, columns[name], cell);
     const rows = this.name === "standard" ? N : race.B;
     const cols = { ...columns, S: rows, P: rows };
-    const place = cellIn(ON_CHIP, rows, 4 * d + 2 * rows + 1);
+    const place = cellIn(inRoom(ON_CHIP), rows, 4 * d + 2 * rows + 1);
     for (const [name, on] of Object.entries(PLACES[this.name])) this.chip[on].resize(rows, cols[name], place);
-    this.held = Object.fromEntries(["S", "P", "O", "lse"].map((name) => [name, new Float64Array(N * columns[name])]));
   }
 
   /**
    * @param {number} position
    * @param {UnderWay | undefined} way
    * @param {string} words
-   * @param {{ needs: number, text: string, over: boolean }} room
    * @param {Colours} colour
    * @param {Motion} motion
    */
-  draw(position, way, words, room, colour, motion) {
+  draw(position, way, words, colour, motion) {
     setSentence(this.sentence, words);
     this.#drawHbm(position, way, colour);
     const isThere = !way || way.to === 1;
     const holds = way ? way.trip[isThere ? "after" : "before"] : new Map();
     this.#drawChip(holds, colour);
-    this.#drawRoom(room);
     this.#drawWay(way);
     this.#fly(way, colour, motion);
     if (isThere && way?.trip.loads)
@@ -183,23 +210,17 @@ export class Side {
     }
   }
 
-  #drawRoom({ needs, text, over }) {
-    this.fill.style.width = `${Math.min(100, (100 * needs) / this.race.capacity)}%`;
-    this.room.classList.toggle("flash-over", over);
-    setText(this.needs, text);
+  /** @param {number} needs bytes of the chip */
+  drawRoom(needs) {
+    const { capacity } = this.race;
+    this.fill.style.width = `${Math.min(100, (100 * needs) / capacity)}%`;
+    setText(this.needs, roomWords(needs, capacity));
   }
 
   /** @param {UnderWay | undefined} way */
   #drawWay(way) {
     this.way.dataset.kind = way ? (way.trip.loads ? "read" : "written") : "";
-    const moved = way ? bytes(way.trip.bytes) : "";
-    setText(this.way, !way ? "" : way.trip.loads ? `↓ ${moved} to the chip` : `↑ ${moved} to HBM`);
-  }
-
-  /** The page has another width. */
-  resized() {
-    this.measured = false;
-    this.flown = undefined;
+    setText(this.way, !way ? "" : way.trip.loads ? "↓ to the chip" : "↑ to HBM");
   }
 
   /** Find out where all is; false where there is nothing to be seen. */
@@ -229,13 +250,15 @@ export class Side {
       this.flown = trip;
     }
     trip.flights.forEach((flight, n) => {
-      const { element } = this.copies[n];
+      const { element, matrix } = this.copies[n];
       const { offset, rows, cols, array } = flight.block;
-      this.copies[n].draw(this.race.numbers, offset, rows, cols, this.race.peaks[array], colour);
+      matrix.draw(this.race.numbers, offset, rows, cols, this.race.peaks[array], colour);
       const [start, end] = this.#ends(flight, trip);
-      const look = (t) => ({ transform: onTheWay(start, end, t) });
-      Object.assign(element.style, look(to));
-      motion.play(element, [look(from), look(to)], () => isThere && element.remove());
+      const [before, now] = [from, to].map((t) => onTheWay(start, end, t));
+      Object.assign(element.style, now.place);
+      Object.assign(matrix.element.style, now.size);
+      motion.play(element, [before.place, now.place], () => isThere && element.remove());
+      motion.play(matrix.element, [before.size, now.size]);
       if (isThere && !trip.loads) hide(this.hbm[flight.name].here, { backgroundColor: "var(--flash-back)" }, motion);
     });
     if (isThere) this.flown = undefined;
@@ -255,19 +278,20 @@ export class Side {
     const { rows, cols } = flight.block;
     const [, end] = this.#ends(flight, trip);
     const size = { rows, cols, width: end.width / cols, height: end.height / rows, numbers: false };
-    const copy = new Matrix(flight.name, size);
-    copy.element.dataset.kind = trip.loads ? "read" : "written";
-    Object.assign(copy.element.style, { left: `${end.left}px`, top: `${end.top}px` });
-    return copy;
+    const matrix = new Matrix(flight.name, size);
+    const look = { "data-name": flight.name, "data-kind": trip.loads ? "read" : "written" };
+    const style = `left:${end.left}px;top:${end.top}px`;
+    const element = h("div", { ...look, style }, matrix.element, h("b", {}, symbol(flight.name)));
+    return { element, matrix };
   }
 }
 
-/** The transform that puts what is in the box `end` where it is on its way from the box `start`, t from 0 to 1. */
+/** The transforms that put what is in the box `end` where it is on its way from the box `start`, t from 0 to 1. */
 function onTheWay(start, end, t) {
   const left = (1 - t) * (start.left - end.left);
   const top = (1 - t) * (start.top - end.top);
   const size = 1 + (1 - t) * (start.height / end.height - 1);
-  return `translate(${left}px, ${top}px) scale(${size})`;
+  return { place: { transform: `translate(${left}px, ${top}px)` }, size: { transform: `scale(${size})` } };
 }
 
 /**

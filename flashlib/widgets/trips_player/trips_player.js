@@ -4,9 +4,11 @@
 /** @import { SideName } from "./race.js" */
 /** @import { Sent, Traits, UnderWay } from "./types.js" */
 import { bytes } from "../flash_player/frames.js";
+import { legendOf, scaleMark } from "../flash_player/legend.js";
 import { colourScale, paintScale } from "../shared/colours.js";
 import { slider } from "../shared/controls.js";
 import { div, h, headline, setSentence, setText } from "../shared/elements.js";
+import { say } from "../shared/language.js";
 import { Motion } from "../shared/motion.js";
 import { between } from "../shared/number_text.js";
 import { Transport } from "../shared/transport.js";
@@ -48,7 +50,10 @@ class TripsPlayer extends Widget {
     const settings = this.settings(Object.values(this.controls).map(({ element }) => element));
     const row = div("flash-controls", buttons, bar, this.status, speed, settings);
     const sides = div("flash-trips-sides", this.sides.map(({ element }) => element));
-    this.root.append(this.head.element, div("flash-panel flash-header", row), this.bars.element, sides);
+    bar.title = say("at each tick, a trip of standard attention begins (page up, page down)");
+    const tick = h("span", {}, h("i", { class: "flash-trips-tick" }), "on the slider: a trip of standard attention begins");
+    const keys = legendOf(h("span", {}, "the numbers of a matrix", " ", scaleMark()), tick);
+    this.root.append(this.head.element, div("flash-panel flash-header", row), this.bars.element, sides, keys);
     this.#watchWidth();
     this.stops.push(() => this.transport.pause());
     this.start("frames", {
@@ -68,7 +73,8 @@ class TripsPlayer extends Widget {
     const observer = new ResizeObserver(([{ contentRect }]) => {
       if (contentRect.width === width) return;
       width = contentRect.width;
-      for (const side of this.sides) side.resized();
+      const rooms = this.sides.map(({ stage }) => stage.clientWidth); // of both, before what is laid out changes
+      this.sides.forEach((side, k) => side.fit(rooms[k] || undefined));
       this.draw();
     });
     observer.observe(this.root);
@@ -120,10 +126,12 @@ class TripsPlayer extends Widget {
       Object.fromEntries(BOTH.map((name) => [name, race.underWay(name, position)]))
     );
     const words = { standard: standardWords(race, ways.standard), flash: flashWords(race, ways.flash) };
-    for (const side of this.sides)
-      side.draw(position, ways[side.name], words[side.name], this.#room(side.name, ways), colour, motion);
+    for (const side of this.sides) {
+      side.draw(position, ways[side.name], words[side.name], colour, motion);
+      side.drawRoom(this.#needs(side.name, ways));
+    }
     this.bars.draw(position, ways, motion);
-    const where = position < race.last ? `step ${position + 1} of ${race.last}` : `finished, ${race.last} steps`;
+    const where = position < race.last ? `after ${bytes(race.span(position)[1])}` : "finished";
     setText(this.status, where);
     transport.scrub.setAttribute("aria-valuetext", where);
     this.spoken.say(`${where}. ${TITLES.standard}: ${words.standard} ${TITLES.flash}: ${words.flash}`);
@@ -131,20 +139,15 @@ class TripsPlayer extends Widget {
   }
 
   /**
-   * What a side needs of the chip.
+   * How many bytes of the chip a side needs.
    * @param {SideName} name
    * @param {Record<SideName, UnderWay | undefined>} ways
    */
-  #room(name, ways) {
-    const { capacity, tile } = /** @type {Race} */ (this.race);
+  #needs(name, ways) {
+    const race = /** @type {Race} */ (this.race);
     const way = ways[name];
-    if (!way) return { needs: 0, text: `holds ${bytes(capacity)}`, over: false };
-    const needs = name === "flash" ? tile : needed(/** @type {Race} */ (this.race), way);
-    const over = needs > capacity;
-    const text = over
-      ? `needs ${bytes(needs)}, holds ${bytes(capacity)}: in parts`
-      : `needs ${bytes(needs)}, holds ${bytes(capacity)}`;
-    return { needs, text, over };
+    if (!way) return 0;
+    return name === "flash" ? race.tile : needed(race, way);
   }
 }
 

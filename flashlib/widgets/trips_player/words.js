@@ -11,7 +11,25 @@ import { threeDigits } from "../shared/number_text.js";
  */
 export function compared({ sides: { standard, flash } }) {
   const times = threeDigits(standard.total / flash.total);
-  return `Both move bytes at the same speed. FlashAttention is done after ${bytes(flash.total)}, standard attention after ${bytes(standard.total)}: ${times} times as many.`;
+  return `Standard attention moves ${times} times as many bytes as FlashAttention, because S and P go out to slow memory and come back. Both move bytes at the same speed.`;
+}
+
+/**
+ * The bytes of a trip, and how many of them have moved if it is on its way.
+ * @param {UnderWay} way
+ */
+const movedOf = ({ trip, to }) =>
+  to < 1 ? `${bytes(Math.round(to * trip.bytes))} of ${bytes(trip.bytes)} so far` : bytes(trip.bytes);
+
+/**
+ * What a side needs of the chip.
+ * @param {number} needs bytes; 0 if it is done
+ * @param {number} capacity
+ */
+export function roomWords(needs, capacity) {
+  if (!needs) return `holds ${bytes(capacity)}`;
+  if (needs <= capacity) return `needs ${bytes(needs)} of its ${bytes(capacity)}`;
+  return `${bytes(needs)} do not fit into ${bytes(capacity)}: it works in parts`;
 }
 
 /**
@@ -37,18 +55,18 @@ export function standardWords(race, way) {
     const share = Math.round((100 * scores.reduce((sum, flight) => sum + flight.bytes, 0)) / total);
     return `Finished. ${scores.length} of the ${trips.length} trips carried S or P: ${share} % of all bytes.`;
   }
-  const moved = bytes(way.trip.bytes);
+  const moved = movedOf(way);
   const needs = needed(race, way);
   const fits = needs <= capacity;
-  if (way.k === 0) return `Trip 1 of 6: Q and K go to the chip, ${moved}. Their scaled product is S.`;
+  if (way.k === 0) return `Trip 1 of its 6: Q and K go to the chip, ${moved}. Their scaled product is S.`;
   if (way.k === 1 && fits)
-    return `Trip 2 of 6: S goes out to HBM, ${moved}. It would fit, but the next pass begins with an empty chip.`;
+    return `Trip 2 of its 6: S goes out to HBM, ${moved}. It would fit, but the next pass begins with an empty chip.`;
   if (way.k === 1)
-    return `Trip 2 of 6: S goes out to HBM, ${moved}. It cannot stay: the pass needs ${bytes(needs)}, the chip holds ${bytes(capacity)}.`;
-  if (way.k === 2) return `Trip 3 of 6: the same S comes back, ${moved}. The softmax of its rows is P.`;
-  if (way.k === 3) return `Trip 4 of 6: P goes out to HBM, and lse with it, ${moved}.`;
-  if (way.k === 4) return `Trip 5 of 6: the same P comes back, and V with it, ${moved}. P times V is O.`;
-  return `Trip 6 of 6: O goes out to HBM, ${moved}.`;
+    return `Trip 2 of its 6: S goes out to HBM, ${moved}. It cannot stay: the pass needs ${bytes(needs)}, the chip holds ${bytes(capacity)}.`;
+  if (way.k === 2) return `Trip 3 of its 6: the same S comes back, ${moved}. The softmax of its rows is P.`;
+  if (way.k === 3) return `Trip 4 of its 6: P goes out to HBM, and with it lse, one number per row, ${moved}.`;
+  if (way.k === 4) return `Trip 5 of its 6: the same P comes back, and V with it, ${moved}. P times V is O.`;
+  return `Trip 6 of its 6: O goes out to HBM, ${moved}.`;
 }
 
 /**
@@ -63,10 +81,10 @@ export function flashWords({ sides: { flash } }, way) {
     const flight = trip.flights.find((one) => one.name === name);
     return flight && span("row", [flight.first, flight.stop]);
   };
-  const [number, count, moved] = [k + 1, trips.length, bytes(trip.bytes)];
+  const [number, count, moved] = [k + 1, trips.length, movedOf(way)];
   if (!trip.loads)
-    return `Trip ${number} of ${count} takes ${rows("O")} of O and lse out to HBM, ${moved}. This block is finished.`;
+    return `Trip ${number} of its ${count} takes ${rows("O")} of O and of lse, one number per row, out to HBM, ${moved}. This block is finished.`;
   if (rows("Q"))
-    return `Trip ${number} of ${count} brings ${rows("Q")} of Q and ${rows("K")} of K and V to the chip, ${moved}. Their tile of S and P is used there and dropped.`;
-  return `Trip ${number} of ${count} brings ${rows("K")} of K and V to the chip, ${moved}. Their tile of S and P is used there and dropped.`;
+    return `Trip ${number} of its ${count} brings ${rows("Q")} of Q and ${rows("K")} of K and V to the chip, ${moved}. Their tile of S and P is used there and dropped.`;
+  return `Trip ${number} of its ${count} brings ${rows("K")} of K and V to the chip, ${moved}. Their tile of S and P is used there and dropped.`;
 }

@@ -24,7 +24,8 @@ def check_program(lab, result, program, turn=0):
         access = next(one for one in same if len(same) == 1 or one["turn"] == turn)
         expected = marked(result, access)
         matrix, block = panel.evaluate(DRAWN)
-        assert sorted(map(tuple, block)) == sorted(expected)
+        numbers = [] if matrix_shows_the_block(matrix, result, access) else expected
+        assert sorted(map(tuple, block)) == sorted(numbers)
         tensor = result["tensors"][access["tensor"]]
         drawn = {tuple(one) for one in matrix if one[1]}
         assert drawn == set(expected) and len(matrix) >= int(np.prod(tensor["shape"]))
@@ -34,16 +35,29 @@ def check_program(lab, result, program, turn=0):
             assert fault.inner_text() == f"✕ {access['fault']}"
 
 
+def matrix_shows_the_block(matrix, result, access):
+    """Whether all offsets of an access can be read in the matrix, in the order and the rows of its block."""
+    shape, its = access["shape"], places(result, access)
+    across = shape[-1] if len(shape) > 1 else len(its)
+    _, _, row, column = its[0]
+    ordered = all(place[2:] == [row + k // across, column + k % across] for k, place in enumerate(its))
+    return ordered and sum(bool(mark) and text != "✕" for text, mark in matrix) == len(its)
+
+
 def plain_words(words):
     return plain(words) if "_ptr" not in words else words
 
 
+def places(result, access):
+    """Return offset, state, row and column of each place of an access."""
+    every = np.frombuffer(result["buffer"], "<i4").reshape(-1, 4)
+    return every[access["start"] :][: int(np.prod(access["shape"]))].tolist()
+
+
 def marked(result, access):
     """Return the offsets of an access as texts, with what they are marked as."""
-    every = np.frombuffer(result["buffer"], "<i4").reshape(-1, 4)
-    its = every[access["start"] :][: int(np.prod(access["shape"]))].tolist()
     found = []
-    for offset, state, _, _ in its:
+    for offset, state, _, _ in places(result, access):
         mark = "masked" if state == 0 else MARKS.get((access["kind"], state), "wrong")
         found.append((f"✕{offset}" if mark == "wrong" else str(offset), mark))
     return found

@@ -65,7 +65,7 @@ def check_side(now, trips, ends, moment, *, ended):
     if ended or k is None:
         assert now["words"].startswith("Finished") and now["chip"] == now["flying"] == []
         return
-    assert now["words"].startswith(f"Trip {k + 1} of {len(trips)}")
+    assert now["words"].startswith(f"Trip {k + 1} of its {len(trips)}")
     names = [move[0] for move in trips[k]["moves"]]
     assert now["flying"] == (names if ends[k] > moment else []) and now["outlined"] == len(names)
     if ends[k] == moment:

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Race } from "../../../flashlib/widgets/trips_player/race.js";
-import { compared, flashWords, standardWords } from "../../../flashlib/widgets/trips_player/words.js";
+import { compared, flashWords, roomWords, standardWords } from "../../../flashlib/widgets/trips_player/words.js";
 import { labs } from "./sent.js";
 
 const BOTH = ["standard", "flash"];
@@ -102,14 +102,23 @@ races("each trip is named, with its bytes, and so is the end", (race) => {
       const said = plain(words(race, way));
       if (!way) assert.match(said, /^Finished/);
       else {
-        assert.ok(said.startsWith(`Trip ${way.k + 1} of ${race.sides[name].trips.length}`), said);
-        assert.ok(said.includes(`${way.trip.bytes} B`), said);
+        assert.ok(said.startsWith(`Trip ${way.k + 1} of its ${race.sides[name].trips.length}`), said);
+        const soFar = `, ${Math.round(way.to * way.trip.bytes)} B of ${way.trip.bytes} B so far`;
+        assert.ok(said.includes(way.to < 1 ? soFar : `, ${way.trip.bytes} B`), said);
         assert.ok(way.trip.flights.every((flight) => said.includes(flight.name)), said);
       }
     }
   }
   assert.match(standardWords(race, undefined), /4 of the 6 trips carried S or P: \d+ % of all bytes/);
-  assert.ok(plain(compared(race)).includes(`${race.sides.flash.total} B`));
+  const times = (race.sides.standard.total / race.sides.flash.total).toPrecision(3).replace(/\.?0+$/, "");
+  assert.ok(compared(race).startsWith(`Standard attention moves ${times} times as many bytes as FlashAttention, `));
+});
+
+test("what does not fit on the chip is worked on in parts", () => {
+  const plain = (text) => text.replaceAll("\u202f", "");
+  assert.equal(plain(roomWords(3072, 1536)), "3072 B do not fit into 1536 B: it works in parts");
+  assert.equal(plain(roomWords(1536, 1536)), "needs 1536 B of its 1536 B");
+  assert.equal(plain(roomWords(0, 1536)), "holds 1536 B");
 });
 
 test("a chip that holds the whole pass is not called too small", () => {
