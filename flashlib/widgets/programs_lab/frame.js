@@ -2,11 +2,12 @@
 /** @import { Tensor } from "./types.js" */
 import { fold, windowOf } from "./layout.js";
 
-const CELL = { most: 30, numbered: 24, least: 9, high: 20, low: 10 }; // px, of an element
+const CELL = { most: 30, numbered: 24, least: 9, high: 20, dense: 16, low: 10 }; // px, of an element
 const SIGN = 6.6; // px, of a sign of a number
 const TEXT = 14; // px, of a row or column beside which its number fits
 const EDGE = { left: 24, top: 16 }; // px, of the numbers of rows and columns
 const GAP = 3; // px, between the rows of a vector that has no room in one
+const DENSE = 10; // rows; more are drawn lower
 const MOST_ROWS = { vector: 8, matrix: 16, low: 24 };
 const NOWHERE = -1000; // the row of a place that is not drawn
 
@@ -57,7 +58,7 @@ function matrixFrame({ around, rows, columns, span }, drawn, room) {
   const [first, end] = windowOf([left, right], seen(drawn.map(({ column }) => column), left), across);
   const wide = Math.min(Math.max(CELL.most, length(span)), Math.floor((room - EDGE.left) / Math.max(end - first, 1)));
   const isNumbered = length(span) <= wide + 4;
-  const high = isNumbered ? CELL.high : CELL.low;
+  const high = !isNumbered ? CELL.low : bottom - top > DENSE ? CELL.dense : CELL.high;
   const most = isNumbered ? MOST_ROWS.matrix : MOST_ROWS.low;
   const [from, to] = windowOf([top, bottom], seen(drawn.map(({ row }) => row), top), most);
   const [x, y] = [(column) => EDGE.left + (column - first) * wide, (row) => EDGE.top + (row - from) * high];

@@ -1,7 +1,7 @@
 /** @import { Grid, Program } from "./types.js" */
 import { between } from "../shared/number_text.js";
 
-const BOX = { large: 44, most: 30, small: 14, least: 8, gap: 8 }; // px
+const BOX = { large: 44, most: 30, small: 14, least: 8, gap: 8, high: 150 }; // px; high: of a matrix of boxes
 const MANY = 60; // programs, from which they are drawn small
 
 /**
@@ -24,7 +24,8 @@ export function layOut(programs, grid, room) {
   const [row, column, layer] = longAxes(grid);
   const columns = grid.shown[column] ?? 0;
   if (columns && columns * BOX.least <= room) {
-    const size = Math.min(programs.length > MANY ? BOX.small : BOX.large, Math.floor(room / columns));
+    const most = between(BOX.small, Math.floor(BOX.high / grid.shown[row]), BOX.large);
+    const size = Math.min(programs.length > MANY ? BOX.small : most, Math.floor(room / columns));
     const high = grid.shown[row] * size + BOX.gap;
     const at = programs.map(({ number }) => {
       const [y, x, z] = [row, column, layer].map((axis) => (axis === undefined ? 0 : number[axis] - grid.first[axis]));

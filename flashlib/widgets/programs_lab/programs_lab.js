@@ -20,6 +20,8 @@ class ProgramsLab extends Widget {
   places;
   /** @type {Map<number, Access[]>} by program */
   accesses;
+  /** @type {HTMLElement} */
+  stage;
 
   /** @param {Context<Traits>} context */
   constructor(context) {
@@ -57,16 +59,17 @@ class ProgramsLab extends Widget {
     const settings = this.controls && div("flash-panel flash-programs-settings", this.settings(this.controls.elements));
     const drawn = [this.programs, ...this.touched];
     this.stops.push(() => drawn.forEach(({ resized }) => resized.disconnect()));
+    this.stage = div(
+      "flash-programs-stage",
+      settings ?? [],
+      this.programs.element,
+      panel("programs-listing", "The kernel", this.listing.note, this.listing.element),
+      this.touched.map(({ element }) => element),
+    );
     this.root.append(
       this.head.element,
       this.said,
-      div(
-        "flash-programs-stage",
-        settings ?? [],
-        this.programs.element,
-        panel("programs-listing", "The kernel", this.listing.note, this.listing.element),
-        this.touched.map(({ element }) => element),
-      ),
+      this.stage,
       this.legend.element,
     );
   }
@@ -88,6 +91,7 @@ class ProgramsLab extends Widget {
     this.#show();
     setSentence(this.said, result.said.join(" "));
     this.said.hidden = !result.said.length;
+    this.stage.dataset.matrices = String(result.tensors.some(({ shape }) => shape.length > 1));
     this.programs.take(result);
     this.listing.take(result);
     for (const touched of this.touched) touched.take(result, this.places);

@@ -4,6 +4,7 @@
 /** @import { Motion } from "../shared/motion.js" */
 /** @import { Race, SideName } from "./race.js" */
 /** @import { Block, Flight, Trip, UnderWay } from "./types.js" */
+import { scaleMark } from "../flash_player/legend.js";
 import { Matrix } from "../flash_player/matrix.js";
 import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { say } from "../shared/language.js";
@@ -115,7 +116,7 @@ export class Side {
     this.room = div("flash-room", meter, this.needs);
     this.air = h("div", { class: "flash-trips-air", "aria-hidden": "true" });
     const never = name === "flash" && h("p", { class: "flash-trips-never" }, typeset("S and P: never here"));
-    const hbm = h("p", {}, h("b", {}, "HBM"), " ", note("memory: large, far and slow"));
+    const hbm = h("p", {}, h("b", {}, "HBM"), " ", note("memory: large, far and slow"), name === "standard" && scaleMark());
     const memory = div("flash-trips-hbm", hbm, elements(this.hbm), never);
     const about = h("p", {}, h("b", {}, "the chip"), " ", note("small and fast"));
     const chip = div("flash-trips-chip", elements(this.chip), about, this.room);

@@ -4,7 +4,6 @@
 /** @import { SideName } from "./race.js" */
 /** @import { Sent, Traits, UnderWay } from "./types.js" */
 import { bytes } from "../flash_player/frames.js";
-import { legendOf, scaleMark } from "../flash_player/legend.js";
 import { colourScale, paintScale } from "../shared/colours.js";
 import { slider } from "../shared/controls.js";
 import { div, h, headline, setSentence, setText } from "../shared/elements.js";
@@ -51,9 +50,7 @@ class TripsPlayer extends Widget {
     const row = div("flash-controls", buttons, bar, this.status, speed, settings);
     const sides = div("flash-trips-sides", this.sides.map(({ element }) => element));
     bar.title = say("at each tick, a trip of standard attention begins (page up, page down)");
-    const tick = h("span", {}, h("i", { class: "flash-trips-tick" }), "on the slider: a trip of standard attention begins");
-    const keys = legendOf(h("span", {}, "the numbers of a matrix", " ", scaleMark()), tick);
-    this.root.append(this.head.element, div("flash-panel flash-header", row), this.bars.element, sides, keys);
+    this.root.append(this.head.element, div("flash-panel flash-header", row), this.bars.element, sides);
     this.#watchWidth();
     this.stops.push(() => this.transport.pause());
     this.start("frames", {

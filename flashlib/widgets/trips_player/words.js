@@ -6,12 +6,12 @@ import { bytes, span } from "../flash_player/frames.js";
 import { threeDigits } from "../shared/number_text.js";
 
 /**
- * What the setting shows, in a sentence or two.
+ * What the setting shows, in a sentence.
  * @param {Race} race
  */
 export function compared({ sides: { standard, flash } }) {
   const times = threeDigits(standard.total / flash.total);
-  return `Standard attention moves ${times} times as many bytes as FlashAttention, because S and P go out to slow memory and come back. Both move bytes at the same speed.`;
+  return `Standard attention moves ${times} times as many bytes as FlashAttention, because S and P go out to slow memory and come back.`;
 }
 
 /**
