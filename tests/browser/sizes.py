@@ -9,7 +9,7 @@ AMOUNTS = [
     *(("all", width) for width in WIDTHS[1:]),
 ]  # test_every_setting.py: others, in each run
 HIGH = 640  # px: if higher, a control and what it changes would not be together on a screen of 1366 x 768
-HIGHER = {"ProgramsLab", "RingPlayer"}  # they have more to show, with what most controls change at the top
+HIGHER = {"RingPlayer"}  # it has more to show, with what most controls change at the top
 
 # What is misplaced in a widget, as it is and, if it plays, at two moments: sentences.
 OUT_OF_PLACE = f"""root => {{
