@@ -11,7 +11,7 @@ chapters to execute again.
 
 from pathlib import Path
 
-from flashlib.chapters import CHAPTERS, PARTS, ROUTES
+from flashlib.chapters import CHAPTERS, NOTEBOOKS, PARTS, ROUTES, named
 from flashlib.checks import EXERCISES
 from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, solved, totals
 
@@ -40,7 +40,14 @@ def chapters(*, link) -> str:
         for c in of_part:
             title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
             title = f"**{c.number} {title}**" if c.on_route else f"{c.number} {title}"
-            rows.append([title, c.idea, ", ".join(c.builds_on), f"{takes[c.number].rounded().all} min"])
+            rows.append(
+                [
+                    title,
+                    c.idea,
+                    ", ".join(sorted(named(n).number for n in c.builds_on)),
+                    f"{takes[c.number].rounded().all} min",
+                ]
+            )
     everything = sum(takes.values(), start=minutes.Minutes(0, 0, 0, 0))
     core = _hours(everything.all - everything.optional)
     rows.append(["*in all*", f"without the sections that are marked optional: {core}", "", _hours(everything.all)])
@@ -92,11 +99,11 @@ def headed() -> set[str]:
     Return the numbers of the chapters that changed.
     """
     changed = set()
-    for c in CHAPTERS:
+    for c in NOTEBOOKS:
         path = START_HERE.with_name(f"{c.slug}.ipynb")
-        nb = chapter_heads.stated(notebooks.read(path))
+        nb = chapter_heads.stated(notebooks.read(path), c)
         if notebooks.write(path, notebooks.to_text(nb)):
-            changed.add(c.number)
+            changed.add(c.number or c.name)
         answers = path.parent / notebooks.SOLVED / path.name
         if answers.exists():
             of_answers = notebooks.read(answers)
