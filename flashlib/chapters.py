@@ -39,15 +39,17 @@ NEEDS = {
 }
 
 
-PARTS = {  # {title: the numbers of its chapters}; a chapter that none of them lists is in the last
-    "FlashAttention": range(9),
-    "On the GPU": (*range(9, 14), 18),
-    "In use": range(14, 18),
+PARTS = {  # {title: the number of its first chapter}
+    "The way": 0,
+    "Bytes": 8,
+    "Training": 10,
+    "In use": 12,
+    "The machine": 18,
 }
 
 
 class Route(NamedTuple):
-    """A route through some chapters, without their sections marked "(optional)" or "(not on the route)".
+    """A route through some chapters, without their sections under "More (optional)".
 
     end: what you have at its end, in Markdown.
     """
@@ -58,11 +60,11 @@ class Route(NamedTuple):
 
 
 KERNEL = "a causal FlashAttention kernel that you wrote"
-FROM_ZERO = Route("the route from zero", ("01", "02", "03", "04", "05", "06", "09", "10"), KERNEL)
-KNOWN = Route("the route, if you know softmax and attention", ("03", "05", "06", "09", "10"), KERNEL)
+FROM_ZERO = Route("the route from zero", ("01", "02", "03", "04", "05", "06", "07"), KERNEL)
+KNOWN = Route("the route, if you know softmax and attention", ("03", "04", "05", "06", "07"), KERNEL)
 ROUTES = (
     Route("ten minutes", ("00",), "an idea of it: the player and a slider"),
-    Route("an evening", ("03", "05", "06"), "the whole algorithm, in NumPy"),
+    Route("an evening", ("03", "04", "05"), "the whole algorithm, in NumPy"),
     KNOWN,
     FROM_ZERO,
 )
@@ -71,7 +73,7 @@ ROUTES = (
 class Chapter(NamedTuple):
     """A chapter. slug: the name of its notebook. idea: one line for tables, in Markdown.
 
-    builds_on: numbers of chapters. needs: keys of NEEDS. widgets: the classes that it shows.
+    builds_on: names of chapters. needs: keys of NEEDS. widgets: the classes that it shows.
     """
 
     slug: str
@@ -83,17 +85,18 @@ class Chapter(NamedTuple):
 
     @property
     def number(self) -> str:
-        return self.slug[:2]
+        """Its two digits, "" for a notebook without a number."""
+        return self.slug[:2] if self.slug[:2].isdigit() else ""
 
     @property
     def name(self) -> str:
         """The slug without its number, which is the name of its folder in `flashlib.checks.chapters`."""
-        return self.slug[3:]
+        return self.slug[3:] if self.number else self.slug
 
     @property
     def part(self) -> str:
         """The title of the part of the course that it belongs to."""
-        return next((title for title, numbers in PARTS.items() if int(self.number) in numbers), list(PARTS)[-1])
+        return [title for title, first in PARTS.items() if first <= int(self.number)][-1]
 
     @property
     def on_route(self) -> bool:
@@ -107,126 +110,133 @@ class Chapter(NamedTuple):
 CHAPTERS = (
     Chapter(
         "00_start_here", "Start here",
-        "how the course works, routes, glossary, your machine",
+        "how the course works, routes, your machine",
         widgets=("FlashPlayer",),
     ),
     Chapter(
-        "01_naive_softmax", "Naive softmax",
-        "scores to weights; where `exp` overflows and underflows",
+        "01_softmax", "Softmax, from naive to safe",
+        "scores to weights; where `exp` overflows, and what prevents it",
         widgets=("OverflowLab",),
     ),
     Chapter(
-        "02_safe_softmax", "Safe softmax",
-        "subtract the maximum: what it prevents, and its cost",
-        builds_on=("01",),
-        widgets=("OverflowLab",),
+        "02_attention", "Attention",
+        "Q, K, V, heads, masks; the cost of storing S and P",
+        builds_on=("softmax",),
     ),
     Chapter(
         "03_online_softmax", "Online softmax",
         "scores that come one by one; two parts of a row merge",
-        builds_on=("02",),
+        builds_on=("softmax",),
         widgets=("MergeTree", "OnlineSoftmaxLab"),
     ),
     Chapter(
-        "04_attention", "Attention",
-        "Q, K, V, heads, masks; the cost of storing S and P",
-        builds_on=("02",),
-    ),
-    Chapter(
-        "05_one_pass", "One pass: FlashAttention by hand",
+        "04_one_pass", "One pass: FlashAttention by hand",
         "`m`, `l` and `O_acc`, by hand; the player",
-        builds_on=("03", "04"),
+        builds_on=("attention", "online_softmax"),
         widgets=("FlashPlayer",),
     ),
     Chapter(
-        "06_tiling", "Tiling",
-        "the whole algorithm, in both loop orders",
-        builds_on=("02", "04", "05"),
+        "05_tiling", "Tiling",
+        "the whole algorithm, tile by tile",
+        builds_on=("softmax", "attention", "one_pass"),
+    ),
+    Chapter(
+        "06_triton_first_steps", "First steps in Triton",
+        "programs, blocks, masks: a row softmax",
+        builds_on=("online_softmax",),
+        needs=("triton",),
+    ),
+    Chapter(
+        "07_triton_flash", "FlashAttention in Triton",
+        "the kernel beside its NumPy lines; then your own",
+        builds_on=("one_pass", "tiling", "triton_first_steps"),
+        needs=("triton",),
+    ),
+    Chapter(
+        "08_counting_bytes", "Counting bytes",
+        "bytes metered, and by formula; both loop orders",
+        builds_on=("attention", "tiling"),
         widgets=("ComparePlayers", "TilingLab"),
     ),
     Chapter(
-        "07_counting_bytes", "Counting bytes",
-        "bytes metered, by formula, by a GPU's counters; roofline",
-        builds_on=("04", "06"),
-    ),
-    Chapter(
-        "08_backward", "Backward",
+        "10_backward", "Backward",
         "the gradients; P computed again from a number per row",
-        builds_on=("04", "05", "06", "07"),
+        builds_on=("attention", "one_pass", "tiling", "counting_bytes"),
         widgets=("BackwardPlayer",),
-    ),
-    Chapter(
-        "09_triton_first_steps", "First steps in Triton",
-        "programs, blocks, masks: a row softmax",
-        builds_on=("03",),
-        needs=("triton",),
-    ),
-    Chapter(
-        "10_triton_flash", "FlashAttention in Triton",
-        "the kernel beside its NumPy lines; then your own",
-        builds_on=("05", "06", "09"),
-        needs=("triton",),
     ),
     Chapter(
         "11_triton_backward", "The backward kernels",
         "two kernels for three gradients; a small GPT",
-        builds_on=("08", "10"),
+        builds_on=("triton_flash", "backward"),
         needs=("triton",),
     ),
     Chapter(
-        "12_speed", "Speed",
-        "to a fast kernel in measured steps",
-        builds_on=("07", "10"),
-        needs=("triton",),
-        widgets=("CompilerLab",),
-    ),
-    Chapter(
-        "13_hopper", "Hopper",
-        "warps with roles: one copies, others take turns",
-        builds_on=("10", "12"),
-        needs=("triton",),
-        widgets=("CompilerLab", "PipelinePlayer"),
-    ),
-    Chapter(
-        "14_variants", "Masks and variants",
-        "windows, documents, caps, sinks, grouped heads, dropout",
-        builds_on=("03", "06", "08", "09", "10"),
+        "12_masks", "Masks",
+        "windows, documents, tables: hidden, whole and cut tiles",
+        builds_on=("online_softmax", "tiling", "triton_flash", "backward"),
         needs=("triton",),
         widgets=("FlashPlayer", "MaskLab"),
     ),
     Chapter(
-        "15_inference", "Inference",
-        "a cache, keys split over programs, shared pages, fp8",
-        builds_on=("03", "07", "10", "11", "14"),
+        "14_one_query", "One query",
+        "a cache, and keys split over programs",
+        builds_on=("online_softmax", "triton_flash", "counting_bytes", "triton_backward", "masks"),
         needs=("triton",),
         widgets=("PagesLab", "ServeLab", "SplitLab"),
     ),
     Chapter(
         "16_rings", "Rings",
         "attention over many GPUs: keys travel round",
-        builds_on=("03", "05", "07", "08"),
+        builds_on=("online_softmax", "one_pass", "counting_bytes", "backward"),
         widgets=("RingPlayer",),
     ),
     Chapter(
         "17_real_models", "Real models",
         "attention where others call it",
-        builds_on=("06", "14", "15"),
+        builds_on=("tiling", "masks", "one_query"),
         needs=("transformers", "weights"),
         widgets=("FlashPlayer",),
     ),
     Chapter(
-        "18_eight_bits", "Eight bits",
+        "18_speed", "Speed",
+        "to a fast kernel in measured steps",
+        builds_on=("triton_flash", "counting_bytes"),
+        needs=("triton",),
+        widgets=("CompilerLab",),
+    ),
+    Chapter(
+        "20_hopper", "A Hopper kernel",
+        "the roles in Gluon: layouts, products, registers",
+        builds_on=("triton_flash", "speed"),
+        needs=("triton",),
+        widgets=("CompilerLab", "PipelinePlayer"),
+    ),
+    Chapter(
+        "23_eight_bits", "Eight bits",
         "scales, rotations, sums that lose bits",
-        builds_on=("02", "05", "15"),
+        builds_on=("softmax", "one_pass", "one_query"),
         needs=("triton",),
         widgets=("EightBitsLab",),
     ),
 )  # fmt: skip
 
+UNNUMBERED: tuple[Chapter, ...] = ()  # notebooks that are no chapters: pages of the site, in no route
+NOTEBOOKS = (*CHAPTERS, *UNNUMBERED)
+
 
 def chapter(slug: str) -> Chapter:
     """Return the chapter with this slug; raise a KeyError that lists all chapters if it is not registered."""
-    for found in CHAPTERS:
+    for found in NOTEBOOKS:
         if found.slug == slug:
             return found
     raise KeyError(f"no chapter {slug!r} in flashlib/chapters.py; there are {', '.join(c.slug for c in CHAPTERS)}")
+
+
+def named(name: str) -> Chapter:
+    """Return the chapter with this name, which is its slug without the number; raise a KeyError that lists all."""
+    for found in NOTEBOOKS:
+        if found.name == name:
+            return found
+    raise KeyError(
+        f"no chapter {name!r} in flashlib/chapters.py; there are {', '.join(c.name for c in NOTEBOOKS)}"
+    )

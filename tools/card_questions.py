@@ -8,11 +8,11 @@ each chapter. Formulas become text that a card can show: names such as B_r, powe
 import re
 from pathlib import Path
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import NOTEBOOKS
 from flashlib.checks.engine import folders
 from tools import notebooks
 
-NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+STORED = Path(__file__).resolve().parents[1] / "notebooks"
 HEAD = "# Written by python -m tools.tables, from the notebook: what its cards ask.\n"
 MARK = "**Predict.**"
 CARD = re.compile(r'^checks\.predict\("(\w+)"\)$')
@@ -42,8 +42,8 @@ def written(nb) -> str:
 
 def write() -> None:
     """Write the files of all chapters."""
-    for chapter in CHAPTERS:
-        if text := written(notebooks.read(NOTEBOOKS / f"{chapter.slug}.ipynb")):
+    for chapter in NOTEBOOKS:
+        if text := written(notebooks.read(STORED / f"{chapter.slug}.ipynb")):
             (folders.FOLDER / chapter.name / folders.CARD_QUESTIONS).write_text(text, encoding="utf-8")
 
 

@@ -1,37 +1,47 @@
 """The head of a chapter: its title, the line that says where in the course it is, and how long it takes.
 
-All three are computed, and so is the title in the link to the next chapter. `tools.notebooks` and `tools.tables`
-write them.
+All three are computed, and so are the link to the next chapter and the file of every link to a chapter: a text
+names a chapter, as in `[Tiling](tiling.ipynb)`, and the file becomes that of the registry, `05_tiling.ipynb`.
+`tools.notebooks` and `tools.tables` write them.
 """
 
 import re
 
-from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, Chapter
+from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, Chapter, named
 from tools import minutes
 
 LINE = re.compile(r"^\*\*(?:On the route|An elective)\*\*(?:.|\n(?!\n))*\n\n", re.MULTILINE)
-TITLE = re.compile(r"# (\d\d) · .*")
-NEXT = re.compile(r"^Next: \[[^\]]*\]\((\d\d)_\w+\.ipynb\)", re.MULTILINE)
+TITLE = re.compile(r"# (?:\d\d · )?.*")
+NEXT = re.compile(r"\n+Next: .*\Z", re.DOTALL)
+LINK = re.compile(r"\]\((\.\./)?(?:\d\d_)?(\w+)\.ipynb")
 
 
-def stated(nb):
-    """Return a copy of a chapter whose head has its title, its place in the course and the time it takes."""
+def stated(nb, chapter: Chapter):
+    """Return a copy of a notebook with its title, its place in the course, its time and its links to chapters."""
     nb = minutes.stated(nb)
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = linked(cell.source)
     head = nb.cells[0]
-    title = TITLE.match(head.source)
-    of_it = next((c for c in CHAPTERS if title and c.number == title[1]), None)
-    if of_it is None:
-        return nb
-    text = TITLE.sub(f"# {of_it.number} · {of_it.title}", LINE.sub("", head.source), count=1)
-    said = f"{line(of_it)}\n\n".lstrip("\n")
+    title = f"{chapter.number} · {chapter.title}" if chapter.number else chapter.title
+    text = TITLE.sub(f"# {title}", LINE.sub("", head.source), count=1)
+    said = f"{line(chapter)}\n\n".lstrip("\n")
     head.source = minutes.SAID.sub(lambda found: said + found[0], text)
-    nb.cells[-1].source = NEXT.sub(_link, nb.cells[-1].source)
+    more = [n for n, cell in enumerate(nb.cells) if cell.source.startswith(minutes.MORE)]
+    last = nb.cells[more[0] - 1 if more else -1]
+    last.source = NEXT.sub("", last.source) + following(chapter)
     return nb
+
+
+def linked(text: str) -> str:
+    """Return a text in Markdown whose links to chapters have the files of the registry; raise KeyError for a name
+    that no chapter has."""
+    return LINK.sub(lambda found: f"]({found[1] or ''}{named(found[2]).slug}.ipynb", text)
 
 
 def line(of_it: Chapter) -> str:
     """Return the line of a chapter, in Markdown; "" for the first chapter, which lists the routes."""
-    if of_it is CHAPTERS[0]:
+    if of_it is CHAPTERS[0] or of_it not in CHAPTERS:
         return ""
     part = f"in the part *{of_it.part}*"
     if not of_it.on_route:
@@ -42,10 +52,12 @@ def line(of_it: Chapter) -> str:
     return f"**On the route**, {part}: {', '.join(places)} ([the routes]({CHAPTERS[0].slug}.ipynb))."
 
 
-def _link(found):
-    """Return the link to the chapter of that number, with its registered title and file; else what was found."""
-    to = next((c for c in CHAPTERS if c.number == found[1]), None)
-    return f"Next: [{to.number} · {to.title}]({to.slug}.ipynb)" if to else found[0]
+def following(of_it: Chapter) -> str:
+    """Return the last line of a chapter, a link to the next one; "" if there is none."""
+    if of_it not in CHAPTERS[:-1]:
+        return ""
+    to = CHAPTERS[CHAPTERS.index(of_it) + 1]
+    return f"\n\nNext: [{to.number} · {to.title}]({to.slug}.ipynb)."
 
 
 def _place(of_it, route):
@@ -54,8 +66,8 @@ def _place(of_it, route):
 
 def _later(of_it):
     """Return a sentence that says which chapters build on it."""
-    later = [c.number for c in CHAPTERS if of_it.number in c.builds_on]
+    later = [f"[{c.title}]({c.slug}.ipynb)" for c in CHAPTERS if of_it.name in c.builds_on]
     if not later:
         return "No chapter builds on it."
     *before, last = later
-    return f"Chapters {', '.join(before)} and {last} build on it." if before else f"Chapter {last} builds on it."
+    return f"{', '.join(before)} and {last} build on it." if before else f"{last} builds on it."

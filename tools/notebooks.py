@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 
+from flashlib.chapters import chapter as registered
 from flashlib.checks.classroom import notebook
 from tools import chapter_heads, solved
 
@@ -227,7 +228,7 @@ def make(path, refresh=False):
 
     Yields (path, seconds, whether it changed, problems) for each.
     """
-    chapter = chapter_heads.stated(solved.with_solutions(read(path)))
+    chapter = chapter_heads.stated(solved.with_solutions(read(path)), registered(path.stem))
     made = [(path, lambda: chapter)]
     if solved.has_exercises(chapter):
         made.append((path.parent / SOLVED / path.name, lambda: solved.solved(read(path))))

@@ -43,7 +43,7 @@ NEVER = re.compile(r"never: .{10,}")
 def tables():
     """Return {exercise: {kind: its line}}."""
     found = {}
-    for path in sorted(Path(answers.FOLDER).glob("*/gaps.txt")):
+    for path in sorted(Path(answers.FOLDER).glob("*/gaps*.txt")):
         _, *sections = SECTION.split(path.read_text(encoding="utf-8"))
         for name, text in zip(sections[::2], sections[1::2], strict=True):
             assert name not in found, f"{name} has two sections"

@@ -7,8 +7,8 @@ import numpy as np  # noqa: E402
 
 from flashlib.cache.pages import Pages  # noqa: E402
 from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks.chapters.inference import exercises_pages  # noqa: E402
-from flashlib.checks.chapters.inference.operations import cause, play, text  # noqa: E402
+from flashlib.checks.chapters.one_query import exercises_pages  # noqa: E402
+from flashlib.checks.chapters.one_query.operations import cause, play, text  # noqa: E402
 from flashlib.checks.engine import (
     Finding,  # noqa: E402
     solutions,  # noqa: E402

@@ -57,7 +57,7 @@ class Table(dict):
 def tables() -> dict[str, Table]:
     """Return the tables of all files, by name."""
     found: dict[str, Table] = {}
-    for path in (*sorted((CHECKS / "shared").glob("*.txt")), *folders.files("mistakes.txt")):
+    for path in (*sorted((CHECKS / "shared").glob("*.txt")), *folders.files("mistakes*.txt")):
         read(path, found)
     return found
 

@@ -45,7 +45,7 @@ class Question:
 @cache
 def questions() -> dict[str, Question]:
     """Return all questions by name, {name: Question}, in the order of the chapters."""
-    return {q.name: q for module in folders.modules("questions.py") for q in module.QUESTIONS}
+    return {q.name: q for module in folders.modules("questions*.py") for q in module.QUESTIONS}
 
 
 @cache
