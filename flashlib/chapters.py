@@ -159,6 +159,11 @@ CHAPTERS = (
         widgets=("ComparePlayers", "TilingLab"),
     ),
     Chapter(
+        "09_roofline", "Roofline",
+        "operations for each byte; what a GPU's counters say",
+        builds_on=("counting_bytes",),
+    ),
+    Chapter(
         "10_backward", "Backward",
         "the gradients; P computed again from a number per row",
         builds_on=("attention", "one_pass", "tiling", "counting_bytes"),
