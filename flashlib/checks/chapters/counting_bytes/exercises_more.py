@@ -1,4 +1,4 @@
-"""The exercises of Counting bytes under More: the best tile that fits, the loop with K and V outside."""
+"""The exercises under More: the best tile that fits, the loop with K and V outside."""
 
 from collections.abc import Callable
 from itertools import product
@@ -9,7 +9,7 @@ from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, rand
 from flashlib.checks.harness import loops, sizes
 
 
-@exercise(title="The best tile that fits", minutes=15, difficulty="medium", aside=True)
+@exercise(title="The best tile that fits", minutes=15, difficulty="medium", optional=True)
 def best_tile(answer: Callable, known: Known) -> Verdict:
     filled = [  # to the byte by a tile
         _tile(2048, d, cost.sram_bytes(B_r, B_c, d, dtype), dtype)
@@ -54,6 +54,6 @@ def _any_tile(rng):
     return _tile(N, d, cost.sram_bytes(B_r, B_c, d, dtype) + int(rng.integers(-1, 2)), dtype)
 
 
-@exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=LOOP, aside=True)
+@exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=LOOP, optional=True)
 def fa1(answer: Callable, known: Known) -> Verdict:
     return loops.examine(answer, "fa1", known)

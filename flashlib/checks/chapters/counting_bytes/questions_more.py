@@ -1,4 +1,4 @@
-"""The questions of Counting bytes under More."""
+"""The questions under More."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Solutions of Counting bytes under More."""
+"""Solutions of the exercises under More."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The exercise of Roofline."""
+"""The exercise of this chapter."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of Counting bytes under More: see `tests.checks.answers`."""
+"""Wrong answers to the exercises under More: see `tests.checks.answers`."""
 
 
 # fa1, O_unnormalised: O divided at the end

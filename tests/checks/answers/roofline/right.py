@@ -1,4 +1,4 @@
-"""Right answers to the exercise of Roofline in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # intensity: an exact fraction

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercise of Roofline: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # intensity, inexact: + 0.999
