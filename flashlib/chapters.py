@@ -159,9 +159,14 @@ CHAPTERS = (
         widgets=("ComparePlayers", "TilingLab"),
     ),
     Chapter(
+        "09_roofline", "Roofline",
+        "operations for each byte; what a GPU's counters say",
+        builds_on=("counting_bytes",),
+    ),
+    Chapter(
         "10_backward", "Backward",
         "the gradients; P computed again from a number per row",
-        builds_on=("attention", "one_pass", "tiling", "counting_bytes"),
+        builds_on=("attention", "one_pass", "tiling", "counting_bytes", "roofline"),
         widgets=("BackwardPlayer",),
     ),
     Chapter(
@@ -180,14 +185,14 @@ CHAPTERS = (
     Chapter(
         "14_one_query", "One query",
         "a cache, and keys split over programs",
-        builds_on=("online_softmax", "triton_flash", "counting_bytes", "triton_backward", "masks"),
+        builds_on=("online_softmax", "triton_flash", "counting_bytes", "roofline", "triton_backward", "masks"),
         needs=("triton",),
         widgets=("PagesLab", "ServeLab", "SplitLab"),
     ),
     Chapter(
         "16_rings", "Rings",
         "attention over many GPUs: keys travel round",
-        builds_on=("online_softmax", "one_pass", "counting_bytes", "backward"),
+        builds_on=("online_softmax", "one_pass", "counting_bytes", "roofline", "backward"),
         widgets=("RingPlayer",),
     ),
     Chapter(
@@ -200,7 +205,7 @@ CHAPTERS = (
     Chapter(
         "18_speed", "Speed",
         "to a fast kernel in measured steps",
-        builds_on=("triton_flash", "counting_bytes"),
+        builds_on=("triton_flash", "counting_bytes", "roofline"),
         needs=("triton",),
         widgets=("CompilerLab",),
     ),

@@ -28,7 +28,7 @@ def text(chapter, cell_id):
 
 
 def test_the_sram_of_the_papers_and_that_of_a_gpu():
-    a100, h200, told = GPUS["A100"], GPUS["H200"], text("07", "articles")
+    a100, h200, told = GPUS["A100"], GPUS["H200"], text("08", "articles")
     numbers = [
         f"{a100.sram_bandwidth / 1e12:.1f} TB/s, {a100.sram_bandwidth / a100.bandwidth:.1f} times",
         f"{a100.sram_bandwidth / a100.sms / 1e9:.0f} GB/s",

@@ -16,6 +16,8 @@ The folder of a chapter has three kinds of files with answers. The rest of a fil
         N = 1;
             itemsize <= capacity -> itemsize < capacity
 
+Tables that the files of several chapters use are in `shared/*.txt`.
+
 `wrong*.py`: wrong answers in a completely different style, each below a line `# exercise, id: a few words`.
 
 Other answers are generated. If the program of an exercise is an answer, each way to make a known mistake in it is
@@ -119,9 +121,14 @@ def _edited():
 
 def edits(path):
     """Yield the wrong answers of a file of edits; raises ValueError, which names the file and the row."""
-    tables = {}
+    shared: dict = {}
+    for other in sorted(FOLDER.glob("shared/*.txt")):
+        mistake_tables.read(other, shared, joined=True)
+    tables = dict(shared)
     mistake_tables.read(path, tables, joined=True)
     for title, rows in tables.items():
+        if title in shared:
+            continue
         name, _, words = title.partition(": ")
         if name not in EXERCISES and any(rows.items() <= t.items() for t in tables.values() if t is not rows):
             continue  # a table that other tables use

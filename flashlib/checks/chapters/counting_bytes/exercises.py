@@ -22,7 +22,7 @@ BYTES = """
 """
 
 
-def _program(*texts):
+def program_of(*texts):
     return ProgramText("".join(texts).strip(), {"cost": cost})
 
 
@@ -44,17 +44,17 @@ SIZES = """
 FA2 = "def my_fa2_bytes(N_q, N_k, d, B_r, itemsize):", ROW_BLOCKS, BYTES, "    return total"
 
 
-def _fa2(N_q, N_k, d, B_r, itemsize):
+def fa2_moved(N_q, N_k, d, B_r, itemsize):
     return cost.fa2_traffic(N_q, N_k, d, B_r=B_r, B_c=1, dtype=_dtype(itemsize)).total
 
 
-def _any_sizes(rng):
+def any_sizes(rng):
     return *rng.integers(1, 300, size=4), _itemsize(rng)
 
 
-@exercise(title="What FlashAttention-2 moves", minutes=10, difficulty="easy", program=_program(*FA2))
+@exercise(title="What FlashAttention-2 moves", minutes=10, difficulty="easy", program=program_of(*FA2))
 def fa2_bytes(answer: Callable, known: Known) -> Verdict:
-    return examine(sizes.whole_numbers(answer, _fa2), sizes.cases(_fa2, SIZES, _any_sizes), known)
+    return examine(sizes.whole_numbers(answer, fa2_moved), sizes.cases(fa2_moved, SIZES, any_sizes), known)
 
 
 # ---- bytes moved, under a causal mask
@@ -75,7 +75,7 @@ def my_causal_bytes(N, d, B_r, B_c, itemsize):
     title="Bytes under a causal mask",
     minutes=20,
     difficulty="hard",
-    program=_program(CAUSAL, BYTES, "    return total"),
+    program=program_of(CAUSAL, BYTES, "    return total"),
 )
 def causal_bytes(answer: Callable, known: Known) -> Verdict:
     fixed = """
@@ -110,7 +110,7 @@ def my_break_even(N, d, itemsize):
     title="Where tiling pays",
     minutes=10,
     difficulty="medium",
-    program=_program(FA2[0].replace("my_fa2_bytes", "moved"), *FA2[1:], SEARCH),
+    program=program_of(FA2[0].replace("my_fa2_bytes", "moved"), *FA2[1:], SEARCH),
 )
 def break_even(answer: Callable, known: Known) -> Verdict:
     fixed = """
@@ -151,25 +151,3 @@ def largest_tile(answer: Callable, known: Known) -> Verdict:  # the first fit to
 
     large = sizes.cases(right, f"{100 * 1024} 1 1 2, {800 * 1024} 1 1 4")
     return sizes.examine_search(answer, right, sizes.cases(right, fixed, draw), large, known)
-
-
-# ---- FLOPs per byte
-
-PER_BYTE = """
-    flops = 4 * N_q * N_k * d
-    found = flops / total
-    return found
-"""
-
-
-@exercise(
-    title="FLOPs per byte",
-    minutes=5,
-    difficulty="easy",
-    program=_program(FA2[0].replace("fa2_bytes", "intensity"), ROW_BLOCKS, BYTES, PER_BYTE),
-)
-def intensity(answer: Callable, known: Known) -> Verdict:
-    def right(N_q, N_k, d, B_r, itemsize):
-        return cost.flops(N_q, N_k, d) / _fa2(N_q, N_k, d, B_r, itemsize)
-
-    return examine(answer, sizes.cases(right, SIZES, _any_sizes), known)

@@ -39,10 +39,3 @@ def my_largest_tile(capacity, B_c, d, itemsize):
     keys = 2 * B_c * d * itemsize  # K_j and V_j, whatever B_r is
     row = d * itemsize + 4 * (d + B_c + 2)  # of Q_i; of O_acc, S_ij, m and l
     return max(0, (capacity - keys) // row)
-
-
-# exercise: intensity
-def my_intensity(N_q, N_k, d, B_r, itemsize):
-    T_r = -(-N_q // B_r)
-    moved = (2 * N_q + 2 * T_r * N_k) * d * itemsize + 4 * N_q
-    return 4 * N_q * N_k * d / moved

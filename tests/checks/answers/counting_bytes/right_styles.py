@@ -24,10 +24,3 @@ def my_break_even(N, d, itemsize):
 # break_even: in closed form
 def my_break_even(N, d, itemsize):
     return -(-N // (-(-(2 * N + d) // d) - 1))
-
-
-# intensity: a Fraction
-def my_intensity(N_q, N_k, d, B_r, itemsize):
-    from fractions import Fraction
-    T = -(-N_q // B_r)
-    return Fraction(4 * N_q * N_k * d, (2 * N_q + 2 * T * N_k) * d * itemsize + 4 * N_q)

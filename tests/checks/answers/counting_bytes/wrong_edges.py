@@ -14,9 +14,3 @@ def my_causal_bytes(N, d, B_r, B_c, itemsize):
         seen = min((i + 1) * B_r, N)
         rows += min(int(seen / B_c + 0.999) * B_c, N)
     return (2 * N + 2 * rows) * d * itemsize + 4 * N
-
-
-# intensity, inexact: + 0.999
-def my_intensity(N_q, N_k, d, B_r, itemsize):
-    T = int(N_q / B_r + 0.999)
-    return 4 * N_q * N_k * d / ((2 * N_q + 2 * T * N_k) * d * itemsize + 4 * N_q)

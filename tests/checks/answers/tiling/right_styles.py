@@ -1,36 +1,6 @@
 """Right answers to the exercises of chapter 06 in further styles: see `tests.checks.answers`."""
 
 
-# fa1: the loads in a helper
-def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
-    past = len(K) - len(Q)
-    O.fill(0)
-    M, L = np.full(len(Q), -np.inf), np.zeros(len(Q))
-    for j, cols in enumerate(blocks(len(K), B_c)):
-        k, v = K[cols], V[cols]
-        for i, rows in enumerate(blocks(len(Q), B_r)):
-            if causal and is_hidden(rows, cols, past):
-                continue
-            S = scale * Q[rows] @ k.T
-            if causal:
-                S[~is_visible(rows, cols, past)] = -np.inf
-            m = np.maximum(M[rows], S.max(axis=1))
-            sh = np.where(m == -np.inf, 0, m)
-            a, P = np.exp(M[rows] - sh), np.exp(S - sh[:, None])
-            A = O[rows] * L[rows, None] * a[:, None] + P @ v
-            l = a * L[rows] + P.sum(axis=1)
-            M[rows], L[rows] = m, l
-            O[rows] = A / np.where(l > 0, l, 1)[:, None]
-            yield Step(i, j, m, l, A)
-
-
-# best_tile: max by a key
-def my_best_tile(N, d, capacity, dtype):
-    tiles = [(1 << r, 1 << c) for r in range(4, 11) for c in range(4, 11)]
-    fits = filter(lambda t: cost.sram_bytes(*t, d, dtype) <= capacity, tiles)
-    return min(fits, key=lambda t: (cost.fa2_traffic(N, N, d, B_r=t[0], B_c=t[1], dtype=dtype).total, -t[1], t[0]))
-
-
 # skipped_tiles: a comprehension with math.ceil
 def my_skipped_tiles(N_q, N_k, B_r, B_c):
     from math import ceil
@@ -130,17 +100,6 @@ def my_skipped_tiles(N_q, N_k, B_r, B_c):
         for j in range(-(-seen // B_c), -(-N_k // B_c)):
             out.add((i, j))
     return out
-
-
-# best_tile: the first of the best
-def my_best_tile(N, d, capacity, dtype):
-    best, tile = float("inf"), None
-    for B_r in [2**p for p in range(4, 11)]:
-        for B_c in [2**p for p in range(10, 3, -1)]:
-            if cost.sram_bytes(B_r, B_c, d, dtype) <= capacity:
-                t = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype).total
-                if t < best: best, tile = t, (B_r, B_c)
-    return tile
 
 
 # fa2: base 2

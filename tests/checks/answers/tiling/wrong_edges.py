@@ -42,18 +42,6 @@ def my_fa2(Q, K, V, O, B_r, B_c, causal, scale):
         O[rows] = A / np.where(l == 0, 1, l)[:, None]
 
 
-# best_tile, float: powers of a float
-def my_best_tile(N, d, capacity, dtype):
-    best = None
-    for p in range(4, 11):
-        for q in range(4, 11):
-            B_r, B_c = 2**p, 2**q
-            if cost.sram_bytes(B_r, B_c, d, dtype) <= capacity:
-                key = (cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype).total, -B_c, B_r)
-                best = min(best or key, key)
-    return float(best[2]), float(-best[1])
-
-
 # skipped_tiles, no_tile: fractions
 def my_skipped_tiles(N_q, N_k, B_r, B_c):
     out = set()

@@ -1,14 +1,6 @@
 """Wrong answers to the exercises of chapter 06: see `tests.checks.answers`."""
 
 
-# best_tile, square: squares, in a loop of its own
-def my_best_tile(N, d, capacity, dtype):
-    B = 16
-    while B < 1024 and cost.sram_bytes(2 * B, 2 * B, d, dtype) <= capacity:
-        B *= 2
-    return B, B
-
-
 # skipped_tiles, top_left: a mask, aligned top left
 def my_skipped_tiles(N_q, N_k, B_r, B_c):
     seen = np.tri(N_q, N_k)
@@ -47,39 +39,6 @@ def my_finish(m, l, O_acc):
         if l[r] > 0:
             O[r], lse[r] = O_acc[r] / l[r], m[r] + np.log(l[r])
     return O, lse
-
-
-# best_tile, less_than: the best so far, without a tile to begin with
-def my_best_tile(N, d, capacity, dtype):
-    best = None
-    for B_r in (16, 32, 64, 128, 256, 512, 1024):
-        for B_c in (1024, 512, 256, 128, 64, 32, 16):
-            if cost.sram_bytes(B_r, B_c, d, dtype) < capacity:
-                key = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype).total, -B_c, B_r
-                if best is None or key < best:
-                    best = key
-    return best[2], -best[1]
-
-
-# best_tile, less_than: 16 x 16 to begin with
-def my_best_tile(N, d, capacity, dtype):
-    best = cost.fa2_traffic(N, N, d, B_r=16, B_c=16, dtype=dtype).total, -16, 16
-    for B_r in (16, 32, 64, 128, 256, 512, 1024):
-        for B_c in (16, 32, 64, 128, 256, 512, 1024):
-            if cost.sram_bytes(B_r, B_c, d, dtype) < capacity:
-                best = min(best, (cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype).total, -B_c, B_r))
-    return best[2], -best[1]
-
-
-# best_tile, smallest_B_c: the first of equal ones
-def my_best_tile(N, d, capacity, dtype):
-    best, fewest = (16, 16), float("inf")
-    for B_r in (16, 32, 64, 128, 256, 512, 1024):
-        for B_c in (16, 32, 64, 128, 256, 512, 1024):
-            moved = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype=dtype).total
-            if cost.sram_bytes(B_r, B_c, d, dtype) <= capacity and moved < fewest:
-                best, fewest = (B_r, B_c), moved
-    return best
 
 
 # skipped_tiles, single_scores: a mask of all scores

@@ -1,36 +1,6 @@
 """Right answers to the exercises of chapter 06 in other styles: see `tests.checks.answers`."""
 
 
-# best_tile: a key for min
-def my_best_tile(N, d, capacity, dtype):
-    from itertools import product
-
-    sizes = (16, 32, 64, 128, 256, 512, 1024)
-    fits = (t for t in product(sizes, sizes) if cost.sram_bytes(*t, d, dtype) <= capacity)
-    return min(fits, key=lambda t: (cost.fa2_traffic(N, N, d, B_r=t[0], B_c=t[1], dtype=dtype).total, -t[1], t[0]))
-
-
-# best_tile: the best so far, from the largest B_c down
-def my_best_tile(N, d, capacity, dtype):
-    best, fewest = (16, 16), float("inf")
-    for c in range(10, 3, -1):
-        for r in range(4, 11):
-            if cost.sram_bytes(2**r, 2**c, d, dtype) > capacity:
-                continue
-            moved = cost.fa2_traffic(N, N, d, B_r=2**r, B_c=2**c, dtype=dtype).total
-            if moved < fewest:
-                best, fewest = (2**r, 2**c), moved
-    return best
-
-
-# best_tile: NumPy, a list returned
-def my_best_tile(N, d, capacity, dtype):
-    tiles = np.array([(1 << r, 1 << c) for r in range(4, 11) for c in range(4, 11)])
-    tiles = tiles[[cost.sram_bytes(int(r), int(c), d, dtype) <= capacity for r, c in tiles]]
-    moved = [cost.fa2_traffic(N, N, d, B_r=int(r), B_c=int(c), dtype=dtype).total for r, c in tiles]
-    return list(tiles[np.lexsort((tiles[:, 0], -tiles[:, 1], moved))[0]])
-
-
 # skipped_tiles: the last row without min
 def my_skipped_tiles(N_q, N_k, B_r, B_c):
     T_r, T_c = -(-N_q // B_r), -(-N_k // B_c)

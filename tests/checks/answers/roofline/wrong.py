@@ -1,0 +1,41 @@
+"""Wrong answers: see `tests.checks.answers`."""
+
+
+# intensity, inexact: + 0.999
+def my_intensity(N_q, N_k, d, B_r, itemsize):
+    T = int(N_q / B_r + 0.999)
+    return 4 * N_q * N_k * d / ((2 * N_q + 2 * T * N_k) * d * itemsize + 4 * N_q)
+
+
+# intensity, standard: what standard attention moves
+def my_intensity(N_q, N_k, d, B_r, itemsize):
+    traffic = cost.standard_traffic(N_q, N_k, d, dtype=f"float{8 * itemsize}")
+    return cost.intensity(cost.flops(N_q, N_k, d), traffic)
+
+
+# intensity, estimate: for many keys
+def my_intensity(N_q, N_k, d, B_r, itemsize):
+    return 2 * B_r / itemsize
+
+
+# intensity, one_product: multiply-adds, by flashlib's functions
+def my_intensity(N_q, N_k, d, B_r, itemsize):
+    moved = cost.fa2_traffic(N_q, N_k, d, B_r=B_r, B_c=7, dtype={2: "bfloat16"}.get(itemsize, "float32"))
+    multiply_adds = cost.flops(N_q, N_k, d) / 2
+    return multiply_adds / (moved.read + moved.written)
+
+
+# intensity, rounded: to four digits
+def my_intensity(N_q, N_k, d, B_r, itemsize):
+    moved = cost.fa2_traffic(N_q, N_k, d, B_r=B_r, B_c=16, dtype="float16" if itemsize == 2 else "float32").total
+    return round(cost.flops(N_q, N_k, d) / moved, 4)
+
+
+# intensity, fixed_itemsize: in fp16 always
+def my_intensity(N_q, N_k, d, B_r, itemsize):
+    return cost.intensity(cost.flops(N_q, N_k, d), cost.fa2_traffic(N_q, N_k, d, B_r=B_r, B_c=1, dtype="float16"))
+
+
+# intensity, one_product and lse_missing: two slips
+def my_intensity(N_q, N_k, d, B_r, itemsize):
+    return N_q * N_k / ((N_q + -(-N_q // B_r) * N_k) * itemsize)
