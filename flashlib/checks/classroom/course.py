@@ -209,7 +209,7 @@ def remarks(nb: Any, of: list[StoredChapter]) -> list[str]:
         return ["not of the course, by the ids and the sources of its cells: run, with nothing to compare"]
     code = [cell for cell in nb.cells if cell.cell_type == "code" or home(cell, of)]
     of_kind = {k: [cell for cell in code if kind(cell, of) == k] for k in CellKind}
-    compared = Counter(home(cell, of).slug for cell in of_kind[CellKind.COMPARED])
+    compared = Counter(part.slug for cell in of_kind[CellKind.COMPARED] if (part := home(cell, of)))
     ids = {cell.get("id") for cell in nb.cells}
     gone = [cell_id for cell_id in of[0].cells if cell_id not in ids]
     said = [", ".join(f"{compared[c.slug]} of {len(c.cells)} cells compared with {c.slug}" for c in of)]
