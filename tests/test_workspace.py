@@ -266,7 +266,8 @@ def test_earlier_copies_are_moved_if_asked_and_nothing_is_lost(renumbered, comma
 
 
 def test_fresh_says_what_an_earlier_number_or_name_is_now(renumbered, command):
-    assert command("fresh", "5").startswith("Chapter 05 is Tiling now; One pass, which was 05, is 04.\nNew: ")
+    said = "Chapter {0} is Tiling now; One pass, which was {0}, is 04.\nNew: "
+    assert command("fresh", "5").startswith(said.format("05"))
     said = command("fresh", "05_one_pass")
     assert said.startswith("05_one_pass is 04_one_pass now.\n") and "New: workspace/04_one_pass.ipynb" in said
     assert command("fresh", "3").startswith("Your copy is now"), "it has the same number"

@@ -154,7 +154,8 @@ def test_a_name_that_never_was_is_no_attribute():
 
 
 def test_what_became_of_an_earlier_chapter_is_said():
-    assert earlier.renamed("05") == "Chapter 05 is Tiling now; One pass, which was 05, is 04."
+    said = "Chapter {0} is Tiling now; One pass, which was {0}, is 04."
+    assert earlier.renamed("05") == said.format("05")
     assert earlier.renamed("05_one_pass") == "05_one_pass is 04_one_pass now."
     assert earlier.renamed("safe_softmax") == "safe_softmax is 01_softmax now."
     assert earlier.renamed("06").endswith("First steps in Triton now; Tiling, which was 06, is 05 and 08.")
