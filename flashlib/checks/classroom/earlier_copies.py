@@ -7,7 +7,7 @@ from flashlib.checks.classroom import course
 
 
 def renumbered(source: Path, workspace: Path) -> dict[str, list[str]]:
-    """Return {name of a copy: the slugs of today's chapters that its cells are in, that with most of them first}.
+    """Return {name of a copy: the slugs of today's chapters that its cells are in, in their order}.
 
     source: the folder of today's chapters. Copies are recognised by the ids of their cells. One whose name begins
     with a slug of today, such as a copy that was set aside, has its number still.
@@ -15,7 +15,7 @@ def renumbered(source: Path, workspace: Path) -> dict[str, list[str]]:
     today = {path.stem: _ids(path) for path in sorted(source.glob("*.ipynb"))}
     copies = [p for p in sorted(workspace.glob("[0-9][0-9]_*.ipynb")) if not p.stem.startswith(tuple(today))]
     found = {path.name: course.sharing(_ids(path), today) for path in copies}
-    return {name: slugs for name, slugs in found.items() if slugs}
+    return {name: sorted(slugs) for name, slugs in found.items() if slugs}
 
 
 def _ids(path):
