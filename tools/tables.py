@@ -4,8 +4,8 @@ python -m tools.tables
 
 The chapters come from `flashlib.chapters`, those of before from `flashlib.earlier`, times from the notebooks,
 speeds from the recorded runs, totals (`tools.totals`) from the tests' answers. In a text, each is between two
-comments that say so. `tools.results` makes the whole docs/results.md, `tools.chapter_heads` the heads of chapters, and
-`tools.card_questions` the questions on cards. Tests check that all are up to date. At the end it prints which
+comments that say so. `tools.results` makes the whole docs/results.md, `tools.chapter_heads` the heads of chapters,
+and `tools.card_questions` the questions on cards. Tests check that all are up to date. At the end it prints which
 chapters to execute again.
 """
 
