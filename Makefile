@@ -65,7 +65,7 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab models fresh for-tests test test-all notebooks site check fix test-gpu test-dao bench vllm deepspeed measure \
+.PHONY: help setup lab models fresh before for-tests test test-all notebooks site check fix test-gpu test-dao bench vllm deepspeed measure \
         film lock clean moved
 
 help:
@@ -84,6 +84,9 @@ models: $(FOR_MODELS) ## install transformers, and fetch the weights of a small 
 
 fresh: setup ## set your copy of a chapter aside and bring a new one: make fresh CHAPTER=05
 	@$(PY) tools/workspace.py fresh "$(CHAPTER)" --workspace "$(COPIES)"
+
+before: setup ## move your copies from an earlier version to workspace/before/, and bring today's chapters
+	@$(PY) tools/workspace.py before --workspace "$(COPIES)"
 
 # As many processes as conftest.py says, with one thread in each; all that start Python need its bytecode.
 PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -p tests.early -n auto $(NBVAL)

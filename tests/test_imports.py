@@ -26,6 +26,7 @@ ROOMS = {
     "environment": "",
     "interop.weights": "",
     "chapters": "interop.weights",
+    "earlier": "language chapters",
     "splits": "",
     "recorded_head": "",
     "masks": "types inputs",
@@ -69,13 +70,15 @@ ROOMS = {
     "pictures": "types gpus",
     "widgets": "language types inputs gpus splits masks softmax memory cost naive tiled cache pipeline ring "
     "lowbit learner lm recorded_head pictures / learner.kernels, kernels.compiler",
-    "checks.engine": "language chapters softmax learner widgets / kernels base, learner.process, kernels.compiler",
+    "checks.engine": "language chapters earlier softmax learner widgets / kernels base, learner.process, "
+    "kernels.compiler",
     "checks.harness": "language types softmax naive tiled pipeline ring learner widgets private_apis gluon / "
     "kernels base, learner.process, learner.kernels, checks.engine",
     "checks.chapters": "language types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "language chapters environment learner / kernels base, learner.process, checks.engine",
-    "checks": "chapters / checks.engine, checks.classroom",  # it finds the chapters by their files
+    "checks.classroom": "language chapters earlier environment learner / kernels base, learner.process, "
+    "checks.engine",
+    "checks": "chapters earlier / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
     "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels "
     "private_apis / kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, "

@@ -26,9 +26,10 @@ from tools import card_questions, chapter_heads, markdown, minutes, notebooks, r
 FOLDER = tables.START_HERE.parent
 
 
-def test_the_tables_of_the_readme_are_up_to_date():
-    text = tables.README.read_text(encoding="utf-8")
-    assert tables.readme(text) == text, "run python -m tools.tables"
+@pytest.mark.parametrize("path, made", [(tables.README, tables.readme), (tables.CHANGELOG, tables.changelog)])
+def test_the_tables_of_a_file_are_up_to_date(path, made):
+    text = path.read_text(encoding="utf-8")
+    assert made(text) == text, "run python -m tools.tables"
 
 
 @pytest.mark.parametrize("path, made", [(tables.README, totals.in_short), (tables.CONTRIBUTING, totals.in_full)])
@@ -40,7 +41,7 @@ def test_the_totals_are_up_to_date(path, made):
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A course of chapters 00 and 03 in a temporary folder; return the folder."""
-    for path in (tables.README, tables.CONTRIBUTING, tables.RESULTS):
+    for path in (tables.README, tables.CONTRIBUTING, tables.CHANGELOG, tables.RESULTS):
         shutil.copy(path, tmp_path)
         monkeypatch.setattr(tables, path.stem.upper(), tmp_path / path.name)
     chapters = CHAPTERS[0], CHAPTERS[3]

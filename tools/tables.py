@@ -1,11 +1,11 @@
-"""Write the tables of the README, of chapter 00 and of docs/results.md, all totals, heads and cards' questions.
+"""Write the tables of the README, chapter 00, CHANGELOG and docs/results.md, totals, heads and cards' questions.
 
 python -m tools.tables
 
-The chapters come from `flashlib.chapters`, their times from the notebooks, the speeds from the recorded runs, the
-totals (`tools.totals`) from the tests' answers. In a text, each is between two comments that say so.
-`tools.results` makes the whole docs/results.md, `tools.chapter_heads` the heads of chapters, and
-`tools.card_questions` the questions on cards. Tests check that all are up to date. At the end it prints which
+The chapters come from `flashlib.chapters`, those of before from `flashlib.earlier`, times from the notebooks,
+speeds from the recorded runs, totals (`tools.totals`) from the tests' answers. In a text, each is between two
+comments that say so. `tools.results` makes the whole docs/results.md, `tools.chapter_heads` the heads of chapters,
+and `tools.card_questions` the questions on cards. Tests check that all are up to date. At the end it prints which
 chapters to execute again.
 """
 
@@ -13,11 +13,13 @@ from pathlib import Path
 
 from flashlib.chapters import CHAPTERS, NOTEBOOKS, PARTS, ROUTES, named
 from flashlib.checks import EXERCISES
+from flashlib.earlier import EARLIER_CHAPTERS
 from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, solved, totals
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+CHANGELOG = ROOT / "CHANGELOG.md"
 START_HERE = ROOT / "notebooks" / "00_start_here.ipynb"
 RESULTS = ROOT / "docs" / "results.md"
 
@@ -78,6 +80,15 @@ def readme(text) -> str:
     return markdown.replaced(text, "chapters", chapters(link=False))
 
 
+def changelog(text) -> str:
+    """Return the text of CHANGELOG with the current table of where each earlier chapter is."""
+    rows = [
+        [f"{was.number} {was.title}", ", ".join(f"{c.number} {c.title}".strip() for c in was.chapters())]
+        for was in EARLIER_CHAPTERS
+    ]
+    return markdown.replaced(text, "earlier chapters", markdown.table(["before", "now"], rows))
+
+
 def start_here(nb):
     """Return the notebook of chapter 00 with current tables."""
     for name, made in (("chapters", chapters(link=True)), ("routes", routes())):
@@ -116,6 +127,7 @@ def write() -> set[str]:
     notebooks.write(START_HERE, notebooks.to_text(start_here(notebooks.read(START_HERE))))
     changed |= headed()  # reading the tables takes time too
     notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it has the time of chapter 00
+    notebooks.write(CHANGELOG, changelog(CHANGELOG.read_text(encoding="utf-8")))
     notebooks.write(RESULTS, results.page())
     card_questions.write()
     for path, made in ((README, totals.in_short()), (CONTRIBUTING, totals.in_full())):

@@ -3,7 +3,7 @@
 Copies have no outputs, so that no answer is below a question that asks for a prediction. Code that would give an
 exercise away, in cells tagged `folded`, is folded. Chapters that cannot run on this machine keep their outputs, so
 that they can be read. The metadata of a copy says from which text of the chapter it was made, so that a copy from
-an earlier version of the course is recognised.
+an earlier version of the course is recognised. Files of data/ are always today's: others are set aside.
 """
 
 import argparse
@@ -16,17 +16,22 @@ from pathlib import Path
 
 import nbformat
 
-from flashlib.chapters import CHAPTERS
+from flashlib import earlier
+from flashlib.chapters import NOTEBOOKS
 from flashlib.checks.classroom.course import version
+from flashlib.checks.classroom.earlier_copies import renumbered
+from flashlib.language.phrases import and_list
 
 ROOT = Path(__file__).resolve().parents[1]
 USUAL = "workspace"
+BEFORE = "before"  # the folder in it for copies from an earlier version
+DATA = "data/**/*"
 
 
-def copy(source, workspace):
+def copy(source, workspace, patterns=("*.ipynb", DATA)):
     """Copy every chapter, and every file of data/, that is not in `workspace` yet; return what was copied."""
-    to_be_read, copied = {c.slug for c in CHAPTERS if c.obstacles()}, []
-    for original in [*sorted(source.glob("*.ipynb")), *sorted(source.glob("data/**/*"))]:
+    to_be_read, copied = {c.slug for c in NOTEBOOKS if c.obstacles()}, []
+    for original in (path for pattern in patterns for path in sorted(source.glob(pattern))):
         target = workspace / original.relative_to(source)
         if original.is_file() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -38,6 +43,12 @@ def copy(source, workspace):
                 shutil.copyfile(original, target)
             copied.append(target)
     return copied
+
+
+def set_data_aside(source, workspace):
+    """Set files of data/ that differ from the course's aside; return their new paths."""
+    pairs = [(path, workspace / path.relative_to(source)) for path in sorted(source.glob(DATA)) if path.is_file()]
+    return [set_aside(mine) for path, mine in pairs if mine.is_file() and mine.read_bytes() != path.read_bytes()]
 
 
 def outdated(source, workspace) -> list[str]:
@@ -63,8 +74,23 @@ def advice(names, option="") -> str:
         return ""
     return (
         f"From an earlier version of the course: {', '.join(names)}. What they import may have moved since. To "
-        f"get the current chapter and keep yours under a dated name: make fresh CHAPTER={names[0][:2]}{option}"
+        f"get the current chapter and keep yours under a dated name: make fresh CHAPTER={names[0]}{option}"
     )
+
+
+def advice_on_renumbered(found, option="") -> str:
+    """Return what to say about copies whose chapters have other numbers now, as `renumbered` finds them."""
+    if not found:
+        return ""
+    lines = ["These copies are from an earlier version of the course, and stay where they are:"]
+    for name, slugs in found.items():
+        files = and_list(f"{slug}.ipynb" for slug in slugs)
+        is_now = f"that chapter is {files} now" if len(slugs) == 1 else f"its cells are in {files} now"
+        lines.append(f"  {name}: {is_now}")
+    lines.append(
+        f"To move all earlier copies to the folder {BEFORE}/ and get today's chapters: make before{option}"
+    )
+    return "\n".join(lines)
 
 
 def check_writable(workspace):
@@ -97,21 +123,28 @@ def folded(nb):
 
 
 def find_chapter(source, chapter):
-    """Return the path of a chapter such as 5, 05 or 05_one_pass; exit with a sentence if there is none."""
-    name = chapter.removesuffix(".ipynb")
-    names = [path.stem for path in sorted(source.glob("*.ipynb"))]
-    found = [n for n in names if n == name or (name.isdigit() and n.startswith(f"{int(name):02d}_"))]
+    """Return the path of a chapter such as 5, 05, 05_tiling or tiling, and what the name was before, or "".
+
+    Names from before are accepted too. Exits with a sentence if there is no such chapter.
+    """
+    text = chapter.removesuffix(".ipynb")
+    text = f"{int(text):02d}" if text.isdecimal() else text
+    there = [c for c in NOTEBOOKS if (source / f"{c.slug}.ipynb").exists()]
+    found = [c for c in there if text and text in (c.number, c.slug, c.name)]
+    if not found and (was := earlier.called(text)):
+        found = [was.first]
     if not found:
         given = f"There is no chapter {chapter!r}" if chapter else "No chapter was given"
-        sys.exit(f"{given}: make fresh CHAPTER=05, for example. There are {', '.join(names)}")
-    return source / f"{found[0]}.ipynb"
+        sys.exit(f"{given}: make fresh CHAPTER=05, for example. There are {', '.join(c.slug for c in there)}")
+    return source / f"{found[0].slug}.ipynb", earlier.renamed(text)
 
 
-def set_aside(path):
-    """Rename `path` to a dated name that is free, and return the new path."""
-    dated = f"{path.stem}_{datetime.now():%Y-%m-%d_%H-%M-%S}"
-    for suffix in ["", *(f"_{n}" for n in range(2, 1000))]:
-        target = path.with_name(f"{dated}{suffix}{path.suffix}")
+def set_aside(path, to=None):
+    """Move `path` to `to`, or to a dated name if that is taken or none is given; return the new path."""
+    to = to or path
+    dated = f"{to.stem}_{datetime.now():%Y-%m-%d_%H-%M-%S}"
+    for stem in (to.stem, dated, *(f"{dated}_{n}" for n in range(2, 1000))):
+        target = to.with_name(f"{stem}{to.suffix}")
         try:
             target.touch(exist_ok=False)  # reserves the name, so that no two runs take the same one
         except FileExistsError:
@@ -121,19 +154,27 @@ def set_aside(path):
 
 
 def fresh(source, workspace, chapter):
-    """Set the learner's copy of `chapter` aside and make a new one; return (new, the old one or None).
+    """Set the learner's copy of `chapter` aside and make a new one.
 
-    Outdated files of data/ are replaced in the same way, since the new chapter reads them.
+    Return (new, the old one or None, what the chapter was called before, or "").
     """
-    original = find_chapter(source, chapter)
+    original, renamed = find_chapter(source, chapter)
     target = workspace / original.name
     old = set_aside(target) if target.exists() else None
-    for data in filter(Path.is_file, source.glob("data/**/*")):
-        mine = workspace / data.relative_to(source)
-        if mine.is_file() and mine.read_bytes() != data.read_bytes():
-            set_aside(mine)
+    set_data_aside(source, workspace)
     copy(source, workspace)
-    return target, old
+    return target, old, renamed
+
+
+def move_before(source, workspace):
+    """Move all copies from an earlier version to the folder before/, with the data that they read; return them."""
+    names = [*renumbered(source, workspace), *(f"{slug}.ipynb" for slug in outdated(source, workspace))]
+    before = workspace / BEFORE
+    if names:
+        before.mkdir(exist_ok=True)
+        set_data_aside(source, before)
+        copy(source, before, [DATA])
+    return [set_aside(workspace / name, before / name) for name in names]
 
 
 def main():
@@ -142,35 +183,56 @@ def main():
     copies = commands.add_parser("copy", help="copy the chapters that are not in the workspace yet")
     renews = commands.add_parser("fresh", help="set one aside and make a new copy")
     renews.add_argument("chapter")
-    for command in (copies, renews):
+    moves = commands.add_parser(
+        "before", help=f"move copies from an earlier version to {BEFORE}/, and bring today's"
+    )
+    for command in (copies, renews, moves):
         command.add_argument("--workspace", default=USUAL, help="the folder with the copies, if not workspace")
     args = parser.parse_args()
 
     source, name = ROOT / "notebooks", args.workspace.rstrip(os.sep) or os.sep
     workspace = ROOT / Path(name).expanduser()
     try:
-        if args.command == "copy":
-            say_copied(source, workspace, name)
-        else:
+        if args.command == "before":
+            say_moved(source, workspace, name)
+        if args.command == "fresh":
             say_fresh(source, workspace, name, args.chapter)
+        else:
+            say_copied(source, workspace, name)
         check_writable(workspace)
     except OSError as error:
         if str(error.filename or "").startswith(str(source)):
             raise
-        words = f"fresh CHAPTER={args.chapter}" if args.command == "fresh" else "lab"
+        words = {"copy": "lab", "before": "before"}.get(args.command) or f"fresh CHAPTER={args.chapter}"
         sys.exit(not_writable(workspace, error, words))
 
 
 def say_copied(source, workspace, name):
+    option = "" if name == USUAL else f" WORKSPACE={name}"
+    for kept in set_data_aside(source, workspace):
+        print(f"A file of data/ was not today's, and is now {name}/data/{kept.relative_to(workspace / 'data')}")
     if copied := copy(source, workspace):
         print(f"Copied {len(copied)} files to {name}/")
-    option = "" if name == USUAL else f" WORKSPACE={name}"
-    if said := advice(outdated(source, workspace), option):
-        print(said)
+    for said in (
+        advice_on_renumbered(renumbered(source, workspace), option),
+        advice(outdated(source, workspace), option),
+    ):
+        if said:
+            print(said)
+
+
+def say_moved(source, workspace, name):
+    moved = move_before(source, workspace)
+    for path in moved:
+        print(f"Your copy is now {name}/{BEFORE}/{path.name}")
+    if not moved:
+        print(f"No copy in {name}/ is from an earlier version of the course")
 
 
 def say_fresh(source, workspace, name, chapter):
-    target, old = fresh(source, workspace, chapter)
+    target, old, renamed = fresh(source, workspace, chapter)
+    if renamed:
+        print(renamed)
     if old:
         print(f"Your copy is now {name}/{old.name}")
     print(f"New: {name}/{target.name} (if it is open in JupyterLab: File > Reload Notebook from Disk)")

@@ -202,6 +202,8 @@ def test_a_workspace_may_be_anywhere(installed, tmp_path):
         assert {line for line in seen if line.startswith("FLASHLIB")} == progress
         call = with_words(installed.make("fresh", "CHAPTER=05", *workspace)[1], "workspace.py")[0]
         assert call.startswith(f"python tools/workspace.py fresh 05 --workspace {copies} [")
+        call = with_words(installed.make("before", *workspace)[1], "workspace.py")[0]
+        assert call.startswith(f"python tools/workspace.py before --workspace {copies} [")
 
     words((), "workspace", set())
     other, spaced = tmp_path / "mine", tmp_path / "my work"

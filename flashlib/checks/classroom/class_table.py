@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flashlib.checks.classroom import answer_source, notebook_file
-from flashlib.checks.engine.exercises import EXERCISES, examine_answer
+from flashlib.checks.engine.exercises import EXERCISES, examine_answer, gone
 from flashlib.checks.engine.random_cases import new_seed
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.earlier import GONE
 from flashlib.learner import process
 from flashlib.learner.error_text import error_text
 
@@ -76,6 +77,7 @@ def _answers(cells):
                 first.setdefault(name, cell.number)
     not_run = f"its check was not run; {broken}" if broken else "its check was not run"
     answers = {name: not_run for name in first if name in EXERCISES}
+    answers |= {name: gone(name).sentence for name in first if name in GONE}
     for number, name, given in answer_source.calls(found, EXERCISES):
         first[name] = min(owners[number], first.get(name, owners[number]))
         try:
@@ -168,7 +170,8 @@ def _line(text):
 def run(folder: Path) -> Iterator[list[TableRow]]:
     """Yield the rows of each notebook under `folder`."""
     notebooks = read(folder)
-    if any(EXERCISES[name].triton for notebook in notebooks for name in notebook.answers):
+    given = [name for nb in notebooks for name, answer in nb.answers.items() if not isinstance(answer, str)]
+    if any(EXERCISES[name].triton for name in given):
         with contextlib.suppress(ImportError):
             import flashlib.kernels  # noqa: F401  now, so that the processes need not import it
     for notebook in notebooks:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, find_metadata_tags
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import NOTEBOOKS
 from flashlib.checks.classroom import course
 
 REMARKS = pytest.StashKey[dict[str, list[str]]]()  # {notebook: sentences}
@@ -67,7 +67,7 @@ class LearnerNotebook(IPyNbFile):
     """A learner's notebook."""
 
     def collect(self) -> Iterator["LearnerCell"]:
-        """Yield the code cells, or none if the chapter cannot run on this machine."""
+        """Yield the code cells, or none if its chapters cannot run on this machine."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # for example about cells without an id
@@ -76,10 +76,11 @@ class LearnerNotebook(IPyNbFile):
             what = str(error).partition("\n")[0][:200]
             raise self.CollectError(f"it is not a notebook that can be read ({what})") from error
         restored = course.restore_ids(self.nb)
-        chapter = course.chapter_of(self.nb)
-        obstacles = [o for c in CHAPTERS if chapter and c.slug == chapter.slug for o in c.obstacles()]
+        parts = course.parts(self.nb)
+        slugs = {part.slug for part in parts}
+        obstacles = list(dict.fromkeys(o for c in NOTEBOOKS if c.slug in slugs for o in c.obstacles()))
         said = self.config.stash.setdefault(REMARKS, {})
-        said[self.nodeid] = [f"not run: {o}" for o in obstacles] or course.remarks(self.nb, chapter)
+        said[self.nodeid] = [f"not run: {o}" for o in obstacles] or course.remarks(self.nb, parts)
         if restored and not obstacles:
             said[self.nodeid].append(
                 f"found by their sources, as their ids are not the course's: {restored} cells"
@@ -87,19 +88,19 @@ class LearnerNotebook(IPyNbFile):
         compared = self.config.stash.setdefault(COMPARED, {})
         compared[self.nodeid] = 0
         for item in [] if obstacles else items:
-            options = _expect(item.cell, item.options, chapter)
+            options = _expect(item.cell, item.options, parts)
             compared[self.nodeid] += options["check"]
             yield LearnerCell.from_parent(
                 self, name=item.name, cell_num=item.cell_num, cell=item.cell, options=options
             )
 
 
-def _expect(cell, options, chapter):
+def _expect(cell, options, parts):
     """Give a cell in memory the outputs that it should have; return nbval's options for it."""
     cell.outputs, cell.execution_count = [], None
-    if course.kind(cell, chapter) != course.CellKind.COMPARED:
+    if course.kind(cell, parts) != course.CellKind.COMPARED:
         return options | {"check": False}
-    original = chapter.cells[cell.id]
+    original = course.home(cell, parts).cells[cell.id]
     cell.outputs, cell.execution_count = copy.deepcopy(original.outputs), original.execution_count
     return defaultdict(bool, {"check": True} | dict(find_metadata_tags(original.metadata)))
 

@@ -19,6 +19,7 @@ from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import ProgramText, out_of_reach, written
 from flashlib.checks.engine.value_text import describe_value, show
 from flashlib.checks.engine.verdict import Outcome, Verdict
+from flashlib.earlier import GONE
 from flashlib.learner import process
 from flashlib.learner.pickling import CannotBeSent
 from flashlib.learner.stubs import is_stub
@@ -139,6 +140,13 @@ def examine_answer(name: str, answer: object, seed: int) -> Verdict:
     if not callable(answer):
         return EXERCISES[name].known.wrong("no_function", given=describe_value(answer))
     return _examined(name, answer, seed)
+
+
+def gone(name: str) -> Verdict:
+    """Return the Verdict on any answer to an exercise that went, which says where it is now."""
+    now = EXERCISES[GONE[name]]
+    sentence = f"{name} is no exercise of its own any more; checks.{now.name}, in {now.chapter}, took its place"
+    return Verdict(name, Outcome.NOT_CHECKED, sentence)
 
 
 def exercise(

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.process
 
 def start():
     """Return a copy of the first cells of chapter 01, and of one exercise."""
-    nb = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
+    nb = nbformat.read(course.FOLDER / "01_softmax.ipynb", as_version=4)
     code = [cell for cell in nb.cells if cell.cell_type == "code"]
     cells = code[:N] + [cell for cell in code if cell.id in (STUB, CHECK)]
     return workspace.without_outputs(new_notebook(cells=cells, metadata={"flashlib": {"made_from": "before"}}))
@@ -60,7 +60,7 @@ def without_ids(nb):
 
 def drawn():
     """Return a notebook with a cell that draws, which the learner's settings of matplotlib would enlarge."""
-    nb = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
+    nb = nbformat.read(course.FOLDER / "01_softmax.ipynb", as_version=4)
     code = [cell for cell in nb.cells if cell.cell_type == "code"]
     at = next(n for n, cell in enumerate(code) if "<Figure size" in str(cell.outputs))
     return workspace.without_outputs(new_notebook(cells=code[: at + 1]))
@@ -132,7 +132,7 @@ def test_cells_that_print_nonsense_fail(ran, name):
 
 
 def test_a_failure_shows_the_expected_and_the_actual_output(ran):
-    stored = nbformat.read(course.FOLDER / "01_naive_softmax.ipynb", as_version=4)
+    stored = nbformat.read(course.FOLDER / "01_softmax.ipynb", as_version=4)
     text = next(cell for cell in stored.cells if cell.id == start().cells[2].id).outputs[0].text
     expected = "\n".join(f"    {line}" for line in text.splitlines())
     assert f"expected, as the course stores it:\n{expected}\ngot:\n    nonsense\n" in ran

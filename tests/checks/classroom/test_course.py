@@ -32,59 +32,59 @@ def mine(request, copies):
 
 
 def test_every_cell_of_a_copy_is_found(mine, request):
-    chapter = course.chapter_of(mine)
+    (chapter,) = parts = course.parts(mine)
     assert chapter.slug == request.node.callspec.params["mine"].stem
     code = [cell for cell in mine.cells if cell.cell_type == "code"]
     assert {cell.id for cell in code} == set(chapter.cells), "ids are lost in a copy"
-    kinds = [course.kind(cell, chapter) for cell in code]
+    kinds = [course.kind(cell, parts) for cell in code]
     assert not {CellKind.OWN, CellKind.CHANGED} & set(kinds)
     compared = sum(k == CellKind.COMPARED for k in kinds)
-    said = course.remarks(mine, chapter)
+    said = course.remarks(mine, parts)
     assert said[0] == f"{compared} of {len(code)} cells compared with {chapter.slug}" and compared
     assert not any(word in sentence for sentence in said for word in ("changed", "gone", "earlier")), said
 
 
 def test_the_solved_notebook_is_expected_to_show_the_same(mine):
     """Except for its answers, so that a learner's cells are compared, solved or not."""
-    chapter = course.chapter_of(mine)
+    (chapter,) = parts = course.parts(mine)
     for cell in mine.cells:
         if cell.get("id") in chapter.solved:
-            depends = course.kind(cell, chapter) == CellKind.DEPENDS
+            depends = course.kind(cell, parts) == CellKind.DEPENDS
             assert not depends or "bench.mine(" in cell.source, f"{cell.id} shows other things once it is solved"
 
 
 def test_changed_added_and_deleted_cells_are_listed(mine):
-    chapter = course.chapter_of(mine)
+    parts = course.parts(mine)
     for cell in mine.cells:
         if cell.cell_type == "code":
-            kind = course.kind(cell, chapter)
+            kind = course.kind(cell, parts)
             cell.source += "\n# mine"
             expected = kind if kind in (CellKind.QUESTION, CellKind.STUB) else CellKind.CHANGED
-            assert course.kind(cell, chapter) == expected, cell.source
+            assert course.kind(cell, parts) == expected, cell.source
     mine.cells.append(new_code_cell("1 + 1", id="of-mine"))
     gone = next(cell for cell in mine.cells if cell.cell_type == "code")
     mine.cells.remove(gone)
     last = sum(cell.cell_type == "code" for cell in mine.cells) - 1
-    said = course.remarks(mine, chapter)
+    said = course.remarks(mine, parts)
     assert said[0].startswith("0 of ")
     changed = next(s for s in said if s.startswith("changed: not compared"))
     for cell in mine.cells:
-        if cell.cell_type == "code" and course.kind(cell, chapter) == CellKind.CHANGED:
+        if cell.cell_type == "code" and course.kind(cell, parts) == CellKind.CHANGED:
             assert course.cell_name(mine, cell) in changed
     assert f"gone from it, or new in the course: {gone.id}" in said
     assert f"your own: run, not compared: Cell {last} (of-mine)" in said
 
 
 def test_a_cell_converted_to_text_is_listed_as_changed(mine):
-    chapter = course.chapter_of(mine)
-    cell = next(c for c in mine.cells if course.kind(c, chapter) == CellKind.COMPARED)
+    parts = course.parts(mine)
+    cell = next(c for c in mine.cells if course.kind(c, parts) == CellKind.COMPARED)
     cell.cell_type = "markdown"
-    assert f"changed: not compared: a text ({cell.id})" in course.remarks(mine, chapter)
+    assert f"changed: not compared: a text ({cell.id})" in course.remarks(mine, parts)
 
 
 def test_an_outdated_copy_is_reported(mine):
     mine.metadata["flashlib"]["made_from"] = "another"
-    assert "earlier version" in course.remarks(mine, course.chapter_of(mine))[1]
+    assert "earlier version" in course.remarks(mine, course.parts(mine))[1]
 
 
 def code_of(nb):
@@ -118,19 +118,19 @@ def pasted(nb):
 
 @pytest.mark.parametrize("lose", [numbered, through_text, without_ids, pasted])
 def test_cells_that_have_lost_their_ids_are_found_by_their_sources(mine, lose):
-    chapter, before = course.chapter_of(mine), [cell.id for cell in code_of(mine)]
-    kinds = [course.kind(cell, chapter) for cell in code_of(mine)]
+    parts, before = course.parts(mine), [cell.id for cell in code_of(mine)]
+    kinds = [course.kind(cell, parts) for cell in code_of(mine)]
     lose(mine)
     assert course.restore_ids(mine) == len(before[::2] if lose is pasted else before)
     assert [cell.id for cell in code_of(mine)] == before
-    assert course.chapter_of(mine).slug == chapter.slug
-    assert [course.kind(cell, chapter) for cell in code_of(mine)] == kinds
+    assert course.parts(mine) == parts
+    assert [course.kind(cell, parts) for cell in code_of(mine)] == kinds
     assert course.restore_ids(mine) == 0, "all are there"
 
 
 @pytest.mark.parametrize("lose", [numbered, through_text])
 def test_changed_added_and_deleted_cells_are_found_without_ids_too(mine, lose):
-    chapter, code = course.chapter_of(mine), code_of(mine)
+    parts, code = course.parts(mine), code_of(mine)
     changed, added = code[1], new_code_cell("print('mine')", id="of-mine")
     gone = code[-1]
     changed.source += "\nprint('changed')"
@@ -139,20 +139,20 @@ def test_changed_added_and_deleted_cells_are_found_without_ids_too(mine, lose):
     mine.cells.remove(gone)
     lose(mine)
     course.restore_ids(mine)
-    assert added.id not in chapter.cells and course.kind(added, chapter) == CellKind.OWN
+    assert course.kind(added, parts) == CellKind.OWN
     assert [cell.id for cell in code[:-1]] == [names[id(cell)] for cell in code[:-1]]
-    assert course.kind(changed, chapter) in (CellKind.CHANGED, CellKind.STUB, CellKind.QUESTION)
+    assert course.kind(changed, parts) in (CellKind.CHANGED, CellKind.STUB, CellKind.QUESTION)
     assert gone.id not in {cell.get("id") for cell in mine.cells}
 
 
 def test_a_copied_and_a_replacing_cell_are_the_learners_own(mine):
-    chapter = course.chapter_of(mine)
+    parts = course.parts(mine)
     first, second = code_of(mine)[:2]
     again, instead = new_code_cell(first.source, id="of-mine"), new_code_cell("1 + 1", id="of-mine-too")
     mine.cells[mine.cells.index(second)] = instead
-    assert course.restore_ids(mine) == 0 and course.kind(instead, chapter) == CellKind.OWN
+    assert course.restore_ids(mine) == 0 and course.kind(instead, parts) == CellKind.OWN
     mine.cells.append(again)
-    assert course.restore_ids(mine) == 0 and course.kind(again, chapter) == CellKind.OWN
+    assert course.restore_ids(mine) == 0 and course.kind(again, parts) == CellKind.OWN
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_a_copied_and_a_replacing_cell_are_the_learners_own(mine):
 )
 def test_a_notebook_with_only_the_same_imports_is_not_of_the_course(sources):
     nb = new_notebook(cells=[new_code_cell(source) for source in sources])
-    assert course.restore_ids(nb) == 0 and course.chapter_of(nb) is None
+    assert course.restore_ids(nb) == 0 and course.parts(nb) == []
 
 
 def test_a_notebook_from_elsewhere_is_reported():
     nb = new_notebook(cells=[new_code_cell("1 + 1")])
-    assert course.chapter_of(nb) is None
-    (said,) = course.remarks(nb, None)
+    assert course.parts(nb) == []
+    (said,) = course.remarks(nb, [])
     assert "not of the course" in said and "nothing to compare" in said
 
 
