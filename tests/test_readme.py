@@ -1,4 +1,4 @@
-"""The README, chapter 00, CONTRIBUTING and docs/results.md agree with the registry, records and answers."""
+"""The README, Start here, CONTRIBUTING and docs/results.md agree with the registry, records and answers."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def test_the_totals_are_up_to_date(path, made):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """A course of chapters 00 and 03 in a temporary folder; return the folder."""
+    """A course of Start here and Online softmax in a temporary folder; return the folder."""
     for path in (tables.README, tables.CONTRIBUTING, tables.RESULTS):
         shutil.copy(path, tmp_path)
         monkeypatch.setattr(tables, path.stem.upper(), tmp_path / path.name)
@@ -174,7 +174,7 @@ def test_the_head_of_a_chapter_names_what_it_builds_on(c):
     assert set(c.builds_on) < {other.number for other in CHAPTERS} and c.number not in c.builds_on
 
 
-def test_the_table_of_chapter_00_is_up_to_date():
+def test_the_table_of_start_here_is_up_to_date():
     text = tables.START_HERE.read_text(encoding="utf-8")
     assert notebooks.to_text(tables.start_here(notebooks.read(tables.START_HERE))) == text, (
         "run python -m tools.tables"
@@ -201,11 +201,11 @@ def test_the_head_of_a_chapter_says_where_it_is_and_how_long_it_takes(c):
 
 def test_a_line_is_written_once_and_taken_away_again():
     elective, on_route = chapter("07_counting_bytes"), chapter("05_one_pass")
-    head = "# 07 · Old title\n\nWords.\n\n*About 9 minutes. Builds on chapter 02.*"
+    head = "# 07 · Old title\n\nWords.\n\n*About 9 minutes. Builds on [Attention](02_attention.ipynb).*"
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(head)])
     once = chapter_heads.stated(nb).cells[0].source
     assert once.startswith(f"# 07 · {elective.title}\n\nWords.\n\n**An elective** ")
-    assert once.endswith("\n\n*About 5 minutes. Builds on chapter 02.*")
+    assert once.endswith("\n\n*About 5 minutes. Builds on [Attention](02_attention.ipynb).*")
     nb.cells[0].source = once
     assert chapter_heads.stated(nb).cells[0].source == once
     assert "2 of 5" in chapter_heads.line(on_route) and "5 of 8" in chapter_heads.line(on_route)
@@ -245,7 +245,7 @@ def test_minutes_are_of_words_predictions_and_exercises():
     assert said.endswith("of which 20 are for exercises, 30 are optional and 5 are not on the route.")
 
 
-@pytest.mark.parametrize("rest", ["", " Builds on\nchapter 02."])
+@pytest.mark.parametrize("rest", ["", " Builds on\n[Attention](attention.ipynb)."])
 def test_a_head_may_end_with_how_long_it_takes(rest):
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# T\n\n*About 99 minutes.{rest}*")])
     assert minutes.stated(nb).cells[0].source == f"# T\n\n*About 5 minutes.{rest}*"

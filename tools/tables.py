@@ -1,4 +1,4 @@
-"""Write the tables of the README, of chapter 00 and of docs/results.md, all totals, heads and cards' questions.
+"""Write the tables of the README, of Start here and of docs/results.md, all totals, heads and cards' questions.
 
 python -m tools.tables
 
@@ -29,7 +29,7 @@ def times() -> dict[str, minutes.Minutes]:
 
 
 def chapters(*, link) -> str:
-    """Return the chapters as a table in Markdown; link: for chapter 00, which is in the folder of the others.
+    """Return the chapters as a table in Markdown; link: for Start here, which is in the folder of the others.
 
     With links, the table also says what each builds on.
     """
@@ -86,7 +86,7 @@ def readme(text) -> str:
 
 
 def start_here(nb):
-    """Return the notebook of chapter 00 with current tables."""
+    """Return the notebook Start here with current tables."""
     for name, made in (("chapters", chapters(link=True)), ("routes", routes())):
         (cell,) = (cell for cell in nb.cells if markdown.holds(cell.source, name))
         cell.source = markdown.replaced(cell.source, name, made)
@@ -116,13 +116,13 @@ def headed() -> set[str]:
 def write() -> set[str]:
     """Write everything; return the numbers of the chapters to execute again.
 
-    These are the chapters whose head changed, since their solved notebooks lack the change, and chapter 00 if its
+    These are the chapters whose head changed, since their solved notebooks lack the change, and Start here if its
     stored list of exercises is out of date.
     """
     changed = headed()
     notebooks.write(START_HERE, notebooks.to_text(start_here(notebooks.read(START_HERE))))
     changed |= headed()  # reading the tables takes time too
-    notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it has the time of chapter 00
+    notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it has the time of Start here
     notebooks.write(RESULTS, results.page())
     card_questions.write()
     for path, made in ((README, totals.in_short()), (CONTRIBUTING, totals.in_full())):

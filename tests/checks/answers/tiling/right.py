@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 06 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # fa2: key by key, plain numbers
@@ -165,7 +165,7 @@ def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
             O[rows] = O_acc / np.where(l_hbm[i] > 0, l_hbm[i], 1)[:, None]
 
 
-# fa1: the recurrence of chapter 05, row by row
+# fa1: the recurrence of One pass, row by row
 def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
     N_q, N_k, d = len(Q), len(K), Q.shape[1]
     O[...] = np.zeros((N_q, d))

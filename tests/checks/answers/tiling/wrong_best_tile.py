@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 06: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # best_tile, square: squares, in a loop of its own
