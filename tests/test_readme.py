@@ -170,8 +170,9 @@ def test_only_chapters_on_the_route_have_sections_that_are_not():
 def test_the_head_of_a_chapter_names_what_it_builds_on(c):
     head = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells[0].source
     (said,) = re.findall(r"Builds on (.*?)\.(?=[\s*])", head, re.DOTALL)
-    assert sorted(re.findall(r"\b\d\d\b", said)) == sorted(c.builds_on), "builds_on in flashlib/chapters.py"
-    assert set(c.builds_on) < {other.number for other in CHAPTERS} and c.number not in c.builds_on
+    names = re.findall(r"\]\((?:\d\d_)?(\w+)\.ipynb\)", said)
+    assert sorted(names) == sorted(c.builds_on), "builds_on in flashlib/chapters.py"
+    assert set(c.builds_on) < {other.name for other in CHAPTERS} and c.name not in c.builds_on
 
 
 def test_the_table_of_start_here_is_up_to_date():
