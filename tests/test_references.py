@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = "flashlib", "tests", "tools", "web", "docs", "notebooks"
 KINDS = {".py", ".js", ".ts", ".css", ".html", ".j2", ".md", ".txt", ".ipynb"}
 EXCEPT = "CHANGELOG.md", "notebooks/data/shakespeare.txt"  # the first says what chapters were called
-NUMBERED = re.compile(r"(?<!-)\bchapters?[\s#*]+\d\d\b", re.IGNORECASE)
+NUMBERED = re.compile(r"(?<!-)\bchapters?(?: up to| from)?[\s#*]+\d\d\b", re.IGNORECASE)
 LINK = re.compile(r"\]\((?!http)[^)\s]*?([\w-]+)\.ipynb")
 NAMES = {c.name for c in NOTEBOOKS}
 
@@ -50,7 +50,7 @@ def numbers(where, text):
 def test_no_number_of_a_chapter_is_typed(written):
     found = [one for where, text in written for one in numbers(where, text)]
     assert not found, (
-        "numbers of chapters change: write the title instead, in a notebook as a link like [Tiling](tiling.ipynb), "
+        "numbers of chapters change: write the title instead, in a notebook as in [Tiling](tiling.ipynb), "
         'in what a program prints as flashlib.chapters.named("tiling").title:\n' + "\n".join(found)
     )
 
