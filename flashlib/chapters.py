@@ -1,7 +1,7 @@
 """The chapters of the course, registered once: their titles, their topics, and what they need to run.
 
 A new chapter is a notebook, an entry here and, for its exercises and questions, a folder in `checks/chapters`. The
-workspace, the tests, the heads of chapters, the tables of the README and of chapter 00, and `checks.progress()`
+workspace, the tests, the heads of chapters, the tables of the README and of Start here, and `checks.progress()`
 use this list.
 """
 

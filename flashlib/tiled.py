@@ -326,7 +326,7 @@ def load(X: np.ndarray, rows: slice) -> np.ndarray:
 def is_hidden(rows: slice, cols: slice, past: int) -> bool:
     """Return whether the causal mask hides all of a tile: its last row does not see its first key.
 
-    For loops that take `causal`, such as a learner's in chapter 06; `masks.Tiles.hidden` is for any mask.
+    For loops that take `causal`, such as a learner's in Tiling; `masks.Tiles.hidden` is for any mask.
     """
     return cols.start > rows.stop - 1 + past
 

@@ -1,4 +1,4 @@
-"""Chapters 13 and 14 say how long their capstones take, and the rest takes no more than an evening or two."""
+"""A chapter with a capstone says how long that takes, and the rest takes no more than an evening or two."""
 
 import re
 from pathlib import Path

@@ -11,7 +11,7 @@ SOURCES = [path for path in sorted((ROOT / "flashlib").rglob("*")) if path.suffi
 SHARED = {
     "Wait": "learners type it, in the commands of a kernel's roles (pipeline) and in those of a rank (ring)",
     "Compute": "learners type it, in the commands of a kernel's roles (pipeline) and in those of a rank (ring)",
-    "Config": "as in Triton, how a kernel is launched (chapter 10 prints it); as in GPT, the sizes of a model",
+    "Config": "as in Triton, how a kernel is launched (a chapter prints it); as in GPT, the sizes of a model",
     "Backend": "vLLM's backend for one device: interop.vllm.cpu and .cuda are registered by the same name",
     "Impl": "vLLM's word for the class of a Backend that computes",
 }

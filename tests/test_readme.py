@@ -1,4 +1,4 @@
-"""The README, chapter 00, CONTRIBUTING and docs/results.md agree with the registry, records and answers."""
+"""The README, Start here, CONTRIBUTING and docs/results.md agree with the registry, records and answers."""
 
 import re
 import shutil
@@ -40,7 +40,7 @@ def test_the_totals_are_up_to_date(path, made):
 
 @pytest.fixture
 def course(tmp_path, monkeypatch):
-    """A course of chapters 00 and 03 in a temporary folder; return the folder."""
+    """A course of Start here and Online softmax in a temporary folder; return the folder."""
     for path in (tables.README, tables.CONTRIBUTING, tables.CHANGELOG, tables.RESULTS):
         shutil.copy(path, tmp_path)
         monkeypatch.setattr(tables, path.stem.upper(), tmp_path / path.name)
@@ -181,7 +181,7 @@ def test_the_head_of_a_chapter_names_what_it_builds_on(c):
     )
 
 
-def test_the_table_of_chapter_00_is_up_to_date():
+def test_the_table_of_start_here_is_up_to_date():
     text = tables.START_HERE.read_text(encoding="utf-8")
     assert notebooks.to_text(tables.start_here(notebooks.read(tables.START_HERE))) == text, (
         "run python -m tools.tables"

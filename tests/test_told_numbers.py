@@ -208,7 +208,7 @@ def test_ratios_to_flash_attention_4_are_those_of_the_record():
         return [row["tflops"]["hopper"] / row["tflops"][name] for row in rows if N in (None, row["N"])]
 
     said = text("13", "measured-peers-text")
-    assert "nowhere slower than chapter 10's, and faster than cuDNN's in all rows but one" in said
+    assert "nowhere slower than the portable one, and faster than cuDNN's in all rows but one" in said
     assert min(ratios("ours")) >= 1 and sum(x <= 1 for x in ratios("sdpa_cudnn")) == 1
     assert "ours is faster in every row with 1024 keys, equal within a few percent with 4096" in said
     assert "slower in every row with 16,384" in said
@@ -228,7 +228,7 @@ def test_the_gain_from_roles_alone_is_that_of_the_record():
     assert 1 / 2 < (alike - turns) / (alike - roles) < 2 / 3
 
 
-def test_chapter_12_judges_claims_as_the_records_do():
+def test_claims_are_judged_as_the_records_do():
     """Is FlashAttention-2 2 to 4 times as fast as standard attention? It depends on the pass, d and the mask."""
     fastest = {}
     for which in ("forward", "backward"):

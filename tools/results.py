@@ -1,17 +1,19 @@
 """docs/results.md: the numbers recorded in notebooks/data, as tables. `tools.tables` writes the file."""
 
+import functools
 import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from flashlib.chapters import NOTEBOOKS, Chapter
 from tools.markdown import number, table
 
 DATA = Path(__file__).resolve().parents[1] / "notebooks" / "data"
 NAMES = {
     "ours": "ours",
-    "hopper": "chapter 13",
+    "hopper": "Hopper kernel",
     "sdpa_cudnn": "SDPA cuDNN",
     "fa4": "FlashAttention-4",
     "flex": "FlexAttention",
@@ -47,7 +49,7 @@ WAYS = {
     "ulysses": "Ulysses",
     "two_d": "2D",
 }
-OF_MODELS = {"eager": "eager", "sdpa": "SDPA", "flex": "FlexAttention", "ours": "ours", "hopper": "chapter 13"}
+OF_MODELS = {"eager": "eager", "sdpa": "SDPA", "flex": "FlexAttention", "ours": "ours", "hopper": "Hopper kernel"}
 USUAL = ("ours", "sdpa_cudnn", "flex", "sdpa_flash", "eager")
 OF_HOPPER = ("hopper", "ours", "sdpa_cudnn", "fa4")
 IN_EIGHT_BITS = {
@@ -56,7 +58,7 @@ IN_EIGHT_BITS = {
     "one_level": "e4m3, one sum",
     "cudnn_fp8": "cuDNN e4m3",
     "sdpa_cudnn": "SDPA cuDNN, bf16",
-    "hopper": "chapter 13, bf16",
+    "hopper": "Hopper kernel, bf16",
     "fp8_whole": "e4m3 with the pass",
 }
 WITH_ERRORS = {
@@ -165,17 +167,17 @@ def short(record) -> str:
 
 
 def hopper(record) -> str:
-    """Compare the kernel of chapter 13 with others."""
+    """Compare the Hopper kernel with others."""
     return hopper_beside(record, "forward")
 
 
 def hopper_backward(record) -> str:
-    """Compare chapter 13's kernel for the backward pass with others."""
+    """Compare the Hopper kernel for the backward pass with others."""
     return hopper_beside(record, "backward")
 
 
 def hopper_beside(record, which) -> str:
-    """Compare a kernel of chapter 13 with others, at the usual sizes and at others that were timed."""
+    """Compare a Hopper kernel with others, at the usual sizes and at others that were timed."""
     rows, more = record["rows"], record.get("more", [])
     names = [name for name in OF_HOPPER if name in rows[0]["tflops"]]
     beside = [[*size(row), *(speed(row, name) for name in names)] for row in rows]
@@ -183,7 +185,7 @@ def hopper_beside(record, which) -> str:
     runs = len(rows[0]["runs"]["hopper"])
     how_often = "one run" if runs == 1 else f"medians of {runs} runs, with their range"
     means = [f"{mean(over(rows, 'hopper', name)):.2f} times that of {NAMES[name]}" for name in names[1:]]
-    said = f"In the geometric mean, the speed of chapter 13 is {', '.join(means[:-1])} and {means[-1]}"
+    said = f"In the geometric mean, the speed of the Hopper kernel is {', '.join(means[:-1])} and {means[-1]}"
     usual = f"TFLOP/s of the {which} pass, {rows[0]['dtype']}, B N = 16384, H d = 2048, {how_often}"
     first = shown(usual, [*SIZE, *titles(names)], beside)
     if not others:
@@ -192,14 +194,14 @@ def hopper_beside(record, which) -> str:
 
 
 def rungs(record) -> str:
-    """Return TFLOP/s of the rungs of chapter 13, for the forward or the backward pass."""
+    """Return TFLOP/s of the rungs of a Hopper kernel, for the forward or the backward pass."""
     rows = record["rungs"]
     each = [
         [NAMES.get(name, name.removeprefix("hopper_")), *(number(row["tflops"][name]) for row in rows)]
         for name in rows[0]["tflops"]
     ]
     sizes = [f"d {row['d']}{', causal' if row['causal'] else ''}, {row['N']}" for row in rows]
-    return shown("TFLOP/s of the rungs of chapter 13", ["rung", *sizes], each)
+    return shown("TFLOP/s of the rungs", ["rung", *sizes], each)
 
 
 def eight_bits(record) -> str:
@@ -407,50 +409,35 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("Forward pass (chapter 10)", "h200_forward", "flashlib.bench", passes),
-    Part("Backward pass (chapter 11)", "h200_backward", "flashlib.bench --backward", passes),
-    Part("The kernel for Hopper (chapter 13)", "h200_hopper", "flashlib.bench.hopper", hopper),
+    Part("Forward pass", "h200_forward", "flashlib.bench", passes),
+    Part("Backward pass", "h200_backward", "flashlib.bench --backward", passes),
+    Part("The kernel for Hopper", "h200_hopper", "flashlib.bench.hopper", hopper),
+    Part("The kernel for Hopper, step by step", "h200_hopper_ladder", "flashlib.bench.hopper_ladder", rungs),
+    Part("The backward for Hopper", "h200_hopper_backward", "flashlib.bench.hopper_backward", hopper_backward),
     Part(
-        "The kernel for Hopper, step by step (chapter 13)",
-        "h200_hopper_ladder",
-        "flashlib.bench.hopper_ladder",
-        rungs,
-    ),
-    Part(
-        "The backward for Hopper (chapter 13)",
-        "h200_hopper_backward",
-        "flashlib.bench.hopper_backward",
-        hopper_backward,
-    ),
-    Part(
-        "The backward for Hopper at d = 256 (chapter 13)",
+        "The backward for Hopper at d = 256",
         "h200_hopper_backward_256",
         "flashlib.bench.hopper_backward --wide",
         hopper_backward,
     ),
     Part(
-        "The backward for Hopper, step by step (chapter 13)",
+        "The backward for Hopper, step by step",
         "h200_hopper_backward_ladder",
         "flashlib.bench.hopper_backward_ladder",
         rungs,
     ),
-    Part("The kernel for Hopper in eight bits (chapter 18)", "h200_fp8", "flashlib.bench.fp8", eight_bits),
-    Part("Short sequences and calls (chapter 12)", "h200_forward", "flashlib.bench", short),
-    Part("The forward pass, step by step (chapter 12)", "h200_ladder", "flashlib.bench.ladder", ladder),
-    Part(
-        "The backward pass, step by step (chapter 11)",
-        "h200_backward_ladder",
-        "flashlib.bench.backward_ladder",
-        ladder,
-    ),
-    Part("Variants (chapter 14)", "h200_variants", "flashlib.bench.variants", variants),
-    Part("Decoding (chapter 15)", "h200_decode", "flashlib.bench.decode", decode),
-    Part("A language model that writes (chapter 15)", "h200_serve", "flashlib.bench.serve", serve),
-    Part("Rings (chapter 16)", "h200_ring", "flashlib.bench.ring", rings),
-    Part("A model of transformers (chapter 17)", "h200_models", "flashlib.bench.models", models),
-    Part("Training a GPT (chapter 11)", "h200_gpt", "flashlib.bench.gpt", gpt),
-    Part("Bytes, by the GPU's counters (chapter 07)", "h200_counters", "flashlib.bench.counters", counters),
-    Part("NumPy on a CPU (chapter 07)", "cpu_numpy", "flashlib.bench.cpu", cpu),
+    Part("The kernel for Hopper in eight bits", "h200_fp8", "flashlib.bench.fp8", eight_bits),
+    Part("Short sequences and calls", "h200_forward", "flashlib.bench", short),
+    Part("The forward pass, step by step", "h200_ladder", "flashlib.bench.ladder", ladder),
+    Part("The backward pass, step by step", "h200_backward_ladder", "flashlib.bench.backward_ladder", ladder),
+    Part("Variants", "h200_variants", "flashlib.bench.variants", variants),
+    Part("Decoding", "h200_decode", "flashlib.bench.decode", decode),
+    Part("A language model that writes", "h200_serve", "flashlib.bench.serve", serve),
+    Part("Rings", "h200_ring", "flashlib.bench.ring", rings),
+    Part("A model of transformers", "h200_models", "flashlib.bench.models", models),
+    Part("Training a GPT", "h200_gpt", "flashlib.bench.gpt", gpt),
+    Part("Bytes, by the GPU's counters", "h200_counters", "flashlib.bench.counters", counters),
+    Part("NumPy on a CPU", "cpu_numpy", "flashlib.bench.cpu", cpu),
 )
 
 HEAD = """# Results
@@ -460,14 +447,14 @@ files are in [`notebooks/data`](../notebooks/data), and `python -m tools.tables`
 number comes from one run, as the median of many calls, unless the range of several runs follows it. Timings of
 one size differ by some percent from run to run, so smaller differences mean nothing.
 
-"ours" is the portable kernel of chapters 10 and 11, "chapter 13" the kernels for Hopper only. SDPA is PyTorch's
+"ours" are the portable kernels, in Triton, "Hopper kernel" those for Hopper only, in Gluon. SDPA is PyTorch's
 `scaled_dot_product_attention`; "flash" and "cuDNN" are its backends. "SDPA flash" is FlashAttention-2. It was
 written for Ampere and does not use the new features of Hopper, so a ratio to it shows what these are worth. The
 fair comparisons on Hopper are cuDNN and FlashAttention-4. FlashAttention-3 was not recorded.
 
 TFLOP/s count 4 B H N^2 d operations for the forward pass, 2.5 times as many for the backward pass, and half of
 them if causal. A dash means not possible, or not recorded. The timelines of `python -m flashlib.bench.timelines`
-are drawn in chapter 13 and have no table here.
+are drawn in the notebooks and have no table here.
 """
 
 
@@ -476,8 +463,23 @@ def page() -> str:
     parts = []
     for part in PARTS:
         record = read(part.record)
-        parts.append(f"## {part.title}\n\n{environment(record)}: `{part.command}`\n\n{part.make(record)}")
+        made = f"{environment(record)}: `{part.command}`. Read by {_links(readers(f'{part.record}.json'))}."
+        parts.append(f"## {part.title}\n\n{made}\n\n{part.make(record)}")
     return "\n".join([HEAD, *parts])
+
+
+def readers(file) -> list[Chapter]:
+    """Return the chapters and other notebooks that read a file of notebooks/data, such as "h200_forward.json"."""
+    return [c for c in NOTEBOOKS if f"data/{file}" in _text(DATA.parent / f"{c.slug}.ipynb")]
+
+
+@functools.cache
+def _text(path):
+    return path.read_text(encoding="utf-8")
+
+
+def _links(chapters):
+    return ", ".join(f"[{c.title}](../notebooks/{c.slug}.ipynb)" for c in chapters)
 
 
 def environment(record) -> str:
@@ -496,7 +498,7 @@ def in_short(of_hopper, backward) -> str:
                 cells = [number(row["tflops"].get(name)) for name in ("ours", "hopper", "sdpa_cudnn", "fa4")]
                 (ratio,) = over([row], "hopper", "sdpa_cudnn")
                 rows.append([title, row["d"], *cells, number(ratio, 2)])
-    heads = ["pass", "d", "chapters 10, 11", "chapter 13", "SDPA cuDNN", "FlashAttention-4", "chapter 13 / cuDNN"]
+    heads = ["pass", "d", "portable", "Hopper kernel", "SDPA cuDNN", "FlashAttention-4", "Hopper kernel / cuDNN"]
     one, other = (record["gpu"].removeprefix("NVIDIA ").split()[0] for record in (of_hopper, backward))
     where = f"on an {one}" if one == other else f"forward on an {one}, backward on an {other}"
     dates = " and ".join(dict.fromkeys([of_hopper["date"], backward["date"]]))

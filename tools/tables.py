@@ -1,4 +1,4 @@
-"""Write the tables of the README, chapter 00, CHANGELOG and docs/results.md, totals, heads and cards' questions.
+"""Write the tables of the README, Start here, CHANGELOG and docs/results.md, totals, heads and cards' questions.
 
 python -m tools.tables
 
@@ -31,7 +31,7 @@ def times() -> dict[str, minutes.Minutes]:
 
 
 def chapters(*, link) -> str:
-    """Return the chapters as a table in Markdown; link: for chapter 00, which is in the folder of the others.
+    """Return the chapters as a table in Markdown; link: for Start here, which is in the folder of the others.
 
     With links, the table also says what each builds on.
     """
@@ -90,7 +90,7 @@ def changelog(text) -> str:
 
 
 def start_here(nb):
-    """Return the notebook of chapter 00 with current tables."""
+    """Return the notebook Start here with current tables."""
     for name, made in (("chapters", chapters(link=True)), ("routes", routes())):
         (cell,) = (cell for cell in nb.cells if markdown.holds(cell.source, name))
         cell.source = markdown.replaced(cell.source, name, made)
@@ -120,13 +120,13 @@ def headed() -> set[str]:
 def write() -> set[str]:
     """Write everything; return the numbers of the chapters to execute again.
 
-    These are the chapters whose head changed, since their solved notebooks lack the change, and chapter 00 if its
+    These are the chapters whose head changed, since their solved notebooks lack the change, and Start here if its
     stored list of exercises is out of date.
     """
     changed = headed()
     notebooks.write(START_HERE, notebooks.to_text(start_here(notebooks.read(START_HERE))))
     changed |= headed()  # reading the tables takes time too
-    notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it has the time of chapter 00
+    notebooks.write(README, readme(README.read_text(encoding="utf-8")))  # it has the time of Start here
     notebooks.write(CHANGELOG, changelog(CHANGELOG.read_text(encoding="utf-8")))
     notebooks.write(RESULTS, results.page())
     card_questions.write()

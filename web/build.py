@@ -34,7 +34,7 @@ SENTENCE = (
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
 # It plays at once, so the callouts that say where to press count as seen.
 PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-place="{}" data-starts></div>'
-ROUTES = "Routes"  # a section of chapter 00
+ROUTES = "Routes"  # a section of Start here
 PREVIEW = ROOT / "docs" / "player-light.webp"
 
 
@@ -278,7 +278,7 @@ def idea(text):
 
 
 def routes(nb):
-    """Return the HTML of the routes that chapter 00 lists."""
+    """Return the HTML of the routes that Start here lists."""
     text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     section = re.search(rf"(?ms)^## {ROUTES}\n(.*?)^## ", text)
     return prose.to_html(section[1])[0] if section else ""

@@ -33,7 +33,7 @@ def shows(source):
 
 @contextlib.contextmanager
 def _gradients_restored():
-    """Turn torch's gradients on again: chapter 17 turns them off, and other chapters run in this process."""
+    """Turn torch's gradients on again: Real models turns them off, and other chapters run in this process."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Measure each unit of a Hopper multiprocessor alone, for the model in chapter 13.
+"""Measure each unit of a Hopper multiprocessor alone, for the model of a pipeline in `flashlib.pipeline`.
 
     python -m flashlib.bench.clocks --out notebooks/data/h200_clocks.json
 

@@ -52,8 +52,8 @@ def mine(answer: Callable) -> KernelTable | Verdict:
 
     answer: my_attention(Q, K, V, causal), which returns O or (O, lse) for tensors of shape (B, H, N, d), or
     my_softmax(X), which returns the softmax of each row of a matrix, or
-    my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C), attention as in chapter 14, or my_decode(Q, K, V, lengths,
-    table, parts), a step of decoding over pages as in chapter 15. It must launch your own kernels. Attention in
+    my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C), attention as in Masks, or my_decode(Q, K, V, lengths,
+    table, parts), a step of decoding over pages as in Pages. It must launch your own kernels. Attention in
     Gluon is compared with ours for Hopper, and timed on a Hopper GPU. On a GPU, a function whose error is more
     than twice that of a plain implementation in the same dtype is not timed. Without a GPU nothing is run:
     `checks` tells you whether it is right. Raises TypeError if it is not such a function, and CompileError if the
@@ -222,7 +222,7 @@ def _ratio(speed, other="ours"):
 
 
 def _draw(speeds, title):
-    """Draw the speeds on the axes of chapter 12."""
+    """Draw the speeds on the axes of Speed."""
     import matplotlib.pyplot as plt
 
     from flashlib.pictures.inks import BLUE, INK

@@ -1,4 +1,4 @@
-"""For `bench.mine`: a learner's kernel in Gluon next to ours for Hopper, chapter 10's and those of others.
+"""For `bench.mine`: a learner's kernel in Gluon next to ours for Hopper, our portable one and those of others.
 
 On a Hopper GPU each is verified and timed, all in one run. Elsewhere all are compiled for an H100.
 """
@@ -11,7 +11,7 @@ CAPABILITY = 90
 DS = 64, 128
 LENGTHS = 4096, 16384
 PEERS = "hopper", "ours", "sdpa_cudnn", "fa4"
-OURS = {"ours": "hopper_forward", "chapter 10": "forward"}  # compiled for comparison
+OURS = {"ours": "hopper_forward", "portable": "forward"}  # compiled for comparison
 
 
 def is_in_gluon(answer: Any) -> bool:

@@ -1,7 +1,7 @@
 """A learner's `my_variant` next to ours and FlexAttention, for `bench.mine`: compiled, or timed on a GPU.
 
-It times cases of `bench.variants`. Each has two functions here, in the form in which chapter 14's exercise passes
-them.
+It times cases of `bench.variants`. Each has two functions here, in the form in which the exercise
+`variant` passes them.
 """
 
 from collections.abc import Callable

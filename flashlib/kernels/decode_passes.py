@@ -2,7 +2,7 @@
 
 The keys of a sequence are split into parts, so that a few queries occupy the whole GPU. A program streams one part
 past the rows of one head of K and V, that is, the new queries of all query heads of its group, and writes a State:
-m, l and O_acc. `_merge` merges the States of a row, in any order, as in chapter 03. The GPU decides how many parts
+m, l and O_acc. `_merge` merges the States of a row, in any order. The GPU decides how many parts
 a sequence has, from the lengths in its memory: parts are about equally long, and the grid does not depend on
 lengths, so one CUDA graph serves all of them.
 

@@ -1,4 +1,4 @@
-"""Merge O and lse for two sets of keys into those for both: chapter 03's monoid as a kernel.
+"""Merge O and lse for two sets of keys into those for both: the monoid of Online softmax as a kernel.
 
 A ring merges after each hop. In plain torch that takes four passes over O; here it takes one: O and O_j are read
 once, and O is written once, the last time in 16 bits too.

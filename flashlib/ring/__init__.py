@@ -1,7 +1,7 @@
 """Attention over ranks: a sequence is cut over P processes, and keys and values travel round.
 
 Each rank keeps its rows of Q. Keys and values arrive hop by hop; what a rank knows after each hop is a State of
-its rows, and chapter 03's monoid merges these. In one process, with NumPy alone:
+its rows, and the monoid of Online softmax merges these. In one process, with NumPy alone:
 
     attention, backward, events, check   whole tensors in and out; the same with every event; in every order
     layouts      who holds which tokens: contiguous, striped, zigzag

@@ -87,7 +87,7 @@ class Rank:
         return tiles.partial(hop, self.Q, K, V, self.kv_heads, **options)
 
     def merged(self, state: State, other: State) -> State:
-        """Return the State over both sets of keys: chapter 03's monoid."""
+        """Return the State over both sets of keys: the monoid of Online softmax."""
         return merge(state, other)
 
     def finish(self, state: State) -> Attention:

@@ -1,4 +1,4 @@
-"""Python in the pages of chapters 00 to 08: cells, exercises and widgets, in Chromium on the built site."""
+"""Python in the pages of chapters that need only NumPy: cells, exercises and widgets, in Chromium."""
 
 import json
 import re

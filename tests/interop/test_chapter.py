@@ -1,4 +1,4 @@
-"""Chapter 17 without what it needs, and the adapter that it builds, in batches that are padded on either side."""
+"""Real models without what it needs, and the adapter that it builds, in batches that are padded on either side."""
 
 import contextlib
 import io

@@ -147,7 +147,7 @@ MASKS = {
     ),
 )
 def test_masks(amount, name, device, poisoned):
-    """The masks of chapter 14; rows have different positions in each sequence."""
+    """The masks of Masks; rows have different positions in each sequence."""
     lengths, heads, N_q = [5, 300], (4, 2), 5  # in a window of 40 key 255 is seen, the last of its tile
     mask, problem = MASKS[name](heads[0]), cached.problem(device, lengths, heads=heads, N_q=N_q, page=16)
     given = decode.attention(problem.Q, **problem.cache, mask=mask, parts=3)

@@ -119,7 +119,7 @@ def test_the_identity_changes_no_bit():
 
 def test_plain_mean_is_the_mean_of_two_outputs_and_wrong():
     x, V = np.log([1.0, 2.0, 1.0, 4.0]), np.array([[10.0], [20.0], [30.0], [40.0]])
-    shown = MergeTree(x, V, cuts=(2,), order="balanced")  # chapter 03 says 30, and 27.33 for the mean
+    shown = MergeTree(x, V, cuts=(2,), order="balanced")  # Online softmax says 30, and 27.33 for the mean
     assert np.isclose(rows(shown)[2, 3], 30)
     assert np.isclose(rows(shown)[2, 4], (50 / 3 + 38) / 2)
     assert np.isclose(shown.result["differences"]["plain"], 30 - (50 / 3 + 38) / 2)

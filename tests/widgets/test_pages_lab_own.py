@@ -337,7 +337,7 @@ def test_a_wrong_page_is_marked():
 
 
 def of_the_exercise(**changes):
-    """Return the class that solves the exercise of chapter 15, with changes if any."""
+    """Return the class that solves the exercise `pages`, with changes if any."""
     found = {}
     exec(solutions.text("pages"), found)
     return type("MyPages", (found["MyPages"],), changes)

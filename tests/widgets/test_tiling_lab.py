@@ -133,7 +133,7 @@ def test_the_best_tile_fits_and_none_that_fits_moves_less(lab):
 @pytest.mark.parametrize(
     ("capacity", "order", "tile"), [(99, "fa2", (128, 64)), (163, "fa2", (256, 32)), (99, "fa1", (16, 256))]
 )
-def test_best_tiles_of_chapter_06(capacity, order, tile):
+def test_best_tiles_of_the_exercise(capacity, order, tile):
     best = TilingLab(capacity=capacity, order=order).result["map"]["best"]
     assert (best["B_r"], best["B_c"]) == tile
 
@@ -170,7 +170,7 @@ def test_from_break_even_on_it_never_moves_more(order, N, d, other, causal):
     assert break_even(order, other, N, d, "float16", causal) == (last + 1 if last < LARGEST else None)
 
 
-def test_break_even_of_chapter_06():
+def test_break_even_of_the_text():
     assert break_even("fa2", 64, 4096, 64, "float16", False) == 32
     assert break_even("fa1", 64, 4096, 64, "float16", False) == 50
     assert break_even("fa2", 64, 256, 256, "float16", False) == 86

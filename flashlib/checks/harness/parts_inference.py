@@ -1,4 +1,4 @@
-"""Launch the kernels of chapter 15: one computes the States of parts of the keys, one writes rows into pages."""
+"""Launch kernels of two exercises: one computes the States of parts of the keys, one writes rows into pages."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable

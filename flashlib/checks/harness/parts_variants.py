@@ -1,4 +1,4 @@
-"""Kernels that call the answers of chapter 14: a change of scores, and dropout on a tile."""
+"""Kernels that call the answers of Scores: a change of scores, and dropout on a tile."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from flashlib.kernels.compiler import client, listings, registry
 from flashlib.kernels.compiler.makers import Maker, maker_of
-from flashlib.kernels.compiler.occupancy import (  # chapter 12 names compiled.programs
+from flashlib.kernels.compiler.occupancy import (  # Speed names compiled.programs
     MULTIPROCESSORS,
     Programs,
     programs,

@@ -1,4 +1,4 @@
-"""An allocator as required by the exercise of chapter 15, which reports less than `Pages`."""
+"""An allocator as required by the exercise `pages`, which reports less than `Pages`."""
 
 from typing import Any
 

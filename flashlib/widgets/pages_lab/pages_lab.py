@@ -26,7 +26,7 @@ class PagesLab(Lab):
     default: the first that the allocator has the methods for. page: 1, 2, 4, 8 or 16. n_pages: 4 to 32.
     allocator: a class that is called with n_pages and page and has the methods of `flashlib.cache.Pages`, the
     default: start, append and free, and table and lengths, which report its state. fork and drop may be missing,
-    and `start` may take no tokens; scenarios that need them are then off. The class of chapter 15's exercise is
+    and `start` may take no tokens; scenarios that need them are then off. The class of the exercise `pages` is
     accepted too, see `exercise.as_played`. If an allocator has used, kept, free_pages, waste or check, they are
     compared with its tables; pages in its kept_by_age are shown as kept. The first operation after which something
     is wrong reports it, and the play ends there. scenario, page and n_pages can be set later, from Python or on

@@ -17,7 +17,7 @@ from flashlib.checks.engine import solutions  # noqa: E402
 from tools import workspace  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
-N = 6  # code cells of chapter 01 that are run: three of them print
+N = 6  # code cells of Softmax that are run: three of them print
 STUB, CHECK = "b830f7e2", "002b137d"  # of scores_for
 NONSENSE = "def print(*args):\n    __import__('builtins').print('nonsense')"
 IPYTHON = "get_config().InlineBackend.figure_formats = {'svg'}"
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.process
 
 
 def start():
-    """Return a copy of the first cells of chapter 01, and of one exercise."""
+    """Return a copy of the first cells of Softmax, and of one exercise."""
     nb = nbformat.read(course.FOLDER / "01_softmax.ipynb", as_version=4)
     code = [cell for cell in nb.cells if cell.cell_type == "code"]
     cells = code[:N] + [cell for cell in code if cell.id in (STUB, CHECK)]

@@ -99,7 +99,7 @@ def test_each_additional_stage_takes_a_tile_of_K_and_one_of_V():
 
 @pytest.mark.compiles
 def test_128_by_128_spills_on_4_warps_and_less_on_8():
-    asked = {"kernel": "r8_descriptors", "d": 128, "capability": 90, "B_r": 128, "B_c": 128}  # as in chapter 12
+    asked = {"kernel": "r8_descriptors", "d": 128, "capability": 90, "B_r": 128, "B_c": 128}  # as in Speed
     four, eight = (compiled.report(**asked, num_warps=warps, num_stages=3) for warps in (4, 8))
     assert four.spilled > eight.spilled
     assert four.registers == NVIDIA.max_registers

@@ -1,4 +1,4 @@
-"""The kernel of the capstone of chapter 13, as a learner writes it: on a Hopper GPU, against fp64."""
+"""The kernel of the capstone for Hopper, as a learner writes it: on a Hopper GPU, against fp64."""
 
 import pytest
 import torch

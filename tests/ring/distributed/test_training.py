@@ -1,4 +1,4 @@
-"""Training over ranks: the small model of chapter 11 has the losses and gradients of one process."""
+"""Training over ranks: the small GPT of The backward kernels has the losses and gradients of one process."""
 
 import functools
 import itertools

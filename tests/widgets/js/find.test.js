@@ -4,7 +4,7 @@ import { found, meant, piece } from "../../../web/page/find.js";
 
 const INDEX = [
   ["chapter", "1.html", "01 · Naive softmax", "scores to weights", "Softmax turns scores into weights. Softmax, softmax."],
-  ["section", "1.html#a", "01 · Naive softmax", "What online means", "The online softmax comes in chapter 03, online softmax."],
+  ["section", "1.html#a", "01 · Naive softmax", "What online means", "The online softmax comes in a later chapter, online softmax."],
   ["chapter", "3.html", "03 · Online softmax", "scores that come one by one", "An output is accumulated along with l."],
   ["section", "3.html#a", "03 · Online softmax", "Warps", "A warp has 32 threads; each warp waits. Warp, warp, warp, warp."],
   ["chapter", "5.html", "05 · One pass: FlashAttention by hand", "the player", "Tiles at last, and ping-pong; paged attention."],

@@ -1,1 +1,1 @@
-"""Chapter 04."""
+"""Attention."""

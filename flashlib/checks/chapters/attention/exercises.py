@@ -1,4 +1,4 @@
-"""The exercises of chapter 04."""
+"""The exercises of this chapter."""
 
 import math
 from collections.abc import Callable

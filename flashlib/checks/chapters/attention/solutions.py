@@ -1,4 +1,4 @@
-"""Solutions of chapter 04."""
+"""Solutions of this chapter."""
 
 # ruff: noqa: I001  a solution begins with the imports that its cell makes
 

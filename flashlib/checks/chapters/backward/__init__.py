@@ -1,1 +1,1 @@
-"""Chapter 08."""
+"""Backward."""

@@ -1,4 +1,4 @@
-"""The exercises of chapter 08."""
+"""The exercises of this chapter."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""The exercises of chapter 08 on loops over blocks."""
+"""The exercises on loops over blocks."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""The questions of chapter 08."""
+"""The questions of this chapter."""
 
 import ast
 import inspect

@@ -1,1 +1,1 @@
-"""Chapter 07."""
+"""Counting bytes."""

@@ -1,4 +1,4 @@
-"""The exercises of chapter 07: compute a number of bytes or of rows from sizes."""
+"""The exercises of this chapter: compute a number of bytes or of rows from sizes."""
 
 from collections.abc import Callable
 from functools import partial

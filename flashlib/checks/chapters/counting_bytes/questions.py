@@ -1,4 +1,4 @@
-"""The questions of chapter 07."""
+"""The questions of this chapter."""
 
 from flashlib import cost
 from flashlib.checks.engine.prediction import Question
@@ -43,7 +43,7 @@ QUESTIONS = [
         "traffic_share",
         _scores_share,
         "S and P are 4 N^2 numbers, each written and read; Q, K, V and O are 4 N d, one part in N / d + 1 = 9. At "
-        "N = 4096, as in chapter 04, it is one part in 65.",
+        "N = 4096, as in Attention, it is one part in 65.",
         hint="S and P are 4 N^2 items moved. How many items are Q, K, V and O, and what part of all is that?",
         wrong={
             80: "S and P are written and read again, so each is moved twice",

@@ -1,4 +1,4 @@
-"""Solutions of chapter 07."""
+"""Solutions of this chapter."""
 
 from flashlib import cost
 

@@ -1,1 +1,1 @@
-"""Chapter 18: eight bits."""
+"""Eight bits."""

@@ -1,4 +1,4 @@
-"""The exercises of chapter 18 on eight-bit numbers: the grid, scales, scores, weights."""
+"""The exercises on eight-bit numbers: the grid, scales, scores, weights."""
 
 from collections.abc import Callable
 from functools import partial, wraps

@@ -1,4 +1,4 @@
-"""The exercises of chapter 18 on ways to reduce errors, and on where errors come from."""
+"""The exercises on ways to reduce errors, and on where errors come from."""
 
 from collections.abc import Callable
 from functools import wraps

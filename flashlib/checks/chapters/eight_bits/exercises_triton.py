@@ -1,4 +1,4 @@
-"""The exercise of chapter 18 in Triton, which is imported by the check: macOS and Windows lack it."""
+"""The exercise in Triton, which is imported by the check: macOS and Windows lack it."""
 
 from collections.abc import Callable
 from functools import partial

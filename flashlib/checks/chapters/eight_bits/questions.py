@@ -1,4 +1,4 @@
-"""The questions of chapter 18."""
+"""The questions of this chapter."""
 
 import math
 
@@ -168,7 +168,7 @@ QUESTIONS = [
         hint="q (k - b) = q k - q b, and q b is the same for all keys of a row.",
         wrong={
             ("S", False): "q (k - b) is q k - q b",
-            ("P", True): "chapter 02: softmax does not change when a number is added to a whole row",
+            ("P", True): "softmax does not change when a number is added to a whole row",
             ("lse", False): "lse grows by the number that is added to all scores",
             ("O", True): "O is made of P and V",
         },

@@ -1,4 +1,4 @@
-"""Solutions of chapter 18."""
+"""Solutions of this chapter."""
 
 # ruff: noqa: I001
 from importlib.util import find_spec

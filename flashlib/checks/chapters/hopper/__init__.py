@@ -1,1 +1,1 @@
-"""Chapter 13."""
+"""A Hopper kernel."""

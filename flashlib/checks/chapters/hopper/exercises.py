@@ -1,4 +1,4 @@
-"""The calculations of chapter 13: phases of a ring, registers of a thread, the order of row blocks."""
+"""The calculations of this chapter: phases of a ring, registers of a thread, the order of row blocks."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The exercises of chapter 13 in Gluon. Triton is imported by the checks, not here."""
+"""The exercises in Gluon. Triton is imported by the checks, not here."""
 
 from collections.abc import Callable
 

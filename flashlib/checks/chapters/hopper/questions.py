@@ -1,4 +1,4 @@
-"""The questions of chapter 13."""
+"""The questions of this chapter."""
 
 from functools import partial
 

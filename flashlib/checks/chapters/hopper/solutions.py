@@ -1,4 +1,4 @@
-"""Solutions of chapter 13."""
+"""Solutions of this chapter."""
 
 from flashlib.pipeline import Arrive, Copy, Expect, Finish, Product, Wait
 

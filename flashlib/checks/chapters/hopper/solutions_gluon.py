@@ -1,4 +1,4 @@
-"""Solutions of the exercises of chapter 13 in Gluon."""
+"""Solutions of the exercises in Gluon."""
 
 # ruff: noqa: I001
 import math

@@ -1,4 +1,4 @@
-"""The exercises of chapter 14 on the tiles of a mask: which are computed, in what order, and by which program."""
+"""The exercises on the tiles of a mask: which are computed, in what order, and by which program."""
 
 import operator
 from collections.abc import Callable

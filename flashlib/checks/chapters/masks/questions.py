@@ -1,4 +1,4 @@
-"""The questions of chapter 14."""
+"""The questions of this chapter."""
 
 import numpy as np
 

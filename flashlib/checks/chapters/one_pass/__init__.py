@@ -1,1 +1,1 @@
-"""Chapter 05."""
+"""One pass: FlashAttention by hand."""

@@ -1,4 +1,4 @@
-"""The questions of chapter 05."""
+"""The questions of this chapter."""
 
 import numpy as np
 
@@ -138,7 +138,7 @@ QUESTIONS = [
         "other_order",
         _other_order,
         "no score of the second block is above 4, so m stays, alpha = exp(4 - 4) = 1 and nothing is rescaled. "
-        "The end is the same, up to rounding: this is merge of chapter 03, which is commutative.",
+        "The end is the same, up to rounding: this is merge, of Online softmax, which is commutative.",
         hint="alpha = exp(m_old - m). Does the second block bring a score above the maximum of the first?",
         tolerance=1e-3,
         wrong={

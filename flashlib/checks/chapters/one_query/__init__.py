@@ -1,1 +1,1 @@
-"""Chapter 15."""
+"""One query."""

@@ -1,4 +1,4 @@
-"""The exercises of chapter 15 on sizes: the bytes of a cache, and keys split into parts that are merged."""
+"""The exercises on sizes: the bytes of a cache, and keys split into parts that are merged."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The exercise of chapter 15 on an allocator of pages, checked by operations in any order."""
+"""The exercise on an allocator of pages, checked by operations in any order."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Solutions of chapter 15."""
+"""Solutions of this chapter."""
 
 # ruff: noqa: I001
 import flashlib.kernels  # noqa: F401  before triton

@@ -1,1 +1,1 @@
-"""Chapter 03."""
+"""Online softmax."""

@@ -1,4 +1,4 @@
-"""The exercises of chapter 03 on one row, score by score."""
+"""The exercises on one row, score by score."""
 
 from collections.abc import Callable, Generator
 from functools import wraps

@@ -1,4 +1,4 @@
-"""The exercises of chapter 03 on merging the parts of a row."""
+"""The exercises on merging the parts of a row."""
 
 from collections.abc import Callable
 from functools import wraps

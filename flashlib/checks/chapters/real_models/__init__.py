@@ -1,1 +1,1 @@
-"""Chapter 17: real models."""
+"""Real models."""

@@ -1,4 +1,4 @@
-"""The exercises of chapter 17 on a model's arguments of attention, and on what its queries see."""
+"""The exercises on a model's arguments of attention, and on what its queries see."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""The exercises of chapter 17 on one step of a model: its scores, its cache, its accuracy and its cost."""
+"""The exercises on one step of a model: its scores, its cache, its accuracy and its cost."""
 
 from collections.abc import Callable
 

@@ -1,1 +1,1 @@
-"""Chapter 16: rings."""
+"""Rings."""

@@ -1,4 +1,4 @@
-"""The exercises of chapter 16 on numbers: merging hops, the rows of a rank, bytes and times of copies."""
+"""The exercises on numbers: merging hops, the rows of a rank, bytes and times of copies."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The exercises of chapter 16 on programs: what a rank sends, receives and computes, forward and backward."""
+"""The exercises on programs: what a rank sends, receives and computes, forward and backward."""
 
 from collections.abc import Callable
 

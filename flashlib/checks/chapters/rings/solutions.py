@@ -1,4 +1,4 @@
-"""Solutions of chapter 16."""
+"""Solutions of this chapter."""
 
 import numpy as np
 

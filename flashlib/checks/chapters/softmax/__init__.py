@@ -1,1 +1,1 @@
-"""Chapter 01."""
+"""Softmax, from naive to safe."""

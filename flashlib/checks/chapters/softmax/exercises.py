@@ -1,4 +1,4 @@
-"""The exercises of chapter 01."""
+"""The exercises on the naive softmax."""
 
 import contextlib
 from collections.abc import Callable

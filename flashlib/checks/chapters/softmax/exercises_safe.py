@@ -1,4 +1,4 @@
-"""The exercises of chapter 02."""
+"""The exercises on the safe softmax."""
 
 import contextlib
 from collections.abc import Callable

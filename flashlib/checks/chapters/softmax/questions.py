@@ -1,4 +1,4 @@
-"""The questions of chapter 01."""
+"""The questions on the naive softmax."""
 
 import numpy as np
 

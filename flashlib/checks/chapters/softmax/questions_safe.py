@@ -1,4 +1,4 @@
-"""The questions of chapter 02."""
+"""The questions on the safe softmax."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Solutions of chapter 01."""
+"""Solutions of the exercises on the naive softmax."""
 
 import numpy as np
 

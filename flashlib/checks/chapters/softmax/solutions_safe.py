@@ -1,4 +1,4 @@
-"""Solutions of chapter 02."""
+"""Solutions of the exercises on the safe softmax."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The exercises of chapter 12 about kernels. Triton is imported by the checks: macOS and Windows lack it."""
+"""The exercises about kernels. Triton is imported by the checks: macOS and Windows lack it."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The calculations of chapter 12: TFLOP/s, and how many programs a multiprocessor of the H100 can hold."""
+"""The calculations of this chapter: TFLOP/s, and how many programs a multiprocessor of the H100 can hold."""
 
 from collections.abc import Callable
 

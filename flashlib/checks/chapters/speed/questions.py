@@ -1,4 +1,4 @@
-"""The questions of chapter 12."""
+"""The questions of this chapter."""
 
 from flashlib import cost
 from flashlib.checks.engine.prediction import Question

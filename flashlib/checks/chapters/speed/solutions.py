@@ -1,4 +1,4 @@
-"""Solutions of chapter 12."""
+"""Solutions of this chapter."""
 
 # ruff: noqa: I001
 import math

@@ -1,1 +1,1 @@
-"""Chapter 11."""
+"""The backward kernels."""

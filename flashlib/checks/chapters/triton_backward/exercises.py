@@ -1,4 +1,4 @@
-"""The exercises of chapter 11. Triton is imported by the checks, not here: it is missing on macOS and Windows."""
+"""The exercises of this chapter. Triton is imported by the checks, not here: macOS and Windows lack it."""
 
 from collections.abc import Callable
 

@@ -1,1 +1,1 @@
-"""Chapter 09."""
+"""First steps in Triton."""

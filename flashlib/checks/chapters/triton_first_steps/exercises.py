@@ -1,4 +1,4 @@
-"""The exercises of chapter 09 on elements. Triton is imported by the checks: macOS and Windows lack it."""
+"""The exercises on elements. Triton is imported by the checks: macOS and Windows lack it."""
 
 from collections.abc import Callable
 from functools import partial

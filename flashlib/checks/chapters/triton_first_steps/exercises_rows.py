@@ -1,4 +1,4 @@
-"""The exercises of chapter 09 on rows of scores, block by block. Triton is imported by the checks, not here."""
+"""The exercises on rows of scores, block by block. Triton is imported by the checks, not here."""
 
 from collections.abc import Callable
 

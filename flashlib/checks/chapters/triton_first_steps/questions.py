@@ -1,4 +1,4 @@
-"""The questions of chapter 09."""
+"""The questions of this chapter."""
 
 import numpy as np
 

@@ -1,1 +1,1 @@
-"""Chapter 10."""
+"""FlashAttention in Triton."""

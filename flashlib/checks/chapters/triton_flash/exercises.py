@@ -1,4 +1,4 @@
-"""The exercises of chapter 10: parts of kernels. Triton is imported by the checks: macOS and Windows lack it."""
+"""The exercises of this chapter: parts of kernels. Triton is imported by the checks: macOS and Windows lack it."""
 
 from collections.abc import Callable
 from functools import partial, wraps

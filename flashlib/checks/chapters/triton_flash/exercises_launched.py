@@ -1,4 +1,4 @@
-"""The exercises of chapter 10 that launch kernels. Triton is imported by the checks, not here."""
+"""The exercises that launch kernels. Triton is imported by the checks, not here."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The last exercise of chapter 10: a whole kernel with its launch. Triton is imported by the checks, not here."""
+"""The last exercise: a whole kernel with its launch. Triton is imported by the checks, not here."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The questions of chapter 10."""
+"""The questions of this chapter."""
 
 import math
 

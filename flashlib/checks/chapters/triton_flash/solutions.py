@@ -1,4 +1,4 @@
-"""Solutions of chapter 10."""
+"""Solutions of this chapter."""
 
 # ruff: noqa: I001
 import math

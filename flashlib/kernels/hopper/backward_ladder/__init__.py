@@ -1,4 +1,4 @@
-"""Numbered, frozen versions of the Hopper backward, one idea more in each; chapter 13 shows what each is worth.
+"""Numbered, frozen versions of the Hopper backward, one idea more in each, with what each is worth.
 
      r1_alike           eight warps, all alike, copy, multiply, and add dQ to HBM
      r2_producer        one warp brings the tiles; products of a step are begun together

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 04 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # longest: counted up

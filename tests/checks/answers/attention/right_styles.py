@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 04 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # causal_attention: -1e9, and rows that see none set to 0

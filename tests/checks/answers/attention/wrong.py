@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 04: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # longest, full_left_out: search that wants room left

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 04: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # causal_attention, top_left: row by row, top left

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 04 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # longest, value: float root

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 08 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # delta: einsum with a dtype

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 08 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # recompute_P: rows that are seen alone

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 08: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # dkv_columns, held: whole columns

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 07 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # fa2_bytes: a loop over row blocks

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 07 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # causal_bytes: tile by tile

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 07: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # fa2_bytes, rows_padded: a loop over whole blocks

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 07 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # fa2_bytes, value: + 0.999

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 07: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # largest_tile, paper: the paper's block size

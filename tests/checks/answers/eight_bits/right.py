@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 18 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # round_e4m3: the nearest of all numbers, by search

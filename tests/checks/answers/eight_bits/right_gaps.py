@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 18 that a check might refuse by mistake: see `tests.checks.answers`."""
+"""Right answers that a check might refuse by mistake: see `tests.checks.answers`."""
 
 
 # int8_scores: in fp32

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 18: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # round_e4m3, half_up: Python's way of rounding by hand

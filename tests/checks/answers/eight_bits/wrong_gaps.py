@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 18 that only special cases catch: see `gaps.txt`."""
+"""Wrong answers that only special cases catch: see `gaps.txt`."""
 
 
 # block_scale, small_as_zero: np.allclose of a block

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 13 with numbers, in other styles: see `tests.checks.answers`."""
+"""Right answers to the exercises with numbers, in other styles: see `tests.checks.answers`."""
 
 
 # ring_phase: divmod, and bits

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 13 in Gluon, in other styles: see `tests.checks.answers`."""
+"""Right answers to the exercises in Gluon, in other styles: see `tests.checks.answers`."""
 
 
 # gluon_producer: parities that are flipped

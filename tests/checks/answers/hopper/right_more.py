@@ -1,4 +1,4 @@
-"""More right answers to the exercises of chapter 13, in other forms: see `tests.checks.answers`."""
+"""More right answers in other forms: see `tests.checks.answers`."""
 
 
 # ring_phase: a list, and bits

@@ -1,4 +1,4 @@
-"""Right answers by readers to the exercises of chapter 13: see `tests.checks.answers`."""
+"""Right answers by readers: see `tests.checks.answers`."""
 
 
 # consumer_step: limits compared after the scale, P before alpha

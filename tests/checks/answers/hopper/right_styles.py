@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 13 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # register_budget: in threads

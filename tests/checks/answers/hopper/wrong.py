@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 13 with numbers: see `tests.checks.answers`."""
+"""Wrong answers to the exercises with numbers: see `tests.checks.answers`."""
 
 
 # ring_phase, both_full: one phase for both, as if the slots had been released before

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 13 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # ring_phase, first_round_only: two rounds alone

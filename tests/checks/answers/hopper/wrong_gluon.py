@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 13 in Gluon, written out: see `tests.checks.answers`."""
+"""Wrong answers to the exercises in Gluon, written out: see `tests.checks.answers`."""
 
 
 # gluon_producer, no_slot: as if shared memory had room for all tiles

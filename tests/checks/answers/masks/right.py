@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 14, in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # window_bounds: a helper, an array of four

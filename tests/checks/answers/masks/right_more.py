@@ -1,4 +1,4 @@
-"""More right answers to the exercises of chapter 14: promotion by NumPy, lists, loops: see `tests.checks.answers`."""
+"""More right answers: promotion by NumPy, lists, loops: see `tests.checks.answers`."""
 
 
 # window_bounds: a list, and max and min of Python

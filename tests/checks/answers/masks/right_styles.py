@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 14 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # work_of: a generator of work

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 14: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # window_bounds, top_left: tiles looked at one by one, aligned top left

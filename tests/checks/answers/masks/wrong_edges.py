@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 14 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # block_table, value: int8

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 05 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # normalised: np.asarray first, and then one pass

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 05: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # normalised, read_again: each row from all its keys

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 05 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # normalised, empty_by_O: unseen told by O = 0

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 15, in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # cache_tokens: K and V on their own, and divmod

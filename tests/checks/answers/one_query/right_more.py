@@ -1,4 +1,4 @@
-"""More right answers to the exercises of chapter 15: promotion by NumPy, lists, loops: see `tests.checks.answers`."""
+"""More right answers: promotion by NumPy, lists, loops: see `tests.checks.answers`."""
 
 
 # cache_tokens: an array of two whole numbers

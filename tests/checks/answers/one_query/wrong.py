@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 15: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # cache_tokens, once: K alone

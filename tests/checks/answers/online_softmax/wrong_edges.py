@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 03 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # online_step, low_is_masked: -1e5 is none

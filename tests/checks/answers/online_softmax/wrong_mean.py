@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 03: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # weighted_mean, read_again: read again for the maximum

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 03: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # merge, plain_mean: plain mean of outputs

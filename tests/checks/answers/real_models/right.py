@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 17 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # adapter: head by head, with loops

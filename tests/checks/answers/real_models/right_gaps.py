@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 17 that a check might refuse by mistake: see `tests.checks.answers`."""
+"""Right answers that a check might refuse by mistake: see `tests.checks.answers`."""
 
 
 # adapter: 1 / np.sqrt(d), and in place

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 17: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # adapter, scale_twice: Q is scaled, and the attention scales again

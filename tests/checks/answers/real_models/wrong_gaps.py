@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 17 that only special cases catch: see `gaps.txt`."""
+"""Wrong answers that only special cases catch: see `gaps.txt`."""
 
 
 # adapter, zero_scaling: scaling or

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 16 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # add_hop: by the sigmoid of the difference

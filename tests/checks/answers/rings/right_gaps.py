@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 16 that a check might refuse by mistake: see `tests.checks.answers`."""
+"""Right answers that a check might refuse by mistake: see `tests.checks.answers`."""
 
 
 # add_hop: row by row, with math

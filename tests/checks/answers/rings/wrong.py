@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 16: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # add_hop, mean: in a loop
@@ -41,7 +41,7 @@ def my_add_hop(O, lse, O_new, lse_new, first, end):
     return O, lse
 
 
-# add_hop, no_key_nan: as chapter 03 without its guard
+# add_hop, no_key_nan: as in Online softmax, without the guard
 def my_add_hop(O, lse, O_new, lse_new, first, end):
     O, lse = O.copy(), lse.copy()
     old = lse[first:end].copy()

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 16 that only special cases catch: see `gaps.txt`."""
+"""Wrong answers that only special cases catch: see `gaps.txt`."""
 
 
 # add_hop, no_key_nan: a guard for the case that all rows are empty

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 01 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # scores_for: a list of logarithms, the largest score 0

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 02 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # safe_softmax: only the rows that are seen, by a boolean index

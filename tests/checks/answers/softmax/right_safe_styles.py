@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 02 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # safe_softmax: a low number for -inf, below a million

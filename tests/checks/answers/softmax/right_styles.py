@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 01 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # scores_for: relative to the first weight

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 01: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # scores_for, softmax_again: in a loop

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 02: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # causal_row_passes, all_read: reads 3 N

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 01 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # safe_bound, sum_overflows: n times

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 02: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # safe_softmax, no_maximum: row by row

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 02 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # safe_softmax, m_from_finite: -1e4 hidden

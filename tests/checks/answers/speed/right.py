@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 12 about kernels in other styles: see `tests.checks.answers`."""
+"""Right answers to the exercises about kernels in other styles: see `tests.checks.answers`."""
 
 
 # base_2: scaled first, masked rows by tl.where, the precision as the fourth argument

@@ -1,4 +1,4 @@
-"""More right answers to the exercises of chapter 12: promotion by NumPy, helpers, loops: see `tests.checks.answers`."""
+"""More right answers: promotion by NumPy, helpers, loops: see `tests.checks.answers`."""
 
 
 # tflops: NumPy's numbers, and a helper for the factor

@@ -1,4 +1,4 @@
-"""Right answers to the calculations of chapter 12 in other styles: see `tests.checks.answers`."""
+"""Right answers to the calculations in other styles: see `tests.checks.answers`."""
 
 
 # tflops: an exact fraction

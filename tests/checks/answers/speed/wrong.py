@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 12 about kernels: see `tests.checks.answers`."""
+"""Wrong answers to the exercises about kernels: see `tests.checks.answers`."""
 
 
 # base_2, m_unscaled: m kept unscaled, all else right

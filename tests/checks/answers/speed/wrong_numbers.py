@@ -1,4 +1,4 @@
-"""Wrong answers to the calculations of chapter 12: see `tests.checks.answers`."""
+"""Wrong answers to the calculations: see `tests.checks.answers`."""
 
 
 # tflops, products: multiplications alone

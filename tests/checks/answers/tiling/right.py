@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 06 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # fa2: key by key, plain numbers

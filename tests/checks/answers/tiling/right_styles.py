@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 06 in further styles: see `tests.checks.answers`."""
+"""Right answers in further styles: see `tests.checks.answers`."""
 
 
 # skipped_tiles: a comprehension with math.ceil

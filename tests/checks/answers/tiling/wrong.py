@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 06: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # fa2, O_not_rescaled: own slices, O_acc not rescaled

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 06 that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
 
 
 # fa2, rounded: in fp32

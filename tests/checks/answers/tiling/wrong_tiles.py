@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 06: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # skipped_tiles, top_left: a mask, aligned top left

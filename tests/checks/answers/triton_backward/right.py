@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 11 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # delta_kernel: row by row, if it is there

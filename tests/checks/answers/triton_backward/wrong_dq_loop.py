@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 11: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # dq_loop, delta_missing: a while loop

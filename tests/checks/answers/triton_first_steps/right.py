@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 09 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # add: offsets that wrap around in place of a mask on the loads

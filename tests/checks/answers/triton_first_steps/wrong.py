@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 09: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # add, copied: contiguous copies, as in the chapter

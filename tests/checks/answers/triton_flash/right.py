@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 10 in other styles: see `tests.checks.answers`."""
+"""Right answers in other styles: see `tests.checks.answers`."""
 
 
 # inner_loop: masked by addition, guarded afterwards, the precision as the fourth argument

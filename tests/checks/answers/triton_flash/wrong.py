@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 10: see `tests.checks.answers`."""
+"""Wrong answers: see `tests.checks.answers`."""
 
 
 # inner_loop, not_rescaled: l and O_acc added to, not rescaled
