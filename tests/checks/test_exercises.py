@@ -7,7 +7,7 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat")
 from flashlib import checks  # noqa: E402
-from flashlib.chapters import CHAPTERS as REGISTERED  # noqa: E402
+from flashlib.chapters import NOTEBOOKS as REGISTERED  # noqa: E402
 from flashlib.checks.engine import folders, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402

@@ -1,4 +1,4 @@
-"""The exercises of chapter 13 on roles: what the warps of a Hopper kernel do, and who waits for whom."""
+"""The exercises on roles: what the warps of a Hopper kernel do, and who waits for whom."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

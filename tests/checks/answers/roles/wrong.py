@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of chapter 13 on roles: see `tests.checks.answers`."""
+"""Wrong answers to the exercises on roles: see `tests.checks.answers`."""
 
 
 # producer, phase_of_tile: a phase that turns each time
