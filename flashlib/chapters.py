@@ -228,18 +228,20 @@ CHAPTERS = (
 
 UNNUMBERED = (  # notebooks that are no chapters: pages of the site, in no route
     Chapter(
-        "claims", "Claims, judged",
+        "claims",
+        "Claims, judged",
         "what is said about FlashAttention, and what the records say",
         builds_on=("speed",),
     ),
     Chapter(
-        "hopper_backward", "The backward for Hopper",
+        "hopper_backward",
+        "The backward for Hopper",
         "five products in one pass; who adds dQ",
         builds_on=("triton_backward", "roles", "hopper"),
         needs=("triton",),
         widgets=("PipelinePlayer",),
     ),
-)  # fmt: skip
+)
 NOTEBOOKS = (*CHAPTERS, *UNNUMBERED)
 
 

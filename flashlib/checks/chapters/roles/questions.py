@@ -14,7 +14,7 @@ HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN}
 SMALL = protocol.Sizes(d=64)
 
 
-def clocks(sizes):
+def clocks(sizes: protocol.Sizes) -> dict[str, float]:
     """Return the clocks of a tile's two products, and of its exponentials."""
     return {
         "products": 2 * sizes.flops / MACHINE.tensor,
