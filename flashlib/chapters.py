@@ -210,9 +210,15 @@ CHAPTERS = (
         widgets=("CompilerLab",),
     ),
     Chapter(
+        "19_roles", "Roles",
+        "warps with roles: who waits for whom",
+        builds_on=("triton_flash",),
+        widgets=("PipelinePlayer",),
+    ),
+    Chapter(
         "20_hopper", "A Hopper kernel",
         "the roles in Gluon: layouts, products, registers",
-        builds_on=("triton_flash", "speed"),
+        builds_on=("triton_flash", "roles", "speed"),
         needs=("triton",),
         widgets=("CompilerLab", "PipelinePlayer"),
     ),
@@ -225,7 +231,22 @@ CHAPTERS = (
     ),
 )  # fmt: skip
 
-UNNUMBERED: tuple[Chapter, ...] = ()  # notebooks that are no chapters: pages of the site, in no route
+UNNUMBERED = (  # notebooks that are no chapters: pages of the site, in no route
+    Chapter(
+        "claims",
+        "Claims, judged",
+        "what is said about FlashAttention, and what the records say",
+        builds_on=("speed",),
+    ),
+    Chapter(
+        "hopper_backward",
+        "The backward for Hopper",
+        "five products in one pass; who adds dQ",
+        builds_on=("triton_backward", "roles", "hopper"),
+        needs=("triton",),
+        widgets=("PipelinePlayer",),
+    ),
+)
 NOTEBOOKS = (*CHAPTERS, *UNNUMBERED)
 
 

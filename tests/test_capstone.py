@@ -13,7 +13,7 @@ MOST = 150  # minutes without the capstone and what is optional
 
 
 def test_the_head_says_how_long_the_capstone_takes():
-    nb = notebooks.read(NOTEBOOKS / "13_hopper.ipynb")
+    nb = notebooks.read(NOTEBOOKS / "20_hopper.ipynb")
     said = r"Section (\d+) is the capstone: .* take (\d+) of these minutes"
     number, told = re.search(said, nb.cells[0].source).groups()
     text = "".join(f"{cell.source}\n\n" for cell in nb.cells if cell.cell_type == "markdown")

@@ -230,7 +230,7 @@ def make(path, refresh=False):
     """
     chapter = chapter_heads.stated(solved.with_solutions(read(path)), registered(path.stem))
     made = [(path, lambda: chapter)]
-    if solved.has_exercises(chapter):
+    if solved.asks(chapter):
         made.append((path.parent / SOLVED / path.name, lambda: solved.solved(read(path))))
     for target, source in made:
         target.parent.mkdir(exist_ok=True)

@@ -51,9 +51,11 @@ def solved(nb):
     return nb
 
 
-def has_exercises(nb):
-    """Return whether a chapter has exercises."""
-    return any(named(cell, "stub") for cell in nb.cells)
+def asks(nb):
+    """Return whether a chapter has exercises or predictions, and so a solved notebook."""
+    return any(
+        named(cell, "stub") or (cell.cell_type == "code" and PREDICTED.search(cell.source)) for cell in nb.cells
+    )
 
 
 def _answered(question):

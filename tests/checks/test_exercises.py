@@ -7,7 +7,7 @@ import pytest
 
 nbformat = pytest.importorskip("nbformat")
 from flashlib import checks  # noqa: E402
-from flashlib.chapters import CHAPTERS as REGISTERED  # noqa: E402
+from flashlib.chapters import NOTEBOOKS as REGISTERED  # noqa: E402
 from flashlib.checks.engine import folders, solutions  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES, examine_answer  # noqa: E402
 from flashlib.checks.engine.prediction import questions  # noqa: E402
@@ -129,7 +129,7 @@ def test_folded_solutions_and_the_solved_notebook_are_up_to_date(chapter):
     how = f"run: make notebooks CHAPTER={chapter[:2]}"
     assert [c.source for c in solved.with_solutions(nb).cells] == [c.source for c in nb.cells], how
     path = ROOT / "notebooks" / notebooks.SOLVED / f"{chapter}.ipynb"
-    assert path.exists() == solved.has_exercises(nb), how
+    assert path.exists() == solved.asks(nb), how
     if path.exists():
         stored = [c.source for c in notebooks.read(path).cells]
         assert stored == [c.source for c in solved.solved(nb).cells], how

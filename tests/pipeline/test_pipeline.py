@@ -12,7 +12,7 @@ from flashlib.pipeline import commands, protocol, schedules, timeline
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "notebooks" / "data"
 HOPPER = ROOT / "flashlib" / "kernels" / "hopper"
-TABLES = [*HOPPER.glob("*.py"), *HOPPER.glob("ladder/*.py"), ROOT / "notebooks" / "13_hopper.ipynb"]
+TABLES = [*HOPPER.glob("*.py"), *HOPPER.glob("ladder/*.py"), ROOT / "notebooks" / "20_hopper.ipynb"]
 SIZES = protocol.Sizes(rows=16, d=16, B_c=16)
 RIGHT = [
     {"blocks": [3], "consumers": 1},

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.chapters.hopper import exercises_roles  # noqa: E402
+from flashlib.checks.chapters.roles import exercises  # noqa: E402
 from flashlib.checks.engine import ProgramText, random_cases, solutions  # noqa: E402
 from flashlib.checks.harness import roles  # noqa: E402
 from flashlib.pipeline import Wait  # noqa: E402
@@ -19,10 +19,10 @@ ROLES = ("producer", "consumer", "in_turns", "overlapped")
 MINE = [answer for answer in answers.right() if answer.exercise in ROLES]
 MINE += [answers.Answer(name, "", "solution", solutions.program(name)) for name in ROLES]
 TASKS = {  # RoleTasks, and arguments of a program
-    "producer": (exercises_roles.PRODUCER, (2, 1, 1)),
-    "consumer": (exercises_roles.CONSUMER, (2, 1, 1)),
-    "in_turns": (exercises_roles.TURNS, (2, 2)),
-    "overlapped": (exercises_roles.OVERLAPPED, (2, 1, 1)),
+    "producer": (exercises.PRODUCER, (2, 1, 1)),
+    "consumer": (exercises.CONSUMER, (2, 1, 1)),
+    "in_turns": (exercises.TURNS, (2, 2)),
+    "overlapped": (exercises.OVERLAPPED, (2, 1, 1)),
 }
 BODIES = {  # of an answer that is not a right role, and the mistake that must be named
     "no_generator": ("return 3", "return [1, 2]", "return lambda: iter([])", "return None"),

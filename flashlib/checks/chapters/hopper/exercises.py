@@ -1,33 +1,9 @@
-"""The calculations of this chapter: phases of a ring, registers of a thread, the order of row blocks."""
+"""The calculation of the chapter: registers of a consumer's thread."""
 
 from collections.abc import Callable
 
 from flashlib.checks.engine import Known, Verdict, exercise
 from flashlib.checks.harness import sizes
-
-# ---- phases of a ring
-
-
-@exercise(title="Slot and phases of a tile", minutes=5, difficulty="easy")
-def ring_phase(answer: Callable, known: Known) -> Verdict:
-    fixed = """
-        0 2, 1 2, 2 2, 3 2, 4 2, 5 2, 6 2, 0 1, 1 1, 2 1, 3 1, 0 3, 1 3, 2 3, 3 3, 4 3, 5 3, 6 3, 7 3, 8 3, 9 3,
-        3 4, 4 4, 5 4, 8 4, 11 4, 12 4, 4 5, 9 5, 10 5, 14 5, 15 5, 1001 7
-    """
-
-    def right(g, stages):
-        tiles = [(n, slot) for n in range(g // stages + 1) for slot in range(stages)]
-        n, slot = tiles[g]
-        return slot, int(n % 2 == 1), int(n % 2 == 0)
-
-    def draw(rng):
-        return map(int, rng.integers((0, 1), (300, 9)))
-
-    cases = sizes.cases(right, fixed, draw)
-    return sizes.examine_whole(answer, cases, known, ("slot", "full", "empty"), bools=True)
-
-
-# ---- registers of a consumer
 
 
 @exercise(title="Registers of a consumer (optional)", minutes=10, difficulty="medium")
@@ -50,26 +26,3 @@ def register_budget(answer: Callable, known: Known) -> Verdict:
         return consumers, producer, d, B_c
 
     return sizes.examine_whole(answer, sizes.cases(right, fixed, draw), known, ("given", "needed"))
-
-
-# ---- the order of row blocks
-
-PROBLEMS = (1, 1, 3), (2, 1, 2), (1, 2, 3), (3, 2, 1), (2, 2, 2), (3, 2, 2), (2, 3, 3), (4, 3, 2), (2, 5, 2)
-
-
-@exercise(title="The longest rows first", minutes=10, difficulty="medium")
-def block_order(answer: Callable, known: Known) -> Verdict:
-    """All tiles of PROBLEMS: row blocks of a head, heads of a section, sections."""
-    fixed = [
-        f"{tile} {T_r} {section}" for T_r, section, n in PROBLEMS for tile in range(T_r * section * n)
-    ]  # fmt: skip
-
-    def right(tile, T_r, section):
-        starts = range(0, tile + 1, section)  # at least as many sections as can be needed
-        blocks = ((h + n, i) for h in starts for i in reversed(range(T_r)) for n in range(section))
-        return next(block for at, block in enumerate(blocks) if at == tile)
-
-    def draw(rng):
-        return map(int, rng.integers((0, 1, 1), (400, 9, 7)))
-
-    return sizes.examine_whole(answer, sizes.cases(right, ",".join(fixed), draw), known, ("head", "i"))

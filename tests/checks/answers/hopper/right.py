@@ -1,27 +1,4 @@
-"""Right answers to the exercises with numbers, in other styles: see `tests.checks.answers`."""
-
-
-# ring_phase: divmod, and bits
-def my_ring_phase(g, stages):
-    n, slot = divmod(g, stages)
-    return slot, n & 1, (n & 1) ^ 1
-
-
-# ring_phase: counters, as a kernel keeps them that has no division
-def my_ring_phase(g, stages):
-    slot = full = 0
-    for _ in range(g):
-        slot += 1
-        if slot == stages:
-            slot, full = 0, 1 - full
-    return [slot, full, 1 - full]
-
-
-# ring_phase: two rings in a row, of which the second has parity 1
-def my_ring_phase(g, stages):
-    place = g % (2 * stages)
-    full = int(place >= stages)
-    return place - stages * full, full, int(not full)
+"""Right answers to the exercise on registers, in other styles: see `tests.checks.answers`."""
 
 
 # register_budget: what the producer gives up is added
@@ -51,23 +28,19 @@ def my_register_budget(consumers, producer, d, B_c):
     return left - left % 8, needed
 
 
-# block_order: divmod twice
-def my_block_order(tile, T_r, section):
-    n, place = divmod(tile, section * T_r)
-    row, column = divmod(place, section)
-    return n * section + column, T_r - row - 1
+# register_budget: in threads
+def my_register_budget(consumers, producer, d, B_c):
+    threads = 128 * (consumers + 1)
+    launch = 65536 // threads & ~7
+    given = (threads * launch - 128 * producer) // (128 * consumers) & ~7
+    return given, (64 * d + 64 * B_c + 32 * B_c) >> 7
 
 
-# block_order: the list itself
-def my_block_order(tile, T_r, section):
-    order = []
-    while len(order) <= tile:
-        first = len(order) // T_r
-        for i in range(T_r - 1, -1, -1):
-            order += [(first + h, i) for h in range(section)]
-    return order[tile]
+# register_budget: by groups, with a helper that rounds down
+def my_register_budget(consumers, producer, d, B_c):
+    def down(x):
+        return x - x % 8
 
-
-# block_order: without the place, since a section has a multiple of `section` tiles
-def my_block_order(tile, T_r, section):
-    return [tile // (section * T_r) * section + tile % section, T_r - 1 - tile // section % T_r]
+    launch = down(512 // (consumers + 1))
+    given = down(((consumers + 1) * launch - producer) // consumers)
+    return [given, d // 2 + B_c // 2 + B_c // 4]

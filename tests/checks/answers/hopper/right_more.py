@@ -1,40 +1,4 @@
-"""More right answers in other forms: see `tests.checks.answers`."""
-
-
-# ring_phase: a list, and bits
-def my_ring_phase(g, stages):
-    n = (g - g % stages) // stages
-    return [g % stages, n & 1, ~n & 1]
-
-
-# register_budget: by groups, with a helper that rounds down
-def my_register_budget(consumers, producer, d, B_c):
-    def down(x):
-        return x - x % 8
-
-    launch = down(512 // (consumers + 1))
-    given = down(((consumers + 1) * launch - producer) // consumers)
-    return [given, d // 2 + B_c // 2 + B_c // 4]
-
-
-# block_order: three nested divisions
-def my_block_order(tile, T_r, section):
-    rest, h = divmod(tile, section)
-    n, i = divmod(rest, T_r)
-    return [n * section + h, T_r - i - 1]
-
-
-# producer: commands from a helper, with a phase for each slot
-def my_producer(n, ring):
-    phases = [1] * len(ring.slots)
-
-    def tile(g, s):
-        return [Wait(ring.empty[s], phases[s]), Expect(ring.full[s], ring.slots[s].n_bytes), Copy(f"K{g}", ring.slots[s], ring.full[s])]
-
-    for g in range(n):
-        s = g % len(phases)
-        yield from tile(g, s)
-        phases[s] ^= 1
+"""More right answers to the exercises in Gluon, in other forms: see `tests.checks.answers`."""
 
 
 # gluon_producer: both waits of a tile come first

@@ -1,55 +1,4 @@
-"""Wrong answers to the exercises with numbers: see `tests.checks.answers`."""
-
-
-# ring_phase, both_full: one phase for both, as if the slots had been released before
-def my_ring_phase(g, stages):
-    n, slot = divmod(g, stages)
-    phase = n & 1
-    return slot, phase, phase
-
-
-# ring_phase, parities_exchanged: counters that start at 1
-def my_ring_phase(g, stages):
-    slot, full = 0, 1
-    for _ in range(g):
-        slot = (slot + 1) % stages
-        full ^= slot == 0
-    return slot, int(full), int(full) ^ 1
-
-
-# ring_phase, g_alone: turned with each tile
-def my_ring_phase(g, stages):
-    full = 0
-    for _ in range(g):
-        full ^= 1
-    return g % stages, full, 1 - full
-
-
-# ring_phase, next_tile: turned before the tile is taken
-def my_ring_phase(g, stages):
-    slot, full = -1, 0
-    for _ in range(g + 1):
-        slot = (slot + 1) % stages
-        full ^= int(slot == stages - 1)
-    return slot, full, 1 - full
-
-
-# ring_phase, empty_no_parity: the round before
-def my_ring_phase(g, stages):
-    n = g // stages
-    return g - n * stages, n % 2, n - 1
-
-
-# ring_phase, bool: comparisons of numbers
-def my_ring_phase(g, stages):
-    odd = g // stages % 2 != 0
-    return g % stages, odd, not odd
-
-
-# ring_phase, float: a true quotient, rounded down
-def my_ring_phase(g, stages):
-    full = g / stages // 1 % 2
-    return g % stages, full, 1 - full
+"""Wrong answers to the exercise on registers: see `tests.checks.answers`."""
 
 
 # register_budget, other_group: 32 threads throughout
@@ -109,46 +58,17 @@ def my_register_budget(consumers, producer, d, B_c):
     return given, 0.5 * d + 0.75 * B_c
 
 
-# block_order, head_by_head: heads outside, row blocks inside
-def my_block_order(tile, T_r, section):
-    order = []
-    while len(order) <= tile:
-        first = len(order) // T_r
-        order += [(first + h, i) for h in range(section) for i in reversed(range(T_r))]
-    return order[tile]
+# register_budget, capped: at most 240
+def my_register_budget(consumers, producer, d, B_c):
+    g = consumers + 1
+    launch = 65536 // (128 * g) // 8 * 8
+    given = min((g * launch - producer) // consumers // 8 * 8, 240)
+    return given, d // 2 + 3 * B_c // 4
 
 
-# block_order, shortest_first: range from 0
-def my_block_order(tile, T_r, section):
-    n, place = divmod(tile, section * T_r)
-    row, column = divmod(place, section)
-    return n * section + column, row
-
-
-# block_order, no_sections: the first section again and again
-def my_block_order(tile, T_r, section):
-    order = [(h, T_r - 1 - i) for i in range(T_r) for h in range(section)]
-    return order[tile % len(order)]
-
-
-# block_order, not_reduced: the section counted in the row block
-def my_block_order(tile, T_r, section):
-    row, column = divmod(tile, section)
-    return row // T_r * section + column, T_r - 1 - row
-
-
-# block_order, section_number: n for n * section
-def my_block_order(tile, T_r, section):
-    n, place = divmod(tile, section * T_r)
-    return n + place % section, T_r - 1 - place // section
-
-
-# block_order, unsorted: as without a mask
-def my_block_order(tile, T_r, section):
-    return divmod(tile, T_r)
-
-
-# block_order, one_more: from T_r down to 1
-def my_block_order(tile, T_r, section):
-    row = tile % (section * T_r) // section
-    return tile // section // T_r * section + tile % section, [*range(T_r, 0, -1)][row]
+# register_budget, value: two consumers
+def my_register_budget(consumers, producer, d, B_c):
+    g = max(consumers, 2) + 1
+    launch = 65536 // (128 * g) // 8 * 8
+    given = (g * launch - producer) // max(consumers, 2) // 8 * 8
+    return given, d // 2 + 3 * B_c // 4

@@ -52,3 +52,32 @@ def my_programs(registers, shared, num_warps):
 def my_programs(registers, shared, num_warps):
     warps = min(64, 65536 // (32 * registers + -32 * registers % 256))
     return sorted([warps // num_warps, int(228 / (shared / 1024 + 1))])[0]
+
+
+# block_order: divmod twice
+def my_block_order(tile, T_r, section):
+    n, place = divmod(tile, section * T_r)
+    row, column = divmod(place, section)
+    return n * section + column, T_r - row - 1
+
+
+# block_order: the list itself
+def my_block_order(tile, T_r, section):
+    order = []
+    while len(order) <= tile:
+        first = len(order) // T_r
+        for i in range(T_r - 1, -1, -1):
+            order += [(first + h, i) for h in range(section)]
+    return order[tile]
+
+
+# block_order: without the place, since a section has a multiple of `section` tiles
+def my_block_order(tile, T_r, section):
+    return [tile // (section * T_r) * section + tile % section, T_r - 1 - tile // section % T_r]
+
+
+# block_order: three nested divisions
+def my_block_order(tile, T_r, section):
+    rest, h = divmod(tile, section)
+    n, i = divmod(rest, T_r)
+    return [n * section + h, T_r - i - 1]

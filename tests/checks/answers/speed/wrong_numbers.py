@@ -116,3 +116,54 @@ def my_programs(registers, shared, num_warps):
     while all(((n + 1) * num_warps * per_warp <= 65536, (n + 1) * (shared + 1024) <= 233472, (n + 1) * num_warps <= 64)):
         n += 1
     return n
+
+
+# block_order, head_by_head: heads outside, row blocks inside
+def my_block_order(tile, T_r, section):
+    order = []
+    while len(order) <= tile:
+        first = len(order) // T_r
+        order += [(first + h, i) for h in range(section) for i in reversed(range(T_r))]
+    return order[tile]
+
+
+# block_order, shortest_first: range from 0
+def my_block_order(tile, T_r, section):
+    n, place = divmod(tile, section * T_r)
+    row, column = divmod(place, section)
+    return n * section + column, row
+
+
+# block_order, no_sections: the first section again and again
+def my_block_order(tile, T_r, section):
+    order = [(h, T_r - 1 - i) for i in range(T_r) for h in range(section)]
+    return order[tile % len(order)]
+
+
+# block_order, not_reduced: the section counted in the row block
+def my_block_order(tile, T_r, section):
+    row, column = divmod(tile, section)
+    return row // T_r * section + column, T_r - 1 - row
+
+
+# block_order, section_number: n for n * section
+def my_block_order(tile, T_r, section):
+    n, place = divmod(tile, section * T_r)
+    return n + place % section, T_r - 1 - place // section
+
+
+# block_order, unsorted: as without a mask
+def my_block_order(tile, T_r, section):
+    return divmod(tile, T_r)
+
+
+# block_order, one_more: from T_r down to 1
+def my_block_order(tile, T_r, section):
+    row = tile % (section * T_r) // section
+    return tile // section // T_r * section + tile % section, [*range(T_r, 0, -1)][row]
+
+
+# block_order, head_by_head: T_r for section
+def my_block_order(tile, T_r, section):
+    s, p = divmod(tile, T_r * section)
+    return s * section + p // T_r, T_r - 1 - p % T_r

@@ -1,4 +1,4 @@
-"""Wrong answers that only particular cases catch: see `tests.checks.answers`."""
+"""Wrong answers to the exercises on roles that only particular cases catch: see `tests.checks.answers`."""
 
 
 # ring_phase, first_round_only: two rounds alone
@@ -11,28 +11,6 @@ def my_ring_phase(g, stages):
 def my_ring_phase(g, stages):
     n = stages.bit_length() - 1
     return g % stages, g >> n & 1, (g >> n & 1) ^ 1
-
-
-# register_budget, capped: at most 240
-def my_register_budget(consumers, producer, d, B_c):
-    g = consumers + 1
-    launch = 65536 // (128 * g) // 8 * 8
-    given = min((g * launch - producer) // consumers // 8 * 8, 240)
-    return given, d // 2 + 3 * B_c // 4
-
-
-# register_budget, value: two consumers
-def my_register_budget(consumers, producer, d, B_c):
-    g = max(consumers, 2) + 1
-    launch = 65536 // (128 * g) // 8 * 8
-    given = (g * launch - producer) // max(consumers, 2) // 8 * 8
-    return given, d // 2 + 3 * B_c // 4
-
-
-# block_order, head_by_head: T_r for section
-def my_block_order(tile, T_r, section):
-    s, p = divmod(tile, T_r * section)
-    return s * section + p // T_r, T_r - 1 - p % T_r
 
 
 # producer, waits_next_slot: waits for a slot's successor

@@ -1,4 +1,4 @@
-"""Right answers to the exercises on roles, in other styles: see `tests.checks.answers`."""
+"""Right answers to the exercises on roles in other styles: see `tests.checks.answers`."""
 
 
 # producer: a phase that turns when the ring is through

@@ -1,0 +1,215 @@
+"""The questions of Roles."""
+
+from functools import partial
+
+from flashlib import pipeline
+from flashlib.checks.engine.prediction import Question
+from flashlib.gpus import GPUS
+from flashlib.pipeline import MACHINE, protocol
+from flashlib.pipeline.multiprocessor import MultiprocessorState
+
+GPU = GPUS["H200"]
+NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
+HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN}
+SMALL = protocol.Sizes(d=64)
+
+
+def clocks(sizes: protocol.Sizes) -> dict[str, float]:
+    """Return the clocks of a tile's two products, and of its exponentials."""
+    return {
+        "products": 2 * sizes.flops / MACHINE.tensor,
+        "exponentials": sizes.rows * sizes.B_c / MACHINE.exp,
+    }
+
+
+def _alike():
+    of_tile = clocks(protocol.SIZES_ALIKE)
+    return 100 * of_tile["products"] / sum(of_tile.values())
+
+
+def _passes_at_once():
+    """Return for each parity whether a role gets past a barrier before any phase has completed."""
+    barrier = pipeline.Barrier("b")
+    state = MultiprocessorState(pipeline.Program({"role": None}, (barrier,), ()))
+    return {f"parity_{phase}": state.may("role", pipeline.Wait(barrier, phase)) for phase in (0, 1)}
+
+
+def _slots(sizes, consumers=2):
+    """Return how many slots fit in the rings of K and of V, in addition to slots for each consumer's Q and O."""
+    return (GPU.block_sram - 2 * consumers * sizes.q_bytes) // (2 * sizes.kv_bytes)
+
+
+def _happens(roles, barriers, slots):
+    """Return what goes wrong first under some schedule."""
+    fault = pipeline.check(pipeline.Program(roles, tuple(barriers), tuple(slots))).fault
+    return HAPPENS[fault.kind if fault else ""]
+
+
+def _ring(early, tiles=4, stages=2):
+    """Return what goes wrong if a product that reads tiles of a ring is not waited for. early: what is too early.
+
+    "fetched": the producer does not wait for `empty`, so the product of tile 0 may still be running when it
+    requests tile `stages`. "released": the consumer releases a slot as soon as the product has begun.
+    """
+    slots, begun = pipeline.ring("k", stages, protocol.SIZES.kv_bytes), pipeline.Barrier("begun")
+    full, empty = pipeline.barriers("full", stages), pipeline.barriers("empty", stages)
+
+    def producer():
+        for g in range(tiles):
+            s = g % stages
+            if early != "fetched":
+                yield pipeline.Wait(empty[s], g // stages % 2 ^ 1)
+            elif g == stages:
+                yield pipeline.Wait(begun, 0)
+            yield pipeline.Expect(full[s], slots[s].n_bytes)
+            yield pipeline.Copy(f"K{g}", slots[s], full[s])
+
+    def consumer():
+        for g in range(tiles):
+            s = g % stages
+            yield pipeline.Wait(full[s], g // stages % 2)
+            yield pipeline.Product(f"S{g}", ((slots[s], f"K{g}"),), protocol.SIZES.flops)
+            if g == 0:
+                yield pipeline.Arrive(begun)
+            if early != "released":
+                yield pipeline.Finish()
+            yield pipeline.Arrive(empty[s])
+        yield pipeline.Finish()
+
+    return _happens({"producer": producer, "consumer": consumer}, (*full, *empty, begun), slots)
+
+
+def _one_slot(tiles=4):
+    """Return what goes wrong if the next product runs during the softmax, with rings of one slot."""
+    memory = protocol.shared(protocol.SIZES, consumers=1, stages=1)
+    roles = {
+        "producer": partial(protocol.producer, [tiles], memory),
+        "consumer": partial(protocol.consumer, [tiles], memory, 0, protocol.SIZES, turns=False),
+    }
+    return _happens(roles, memory.barriers, memory.slots)
+
+
+def _first_turns():
+    """Return the parity that each consumer waits for in its first turn."""
+    memory = protocol.shared(protocol.SIZES)
+    found = {}
+    for me in range(2):
+        waits = (c for c in protocol.consumer([2], memory, me, protocol.SIZES) if isinstance(c, pipeline.Wait))
+        found[f"consumer_{me}"] = next(int(wait.phase) for wait in waits if wait.barrier is memory.turn[me])
+    return found
+
+
+QUESTIONS = [
+    Question(
+        "hopper_alike",
+        _alike,
+        "the products are 2 * 2 * 128 * 128 * 128 FLOP, 2048 clocks, and the exponentials 128 * 128 / 16 = 1024 "
+        "clocks. In those the tensor cores wait: 2048 of 3072 clocks are 66.7 %.",
+        hint="How many clocks do the two products take, and how many the exponentials? They never overlap.",
+        wrong={
+            50.0: "there are two products, and a multiplication and an addition are two operations",
+            33.33: "that is the part of the time that they wait",
+            100.0: "P V needs P, and the next product is not begun before: they wait for the exponentials",
+            2 / 3: "that is the share itself: give it in percent",
+            80.0: "each product is 2 * 128 * 128 * 128 FLOP, 1024 clocks",
+        },
+        tolerance=0.02,
+        unit="%",
+    ),
+    Question(
+        "hopper_fresh",
+        _passes_at_once,
+        "phase 0 is under way, so whoever waits for it, with parity 0, waits. The phase before it would have "
+        "parity 1, and counts as complete. So a producer that starts with parity 1 finds all slots free.",
+        hint="Phase 0 is under way. A wait lasts as long as the phase under way has the parity waited for.",
+        wrong={
+            ("parity_0", True): "nobody has arrived, so phase 0 is not complete",
+            ("parity_1", False): "phase 1 is not meant, but the phase before phase 0: it counts as complete",
+        },
+        labels={"parity_0": "wait(b, 0) goes on at once", "parity_1": "wait(b, 1) goes on at once"},
+    ),
+    Question(
+        "hopper_bytes",
+        lambda: {"K": protocol.SIZES.kv_bytes, "Q": protocol.SIZES.q_bytes},
+        "128 * 128 numbers of 2 bytes are 32768 bytes, and 64 * 128 are 16384. With fewer the phase would end "
+        "before the tile is there; with more it would never end.",
+        hint="Count the numbers of each tile, keys or rows times d, and 2 bytes for each.",
+        wrong={
+            ("K", 16384): "those are numbers: each has 2 bytes",
+            ("K", 65536): "only K is asked for: V has its own barrier, and bf16 has 2 bytes",
+            ("Q", 8192): "those are numbers: each has 2 bytes",
+            ("Q", 32768): "one consumer has 64 rows",
+        },
+        unit="B",
+    ),
+    Question(
+        "hopper_slots",
+        lambda: {"d_128": _slots(protocol.SIZES), "d_64": _slots(SMALL)},
+        "at d = 128, Q and O of both take 4 * 16384 bytes, and of the 166912 bytes that are left a tile of K "
+        "and one of V take 65536. At d = 64 all tiles have half the bytes: (232448 - 32768) // 32768 is 6.",
+        hint="Subtract the slots of Q and O of both consumers first. Then divide by the bytes of a tile of K and "
+        "one of V.",
+        wrong={
+            ("d_128", 3): "4 * 16384 bytes are for Q and O, which leaves 166912 for pairs of 65536",
+            ("d_128", 5): "each slot of K needs one of V too",
+            ("d_64", 5): "Q and O take half as much too",
+            ("d_64", 7): "the slots of Q and O are missing",
+            ("d_64", 12): "each slot of K needs one of V too",
+        },
+        labels={"d_128": "slots at d = 128", "d_64": "slots at d = 64"},
+    ),
+    Question(
+        "hopper_two_phases",
+        partial(_ring, "fetched"),
+        "tile 2 goes into slot 0, where tile 0 is still read. Nothing stops the producer; the "
+        "product reads some numbers of tile 0 and some of tile 2, and the result is wrong now and then.",
+        hint="Into which slot does tile 2 go, and is that slot still in use?",
+        choices=(NOTHING, DEADLOCK, OVERWRITTEN),
+        wrong={
+            NOTHING: "tile 2 goes into slot 0, which is still read",
+            DEADLOCK: "a producer that never waits is never stuck",
+        },
+    ),
+    Question(
+        "hopper_early_release",
+        partial(_ring, "released"),
+        "a product goes on after the warps that began it have gone on. The release tells the producer that "
+        "the slot is free, and the next tile comes while the tensor cores still read: first wait for the "
+        "product, then release.",
+        hint="The product is still under way when the slot is released. What may the producer do then?",
+        choices=(NOTHING, DEADLOCK, OVERWRITTEN),
+        wrong={
+            NOTHING: "that a product was begun does not mean that it has read its tiles",
+            DEADLOCK: "a release that comes too early makes nobody wait longer",
+        },
+    ),
+    Question(
+        "hopper_one_slot",
+        _one_slot,
+        "the consumer releases the slot of V only after the next K is there. But the producer brings a V "
+        "before that K, and for this V the slot must be free: each waits for the other. With two slots that V "
+        "has room.",
+        hint="Write down who waits for what once the consumer waits for K of the next tile. Which V must come "
+        "before that K?",
+        choices=(NOTHING, DEADLOCK, OVERWRITTEN),
+        wrong={
+            NOTHING: "before K of tile 2 the producer brings V of tile 1, for which V of tile 0 must be released",
+            OVERWRITTEN: "each waits until a slot is free: nothing is overwritten",
+        },
+    ),
+    Question(
+        "hopper_turns",
+        _first_turns,
+        "consumer 0 waits with parity 1, which a new barrier lets pass, and consumer 1 with parity 0, for the "
+        "first arrival at its barrier: that of consumer 0, once its products are issued.",
+        hint="A wait goes on if the phase under way has another parity. Who must go on at once, and who must wait "
+        "for an arrival?",
+        wrong={
+            (
+                "consumer_0",
+                0,
+            ): "nobody arrives at turn[0] before consumer 1 has had its turn: both would wait for ever",
+            ("consumer_1", 1): "a new barrier lets parity 1 pass, so consumer 1 would not wait for consumer 0",
+        },
+    ),
+]
