@@ -15,7 +15,7 @@ SOLUTION = re.compile(r"(<summary>Solution</summary>\s*```python\n)(.*?)(```)", 
 WIDTH = 115  # of a line, as in pyproject.toml
 PREDICTED = re.compile(r'checks\.predict\("(\w+)"\)')
 UP = [  # a solved notebook is one folder deeper
-    (re.compile(r"\]\((?=\d\d_\w+\.ipynb\))"), "](../"),
+    (re.compile(r"\]\((?=\w+\.ipynb\b)"), "](../"),
     (re.compile(r'(?<=Path\(")(?=data/)'), "../"),
 ]
 

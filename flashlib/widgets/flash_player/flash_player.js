@@ -219,6 +219,11 @@ class Player extends Stepped {
     return said;
   }
 
+  /** With less, a first look, what a part does is said, and not which of the parts it is. */
+  titled(at) {
+    return this.less && at.step && !this.frames.learner ? this.equations[at.part][0] : super.titled(at);
+  }
+
   ended() {
     return this.frames.learner?.remark ? "stopped" : "finished";
   }

@@ -266,7 +266,7 @@ export class Grid {
     this.here.hidden = !step;
     const tiles = `${T_r} × ${T_c} tiles`;
     const isWeights = this.large && reached("weights");
-    const tile = isWeights ? "in the tile: P_ij, weights" : "in the tile: S_ij, scores";
+    const tile = isWeights ? "the tile shows P_ij, weights" : "the tile shows S_ij, scores";
     if (!step) setSentence(this.where, tiles);
     else setSentence(this.where, this.large ? tile : `tile (${step.i}, ${step.j}) of ${tiles}`);
     if (!step) return;
