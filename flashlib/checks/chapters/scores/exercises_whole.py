@@ -1,4 +1,4 @@
-"""The last exercise of chapter 14: a whole kernel for any mask. Triton is imported by the checks, not here."""
+"""The last exercise: a whole kernel for any mask. Triton is imported by the checks, not here."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""The exercises of chapter 15 on rows of a cache: their places in pages, and their storage in 8 bits."""
+"""The exercises on rows of a cache: their places in pages, and their storage in 8 bits."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Right answers by readers to the exercises of chapter 14: see `tests.checks.answers`."""
+"""Right answers by readers: see `tests.checks.answers`."""
 
 
 # variant: a step for both loops, which takes whether its tile is cut

@@ -1,4 +1,4 @@
-"""The exercises of chapter 14 in Triton, which is imported by the checks: macOS and Windows lack it."""
+"""The exercises in Triton, which is imported by the checks: macOS and Windows lack it."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Right answers by readers to the exercises of chapter 15: see `tests.checks.answers`."""
+"""Right answers by readers: see `tests.checks.answers`."""
 
 
 # decode: a grid of three axes, and the merge all at once

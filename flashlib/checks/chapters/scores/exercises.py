@@ -1,4 +1,4 @@
-"""The exercises of chapter 14 on scores that change, and on sinks."""
+"""The exercises on scores that change, and on sinks."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Right kernels for any mask, the last exercise of chapter 14, in other styles: see `tests.checks.answers`."""
+"""Right kernels for any mask, the last exercise, in other styles: see `tests.checks.answers`."""
 
 
 # variant: one body for each loop, the guard where rows may have seen nothing

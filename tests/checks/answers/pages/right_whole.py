@@ -1,4 +1,4 @@
-"""Right answers to the last exercise of chapter 15 in other styles: see `tests.checks.answers`."""
+"""Right answers to the last exercise in other styles: see `tests.checks.answers`."""
 
 
 # decode: one grid, the merge in two loops

@@ -1,4 +1,4 @@
-"""The last exercise of chapter 15: a step of decoding, with its kernels and launches. The checks import Triton."""
+"""The last exercise: a step of decoding, with its kernels and launches. The checks import Triton."""
 
 from collections.abc import Callable
 from dataclasses import replace
