@@ -31,4 +31,4 @@ def test_the_head_says_how_long_a_kernel_for_any_mask_takes():
     (text,) = [cell.source for cell in nb.cells if "exercise:variant" in notebooks.tags(cell)]
     (takes,) = re.findall(r"^\*(\d+) minutes · \w+\*$", text, re.MULTILINE)
     whole = minutes.of(nb)
-    assert told == takes and whole.all - whole.optional - int(takes) <= MOST
+    assert told == takes and whole.core - int(takes) <= MOST
