@@ -178,16 +178,29 @@ CHAPTERS = (
     Chapter(
         "12_masks", "Masks",
         "windows, documents, tables: hidden, whole and cut tiles",
-        builds_on=("online_softmax", "tiling", "triton_flash", "backward"),
+        builds_on=("online_softmax", "tiling", "triton_flash"),
         needs=("triton",),
         widgets=("FlashPlayer", "MaskLab"),
     ),
     Chapter(
+        "13_scores", "Scores",
+        "ALiBi, caps, sinks: change first, hide last, merge after",
+        builds_on=("online_softmax", "triton_flash", "backward", "masks"),
+        needs=("triton",),
+    ),
+    Chapter(
         "14_one_query", "One query",
         "a cache, and keys split over programs",
-        builds_on=("online_softmax", "triton_flash", "counting_bytes", "roofline", "triton_backward", "masks"),
+        builds_on=("online_softmax", "triton_flash", "counting_bytes", "roofline", "masks"),
         needs=("triton",),
-        widgets=("PagesLab", "ServeLab", "SplitLab"),
+        widgets=("SplitLab",),
+    ),
+    Chapter(
+        "15_pages", "Pages",
+        "a cache in pages: who owns what",
+        builds_on=("triton_backward", "one_query"),
+        needs=("triton",),
+        widgets=("PagesLab", "ServeLab"),
     ),
     Chapter(
         "16_rings", "Rings",
@@ -198,7 +211,7 @@ CHAPTERS = (
     Chapter(
         "17_real_models", "Real models",
         "attention where others call it",
-        builds_on=("tiling", "masks", "one_query"),
+        builds_on=("tiling", "masks", "scores", "one_query", "pages"),
         needs=("transformers", "weights"),
         widgets=("FlashPlayer",),
     ),
@@ -225,7 +238,7 @@ CHAPTERS = (
     Chapter(
         "23_eight_bits", "Eight bits",
         "scales, rotations, sums that lose bits",
-        builds_on=("softmax", "one_pass", "one_query"),
+        builds_on=("softmax", "one_pass", "pages"),
         needs=("triton",),
         widgets=("EightBitsLab",),
     ),

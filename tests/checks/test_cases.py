@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from flashlib.checks.chapters.masks import exercises_triton  # noqa: E402
+from flashlib.checks.chapters.scores import exercises_triton  # noqa: E402
 from flashlib.checks.engine.exercises import EXERCISES  # noqa: E402
 from flashlib.checks.harness import launches  # noqa: E402
 

@@ -6,15 +6,15 @@ pytest.importorskip("cloudpickle")
 import numpy as np  # noqa: E402
 
 from flashlib.cache.pages import Pages  # noqa: E402
-from flashlib.chapters import chapter  # noqa: E402
-from flashlib.checks.chapters.one_query import exercises_pages  # noqa: E402
-from flashlib.checks.chapters.one_query.operations import cause, play, text  # noqa: E402
+from flashlib.chapters import named  # noqa: E402
+from flashlib.checks.chapters.pages import exercises  # noqa: E402
+from flashlib.checks.chapters.pages.operations import cause, play, text  # noqa: E402
 from flashlib.checks.engine import (
     Finding,  # noqa: E402
     solutions,  # noqa: E402
 )
 
-if chapter("15_inference").obstacles():
+if named("pages").obstacles():
     pytest.skip("the solutions of the chapter import Triton", allow_module_level=True)
 RIGHT = solutions.program("pages")
 WRONG = {
@@ -43,7 +43,7 @@ class Ours(Pages):
 
 
 def scripts(n):
-    return [exercises_pages._any_script(np.random.default_rng(seed)).arguments for seed in range(n)]
+    return [exercises._any_script(np.random.default_rng(seed)).arguments for seed in range(n)]
 
 
 def found(make, n_pages, page, operations):
@@ -71,16 +71,16 @@ def test_a_failure_is_shown_by_operations_of_which_none_can_be_left_out(id):
     answer = RIGHT.edited(WRONG[id]).function
     failed = 0
     for n_pages, page, operations in scripts(12):
-        result = exercises_pages._played(answer, n_pages, page, operations)
+        result = exercises._played(answer, n_pages, page, operations)
         if result is None:
             continue
         failed += 1
-        kind = exercises_pages._kind(result)
-        fewest = exercises_pages._fewest(answer, n_pages, page, operations, kind)
-        assert exercises_pages._kind(exercises_pages._played(answer, n_pages, page, fewest)) == kind
+        kind = exercises._kind(result)
+        fewest = exercises._fewest(answer, n_pages, page, operations, kind)
+        assert exercises._kind(exercises._played(answer, n_pages, page, fewest)) == kind
         for at in range(len(fewest)):
-            fewer = exercises_pages._played(answer, n_pages, page, fewest[:at] + fewest[at + 1 :])
-            assert fewer is None or exercises_pages._kind(fewer) != kind, text(fewest)
+            fewer = exercises._played(answer, n_pages, page, fewest[:at] + fewest[at + 1 :])
+            assert fewer is None or exercises._kind(fewer) != kind, text(fewest)
     assert failed > 2
 
 

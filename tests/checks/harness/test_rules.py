@@ -9,7 +9,7 @@ pytest.importorskip("flashlib.kernels", exc_type=ImportError)
 
 import torch  # noqa: E402
 
-from flashlib.checks.chapters.masks import exercises_whole  # noqa: E402
+from flashlib.checks.chapters.scores import exercises_whole  # noqa: E402
 from flashlib.checks.engine import Finding  # noqa: E402
 from flashlib.checks.harness import rules  # noqa: E402
 from flashlib.kernels import DEVICE, triton  # noqa: E402

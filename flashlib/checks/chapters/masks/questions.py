@@ -7,8 +7,6 @@ from flashlib.checks.engine.prediction import Question
 from flashlib.masks import Mask
 from flashlib.tiled import blocks
 
-GB = 1e9
-
 
 def kinds(mask: Mask, N: int, B: int) -> dict[str, int]:
     """Return how many tiles of B x B are hidden, whole and cut."""
@@ -35,18 +33,6 @@ def _padding():
         "packed": int(lengths.sum() ** 2),
         "needed": int((lengths**2).sum()),
     }
-
-
-def _own_key():
-    """Return the weight of a query's own key if all scores are equal and the slope is 1/2."""
-    e = np.exp(-0.5 * np.arange(3))
-    return float(e[0] / e.sum())
-
-
-def _capped(S, c=50.0):
-    mask = masks.softcap(c)
-    x = np.array([[S]])
-    return float(mask.score(x, None, None, None)[0, 0]), float(mask.slope(x, None, None, None)[0, 0])
 
 
 QUESTIONS = [
@@ -108,77 +94,5 @@ QUESTIONS = [
             ("needed", 144): "those are all pairs of tokens; documents do not see each other",
             ("needed", 12): "that counts tokens; a document of n tokens has n * n scores",
         },
-    ),
-    Question(
-        "variant_alibi",
-        _own_key,
-        "the penalties are 0, 1/2 and 1, so the weights are as 1 to e^-0.5 to e^-1, that is 1 : 0.607 : 0.368, "
-        "and 1 / 1.974 is 0.51.",
-        hint="The penalties are the slope times the distances 0, 1 and 2. Take exp of minus each and normalise.",
-        wrong={
-            1 / 3: "without a penalty all would weigh the same; the two keys before are lowered by 1/2 and 1",
-            4 / 7: "1 : 1/2 : 1/4 would be powers of 1/2; the penalty is in the exponent of e",
-            1.0: "the other two keys weigh less, but not nothing",
-            float(1 / (1 + np.exp(-0.5))): "there are three keys",
-        },
-        tolerance=0.02,
-    ),
-    Question(
-        "variant_slope",
-        lambda: {"capped": _capped(50.0)[0], "slope": _capped(50.0)[1]},
-        "50 tanh(1) is 50 * 0.762 = 38.1, and 1 - 0.762^2 is 0.42: less than half of the gradient goes back "
-        "through a score as large as the cap.",
-        hint="Put S / c = 1 into both formulas. You need tanh(1), about 0.762.",
-        wrong={
-            ("capped", 50): "that would be a clip; tanh(1) is 0.762",
-            ("capped", 0.762): "that is tanh(1); it is multiplied by c",
-            ("slope", 0.762): "that is tanh(1); the derivative is 1 - tanh^2",
-            ("slope", 0): "a clip would have the slope 0; the soft cap only falls",
-            ("slope", 1): "the slope is 1 only at S = 0",
-        },
-        tolerance=0.03,
-    ),
-    Question(
-        "variant_hidden",
-        lambda: "-c",
-        "tanh of minus infinity is -1. So a hidden key gets the smallest score there can be, and its weight is "
-        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low or c is "
-        "small.",
-        hint="What is tanh of minus infinity? Multiply by c.",
-        choices=("-inf", "nan", "-c"),
-        wrong={
-            "-inf": "tanh never leaves -1 to 1",
-            "nan": "tanh(-inf) is -1, a number like others",
-        },
-    ),
-    Question(
-        "variant_sink",
-        lambda: {"sum_of_weights": 0.75, "lse": float(np.log(4))},
-        "l grows from 2 + 1 = 3 to 4, as e^0 = 1 is added. The two weights are 2/4 and 1/4; the sink has the "
-        "rest. And lse is the logarithm of the sum, log 4.",
-        hint="The sink adds e^0 to the sum of exponentials, but has no key. Compute that sum first.",
-        wrong={
-            ("sum_of_weights", 1): "that of all three; the sink is one of them, and its value is 0",
-            ("sum_of_weights", 2 / 3): "the sum without the sink is e^log 2 + e^0 = 3",
-            ("sum_of_weights", 1 / 4): "that is the weight of the sink",
-            ("lse", float(np.log(3))): "that is lse without the sink",
-            ("lse", 4): "that is the sum; lse is its logarithm",
-        },
-        labels={"sum_of_weights": "sum of the two weights"},
-        tolerance=0.01,
-    ),
-    Question(
-        "variant_dropout",
-        lambda: 32 * 16384**2 / GB,
-        "32 * 16384 * 16384 bytes. In 32 layers that would be 275 GB, for one sequence. Kept as bits it is an "
-        "eighth, and still grows with N^2.",
-        hint="There is a weight for each pair of tokens, in each head.",
-        wrong={
-            0.27: "that is one head",
-            1.07: "that is a bit for each weight",
-            17.2: "that is two bytes for each weight",
-        },
-        tolerance=0.03,
-        unit="GB",
     ),
 ]

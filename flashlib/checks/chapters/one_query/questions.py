@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from flashlib.cache.pages import Pages
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
 from flashlib.softmax import State, merge
-
-PAGE = 16
 
 
 def _intensity(group):
@@ -24,33 +21,6 @@ def _two_parts():
     a, b = (State(np.array([lse]), np.ones(1), np.array([[O]])) for lse, O in ((2.0, 1.0), (0.0, 0.0)))
     joined = merge(a, b)
     return float(joined.O_acc[0, 0] / joined.l[0])
-
-
-def _waste(*lengths):
-    """Return how many rows hold no token: in pages, and if the longest length is reserved for each sequence."""
-    pages = Pages(64, PAGE)
-    for length in lengths:
-        pages.append(pages.start()[0], length)
-    return {"pages": pages.waste, "reserved": max(lengths) * len(lengths) - sum(lengths)}
-
-
-def _forked():
-    """Return how many pages are owned after 40 tokens were forked and each copy has got one more token."""
-    pages = Pages(64, PAGE)
-    one, _ = pages.start()
-    pages.append(one, 40)
-    for sequence in (pages.fork(one), one):
-        pages.append(sequence, 1)
-    return pages.used
-
-
-def _steps(*answers, slots=2):
-    """Return how many steps answers take, at one token per step, if slots are filled in batches and one by one."""
-    batches = sum(max(answers[k : k + slots]) for k in range(0, len(answers), slots))
-    ends = [0] * slots
-    for answer in answers:
-        ends[ends.index(min(ends))] += answer
-    return {"static": batches, "continuous": max(ends)}
 
 
 QUESTIONS = [
@@ -116,83 +86,5 @@ QUESTIONS = [
             float(1 / (1 + np.exp(-1))): "lse differs by 2",
         },
         tolerance=0.01,
-    ),
-    Question(
-        "pages_waste",
-        lambda: _waste(5, 17, 40),
-        "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. Reserved are 3 * 40 = 120 rows. In "
-        "pages less than a page is lost for each sequence, however long it grows. And to reserve, one must know "
-        "the 40 beforehand.",
-        hint="Round each length up to whole pages of 16. For the other case compare with 3 times 40.",
-        wrong={
-            ("pages", 18): "sequence 5 leaves 11 rows, 17 leaves 15, and 40 leaves 8",
-            ("pages", 96): "that is all rows of the 6 pages; 62 of them hold a token",
-            ("pages", 6): "that is the number of pages",
-            ("pages", 2): "each sequence has its own pages: 1, 2 and 3",
-            ("reserved", 120): "that is all rows that are reserved; 62 of them hold a token",
-            ("reserved", 40): "three times 40 rows are reserved",
-            ("reserved", 82): "48 would be rows of whole pages; here 40 rows are reserved for each",
-        },
-        labels={"pages": "empty rows in pages", "reserved": "empty rows if the longest is reserved"},
-    ),
-    Question(
-        "fork_pages",
-        _forked,
-        "40 tokens have 3 pages, which the fork shares. The first of the two that writes copies the last page, so "
-        "there are 4. Then the old page has one owner, who writes into it without a copy.",
-        hint="How many pages do 40 tokens take? Which page is written by the first of the two, and who else owns "
-        "it?",
-        wrong={
-            3: "both write into the third page, and their tokens differ: one of them needs a copy",
-            5: "once one of the two has its copy, the other is the only owner of the old page",
-            6: "that would be without sharing: the first two pages stay shared",
-        },
-    ),
-    Question(
-        "fp8_error",
-        lambda: 2.0**-3 / 2,
-        "between 1 and 2 the numbers lie 2^-3 = 1/8 apart, and rounding moves a number by half of that at most, "
-        "1/16. bf16, with 7 bits, moves it by 1/256.",
-        hint="How far apart are the numbers between 1 and 2? Rounding moves a number by half of that at most.",
-        wrong={
-            1 / 8: "that is the distance of two neighbours: rounding moves by half of it",
-            1 / 32: "3 bits make 8 steps from 1 to 2, and half a step is 1/16",
-            1 / 448: "448 is the largest number; numbers of all sizes have 3 bits",
-            1 / 256: "e4m3 has 3 bits of mantissa; that is bf16",
-            6.25: "that is in percent",
-        },
-        tolerance=0.06,
-    ),
-    Question(
-        "shared_reads",
-        lambda: 64 * (8192 + 512) / (8192 + 64 * 512),
-        "64 * 8704 = 557056 tokens are read if each sequence reads its own prompt, and 8192 + 64 * 512 = 40960 if "
-        "it is read once.",
-        hint="Count the tokens read each way: the prompt 64 times or once, and the own tokens of each.",
-        wrong={
-            64: "the prompt is read 64 times less, but the 512 tokens of each sequence are read as before",
-            17: "8704 / 512 would be without reading the prompt at all",
-            16: "8192 / 512 compares the prompt with the rest of one sequence",
-            12.8: "the prompt of 64 sequences has 524288 tokens, and their own are read too",
-        },
-        tolerance=0.02,
-    ),
-    Question(
-        "batching_steps",
-        lambda: _steps(8, 2, 2, 2),
-        "in batches it is 8 steps for the first two, and 2 for the others. If the next one joins at once, the "
-        "three short answers take one slot for 6 steps, while the long one has the other for 8.",
-        hint="Draw the two slots step by step. When is a slot free in each case?",
-        wrong={
-            ("static", 8): "the last two begin only when the first two are done, after 8 steps",
-            ("static", 14): "two requests run at a time, and each writes a token in a step",
-            ("static", 7): "14 tokens in two slots are 7 steps only if no slot is ever empty",
-            ("static", 12): "the last two run at the same time: 2 steps for both",
-            ("continuous", 7): "one request writes one token per step, so the long answer by itself takes 8",
-            ("continuous", 10): "that is in batches: here a slot is filled again when an answer is done",
-            ("continuous", 6): "that is the slot of the three short answers; the long one takes 8",
-            ("continuous", 14): "two requests run at a time, and each writes a token in a step",
-        },
-        labels={"static": "steps if both are awaited", "continuous": "steps if the next one joins"},
     ),
 ]

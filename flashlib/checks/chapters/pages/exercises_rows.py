@@ -47,7 +47,7 @@ def _any_gathered(rng):
 # ---- 8 bits
 
 
-@exercise(title="Rows in 8 bits", minutes=10, difficulty="medium")
+@exercise(title="Rows in 8 bits", minutes=10, difficulty="medium", optional=True)
 def quantise(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     plain = [

@@ -25,7 +25,9 @@ def _rand(seed, place):
     return np.where(x < 0, -x - 1, x).astype(np.float32) * np.float32(4.6566127342e-10)
 
 
-@exercise(title="Dropout, made again", minutes=25, difficulty="hard", program=partial(written, rand=_rand))
+@exercise(
+    title="Dropout, made again", minutes=25, difficulty="hard", optional=True, program=partial(written, rand=_rand)
+)  # fmt: skip
 def dropout(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import tile_by_tile

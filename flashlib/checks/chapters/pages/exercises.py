@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from flashlib.checks.chapters.one_query.operations import cause, play, text
+from flashlib.checks.chapters.pages.operations import cause, play, text
 from flashlib.checks.engine import Case, Known, Outcome, Verdict, announce, attempt, exercise, random_cases
 from flashlib.checks.engine.cases import UNSOLVED, Raised
 from flashlib.checks.engine.program import out_of_reach
