@@ -16,7 +16,7 @@ from pathlib import Path
 
 import nbformat
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import NOTEBOOKS
 from flashlib.checks.classroom.course import version
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +25,7 @@ USUAL = "workspace"
 
 def copy(source, workspace):
     """Copy every chapter, and every file of data/, that is not in `workspace` yet; return what was copied."""
-    to_be_read, copied = {c.slug for c in CHAPTERS if c.obstacles()}, []
+    to_be_read, copied = {c.slug for c in NOTEBOOKS if c.obstacles()}, []
     for original in [*sorted(source.glob("*.ipynb")), *sorted(source.glob("data/**/*"))]:
         target = workspace / original.relative_to(source)
         if original.is_file() and not target.exists():

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, find_metadata_tags
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import NOTEBOOKS
 from flashlib.checks.classroom import course
 
 REMARKS = pytest.StashKey[dict[str, list[str]]]()  # {notebook: sentences}
@@ -77,7 +77,7 @@ class LearnerNotebook(IPyNbFile):
             raise self.CollectError(f"it is not a notebook that can be read ({what})") from error
         restored = course.restore_ids(self.nb)
         chapter = course.chapter_of(self.nb)
-        obstacles = [o for c in CHAPTERS if chapter and c.slug == chapter.slug for o in c.obstacles()]
+        obstacles = [o for c in NOTEBOOKS if chapter and c.slug == chapter.slug for o in c.obstacles()]
         said = self.config.stash.setdefault(REMARKS, {})
         said[self.nodeid] = [f"not run: {o}" for o in obstacles] or course.remarks(self.nb, chapter)
         if restored and not obstacles:
