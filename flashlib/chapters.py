@@ -97,7 +97,9 @@ class Chapter(NamedTuple):
     @property
     def part(self) -> str:
         """The title of the part of the course that it belongs to; FURTHER for a notebook without a number."""
-        return [title for title, first in PARTS.items() if first <= int(self.number)][-1] if self.number else FURTHER
+        return (
+            [title for title, first in PARTS.items() if first <= int(self.number)][-1] if self.number else FURTHER
+        )
 
     @property
     def heading(self) -> str:

@@ -1,7 +1,7 @@
 """The head of a chapter: its title, the line that says where in the course it is, and how long it takes.
 
-All three are computed, and so are the link to the next chapter and the file of every link to a chapter: a text names
-a chapter, as in `[Tiling](tiling.ipynb)`, and the file in it becomes that of the registry, `05_tiling.ipynb`.
+All three are computed, and so are the link to the next chapter and the file of every link to a chapter: a text
+names a chapter, as in `[Tiling](tiling.ipynb)`, and the file in it becomes the registry's, `05_tiling.ipynb`.
 `tools.notebooks` and `tools.tables` write them.
 """
 
