@@ -63,9 +63,8 @@ class Made(NamedTuple):
 
     @property
     def lacks(self):
-        """What the first cell that cannot run on a page needs, in words; "" if all can."""
-        said = next((cell["missing"] for cell in self.cells or () if cell["missing"]), "")
-        return said.removeprefix("This cell needs ")
+        """Why the first cell that cannot run on a page does not, in a sentence; "" if all can."""
+        return next((cell["missing"] for cell in self.cells or () if cell["missing"]), "")
 
 
 def build(folder, repository="", only=None, is_live=False):

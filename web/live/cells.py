@@ -1,7 +1,7 @@
 """What a page knows about the code cells of its chapter: the names that link them, and what they lack there.
 
 A cell cannot run on a page if it imports what a page lacks, such as torch or processes, if it checks an exercise
-whose solution does, or if it needs a cell that cannot run.
+whose solution does, if it is tagged `slow`, or if it needs a cell that cannot run.
 """
 
 import ast
@@ -22,6 +22,7 @@ MISSING = {  # package: why a page has none
     "subprocess": "another process, which a page cannot start",
     "multiprocessing": "another process, which a page cannot start",
 }
+SLOW = "This cell takes too long on a page."  # more than a few seconds
 LATER = {"CompilerLab": "triton"}  # what is imported only when it is used
 CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
 PROGRESS_CALL = "checks.progress()"
@@ -35,7 +36,7 @@ def of_chapter(cells):
     """
     code = [cell for cell in cells if cell.cell_type == "code" and cell.source.strip()]
     names = needs.all_names([cell.source for cell in code])
-    missing = _handed_on([missing_of(cell.source) for cell in code], names)
+    missing = _handed_on([SLOW if "slow" in tags(cell) else missing_of(cell.source) for cell in code], names)
     checked = {
         found[1]: what for cell, what in zip(code, missing, strict=True) if (found := CHECK.match(cell.source))
     }
