@@ -46,6 +46,7 @@ PARTS = {  # {title: the number of its first chapter}
     "In use": 12,
     "The machine": 18,
 }
+FURTHER = "Further pages"  # the notebooks without a number, after the parts
 
 
 class Route(NamedTuple):
@@ -95,8 +96,15 @@ class Chapter(NamedTuple):
 
     @property
     def part(self) -> str:
-        """The title of the part of the course that it belongs to."""
-        return [title for title, first in PARTS.items() if first <= int(self.number)][-1]
+        """The title of the part of the course that it belongs to; FURTHER for a notebook without a number."""
+        return (
+            [title for title, first in PARTS.items() if first <= int(self.number)][-1] if self.number else FURTHER
+        )
+
+    @property
+    def heading(self) -> str:
+        """Its number and title, or its title alone."""
+        return f"{self.number} · {self.title}" if self.number else self.title
 
     @property
     def on_route(self) -> bool:
@@ -245,6 +253,7 @@ CHAPTERS = (
 )  # fmt: skip
 
 UNNUMBERED = (  # notebooks that are no chapters: pages of the site, in no route
+    Chapter("glossary", "Glossary", "the words of the field"),
     Chapter(
         "claims",
         "Claims, judged",

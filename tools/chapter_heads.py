@@ -5,6 +5,7 @@ names a chapter, as in `[Tiling](tiling.ipynb)`, and the file becomes that of th
 `tools.notebooks` and `tools.tables` write them.
 """
 
+import copy
 import re
 
 from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, Chapter, named
@@ -18,13 +19,13 @@ LINK = re.compile(r"\]\((\.\./)?(?:\d\d_)?(\w+)\.ipynb")
 
 def stated(nb, chapter: Chapter):
     """Return a copy of a notebook with its title, its place in the course, its time and its links to chapters."""
-    nb = minutes.stated(nb)
+    is_timed = chapter.number or minutes.SAID.search(nb.cells[0].source)
+    nb = minutes.stated(nb) if is_timed else copy.deepcopy(nb)
     for cell in nb.cells:
         if cell.cell_type == "markdown":
             cell.source = linked(cell.source)
     head = nb.cells[0]
-    title = f"{chapter.number} · {chapter.title}" if chapter.number else chapter.title
-    text = TITLE.sub(f"# {title}", LINE.sub("", head.source), count=1)
+    text = TITLE.sub(f"# {chapter.heading}", LINE.sub("", head.source), count=1)
     said = f"{line(chapter)}\n\n".lstrip("\n")
     head.source = minutes.SAID.sub(lambda found: said + found[0], text)
     more = [n for n, cell in enumerate(nb.cells) if cell.source.startswith(minutes.MORE)]
@@ -57,7 +58,7 @@ def following(of_it: Chapter) -> str:
     if of_it not in CHAPTERS[:-1]:
         return ""
     to = CHAPTERS[CHAPTERS.index(of_it) + 1]
-    return f"\n\nNext: [{to.number} · {to.title}]({to.slug}.ipynb)."
+    return f"\n\nNext: [{to.heading}]({to.slug}.ipynb)."
 
 
 def _place(of_it, route):

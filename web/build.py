@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import jinja2
 from PIL import Image
 
-from flashlib.chapters import CHAPTERS, PARTS
+from flashlib.chapters import FURTHER, PARTS
+from flashlib.chapters import NOTEBOOKS as REGISTERED
 from flashlib.widgets import modules
 from tools import minutes, notebooks
 from web import chapter, colab, github, pictures, prose, scripts, states
@@ -49,16 +50,25 @@ class Site(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A chapter, its notebook, its page. cells: what the page knows about each cell; None if none runs there."""
+    """A chapter, its notebook, its page.
+
+    cells: what the page knows about each cell, None if the site has no Python; running: the cells that run there.
+    """
 
     chapter: tuple
     nb: dict
     page: chapter.Page
     cells: list | None
+    running: list
+
+    @property
+    def lacks(self):
+        """Why the first cell that cannot run on a page does not, in a sentence; "" if all can."""
+        return next((cell["missing"] for cell in self.cells or () if cell["missing"]), "")
 
 
 def build(folder, repository="", only=None, is_live=False):
-    """Make the site in `folder`, replacing an old one; only: the numbers of the chapters to make, if not all.
+    """Make the site in `folder`, replacing an old one; only: the numbers or names of chapters to make, if not all.
 
     is_live: whether Python runs on its pages, which needs Pyodide: see `web.live.parts`.
     """
@@ -87,8 +97,11 @@ def write(folder, repository, only, is_live):
     if is_live:
         live = write_live(static, pages, made)
         pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{live['packed'] / 1e6:.1f}")
-    for before, one, after in zip([None, *made], made, [*made[1:], None], strict=False):
+    numbered = [one for one in made if one.chapter.number]
+    for before, one, after in zip([None, *numbered], numbered, [*numbered[1:], None], strict=False):
         pages.chapter(one, before, after)
+    for one in made[len(numbered) :]:
+        pages.chapter(one, None, None)
     pages.index(made)
     pages.write("about.html", "about.html.j2", mistake="About", colab=github.owned(site.repository))
     pages.write("offline.html", "offline.html.j2", mistake="Offline: ", parts=pages.parts)
@@ -99,22 +112,24 @@ def write(folder, repository, only, is_live):
 
 
 def chosen(only):
-    """Return the chapters with these numbers, or all."""
-    numbers = [one.number for one in CHAPTERS]
-    wanted = numbers if only is None else [number.zfill(2) for number in only]
-    if unknown := sorted(set(wanted) - set(numbers)):
-        raise ValueError(f"there is no chapter {unknown[0]!r}; there are {', '.join(numbers)}")
-    return [one for one in CHAPTERS if one.number in wanted]
+    """Return the chapters with these numbers or names, or all."""
+    known = {key: one for one in REGISTERED for key in (one.number or one.name, one.name)}
+    wanted = [*known] if only is None else [key.zfill(2) for key in only]
+    if unknown := sorted({*wanted} - {*known}):
+        accepted = ", ".join(one.number or one.name for one in REGISTERED)
+        raise ValueError(f"there is no chapter {unknown[0]!r}; there are {accepted}")
+    return [one for one in REGISTERED if one in [known[key] for key in wanted]]
 
 
 def made_of(one, static, repository="", is_live=False):
     """Write the pictures of a chapter, and return it with its notebook and its page."""
     nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
     shown = states.of_chapter(nb.cells, NOTEBOOKS, functools.partial(write_record, static / "recorded"))
-    of_cells = cells.of_chapter(nb.cells) if is_live and live_parts.is_live(one) else None
-    missing = None if of_cells is None else {cell["id"]: cell["missing"] for cell in of_cells}
+    told = cells.of_chapter(nb.cells) if is_live else None
+    running = cells.running(nb.cells, told) if told else []
+    missing = {cell["id"]: cell["missing"] for cell in told} if running else None
     writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository, missing)
-    return Made(one, nb, writer.write(nb.cells), of_cells)
+    return Made(one, nb, writer.write(nb.cells), told, running)
 
 
 def write_record(folder, record):
@@ -146,10 +161,9 @@ def write_live(static, pages, made):
     """Write the files that Python on a page needs; return what a page needs to know about them."""
     found = live_parts.write(static / "live")
     shutil.copyfile(HERE / "page" / "worker.js", static / "worker.js")
-    files = [one._asdict() | {"url": f"../{pages.file(f'live/{one.name}')}"} for one in found]
     about = {
         "worker": pages.file("worker.js"),
-        "parts": files,
+        "parts": pages.files(found),
         "packed": sum(one.packed for one in found),
         "slower": live_parts.SLOWER,
         "sheet": pages.file(f"widgets/{scripts.SHARED}"),
@@ -160,7 +174,7 @@ def write_live(static, pages, made):
     write_value(static / "live.js", "live", about)
     (static / "notebooks").mkdir()
     for one in made:
-        if one.cells is not None:
+        if one.running:
             path = static / "notebooks" / f"{one.chapter.slug}.ipynb"
             path.write_text(notebooks.to_text(without_outputs(one.nb)), encoding="utf-8")
     return about
@@ -183,7 +197,7 @@ def write_value(path, name, value):
 
 def entries(made):
     """Yield a chapter's entries for the search: [kind, address, chapter, heading, words], see page/find.js."""
-    address, title = f"{made.chapter.slug}.html", f"{made.chapter.number} · {made.chapter.title}"
+    address, title = f"{made.chapter.slug}.html", made.chapter.heading
     (_, _, begins), *sections = made.page.words
     yield ["chapter", address, title, made.chapter.idea.replace("`", ""), begins.strip()]
     for anchor, heading, words in sections:
@@ -219,6 +233,10 @@ class Pages:
         content = (self.folder / "static" / name).read_bytes()
         return f"static/{name}?{hashlib.sha256(content).hexdigest()[:8]}"
 
+    def files(self, of_python):
+        """Return what a page needs to know about files for Python, for the worker that fetches them."""
+        return [one._asdict() | {"url": f"../{self.file(f'live/{one.name}')}"} for one in of_python]
+
     def write(self, name, template, **values):
         text = self.env.get_template(template).render(**values)
         (self.folder / name).write_text(text, encoding="utf-8")
@@ -228,28 +246,37 @@ class Pages:
         self.write(
             f"{one.slug}.html", "chapter.html.j2",
             chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
-            before=before and before.chapter, after=after and after.chapter,
-            mistake=f"{one.number}: ", cells=self._cells(made), **playing(page.widgets),
+            before=before and before.chapter, after=after and after.chapter, lacks=made.lacks,
+            checks=any(cells.exercise_of(cell) for cell in made.running),
+            mistake=f"{one.number or one.title}: ", cells=self._cells(made), **playing(page.widgets),
         )  # fmt: skip
 
     def _cells(self, made):
         """Return what the page of a chapter knows about its cells, as JSON; "" if none runs there."""
-        if made.cells is None:
+        if not made.running:
             return ""
         slug = made.chapter.slug
-        about = {"chapter": slug, "notebook": self.file(f"notebooks/{slug}.ipynb"), "cells": made.cells}
+        data = self.files(live_parts.write_data(self.folder / "static" / "live", made.running))
+        about = {
+            "chapter": slug,
+            "notebook": self.file(f"notebooks/{slug}.ipynb"),
+            "cells": made.cells,
+            "data": data,
+        }
         return in_page(about)
 
     def index(self, made):
         """Write the first page: the first widget of the course, and the routes."""
-        taken = {one.chapter.slug: minutes.of(one.nb).rounded().core for one in made}
-        hours = round(sum(minutes.of(one.nb).core for one in made) / 60)
+        numbered = [one for one in made if one.chapter.number]
+        taken = {one.chapter.slug: minutes.of(one.nb).rounded().core for one in numbered}
+        hours = round(sum(minutes.of(one.nb).core for one in numbered) / 60)
         (cell, shown), *_ = made[0].page.widgets.items() or [("", None)]
         self.write(
             "index.html", "index.html.j2",
             first=made[0].chapter, player=PLAYER.format(cell) if shown else "", hours=hours, minutes=taken,
             routes=routes(made[0].nb), ideas={one.chapter.slug: idea(one.chapter.idea) for one in made},
-            parts=self.parts, **playing({cell: shown} if shown else {}),
+            parts=self.parts, count=len({one.chapter.part for one in numbered}),
+            **playing({cell: shown} if shown else {}),
         )  # fmt: skip
 
 
@@ -267,8 +294,8 @@ def in_page(value):
 
 
 def parts(chapters):
-    """Return the chapters of each part: [(title of a part, its chapters)]."""
-    found = [(part, [one for one in chapters if one.part == part]) for part in PARTS]
+    """Return the chapters of each part: [(title of a part, its chapters)], and last the further pages."""
+    found = [(part, [one for one in chapters if one.part == part]) for part in (*PARTS, FURTHER)]
     return [(part, of_part) for part, of_part in found if of_part]
 
 

@@ -11,9 +11,9 @@ from pygments.lexers import PythonLexer
 
 from tools.notebooks import tags
 from web import prose
+from web.live import cells
 from web.plots import of_plot
 
-CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
 TERM = re.compile(r'<tr id="(term-[^"]*)">\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>\s*</tr>', re.DOTALL)
 TITLE = re.compile(r"\A# .*\n+")
 VERDICT = "application/vnd.flashlib.verdict+json"
@@ -46,9 +46,9 @@ class Writer:
         self.asked = []  # the cards whose answers the outputs below give away
         self.answered = False  # whether a cell below them was written already
 
-    def write(self, cells):
-        """Return the Page of the cells."""
-        for cell in cells:
+    def write(self, of_page):
+        """Return the Page of some cells."""
+        for cell in of_page:
             if not cell.source.strip():
                 continue
             self._leave(cell)
@@ -92,13 +92,17 @@ class Writer:
             self.words.append([anchor, prose.words(heading), prose.words(text)])
 
     def _code(self, cell):
-        if asked := CARD.fullmatch(cell.source):
+        if asked := cells.CARD.fullmatch(cell.source):
             self.cards.append(asked[1])
             self.asked.append(asked[1])
             self.parts.append(self._place(cell, "card"))
             return
         code = code_html(cell.source)
-        runs = self.missing is not None and not self.missing[cell.id] and not cell.source.endswith(PROGRESS_CALL)
+        runs = (
+            self.missing is not None
+            and not self.missing[cell.id]
+            and not cell.source.endswith(cells.PROGRESS_CALL)
+        )
         if "folded" in tags(cell):
             first = cell.source.partition("\n")[0].lstrip("# ")
             code = f"<details class='folded'><summary>{html.escape(first)}</summary>{code}</details>"
@@ -107,7 +111,7 @@ class Writer:
             names = " ".join(self.asked)
             outputs = COVER.format(names=names, outputs=outputs)
             self.answered = True
-        if self.missing and self.missing[cell.id]:
+        if self.missing and self.missing[cell.id] and not cells.exercise_of(cell):  # its check says it
             outputs += f'<p class="note">{self.missing[cell.id]}{STORED if outputs else ""}</p>'
         kind = " stub" if f"stub:{self.exercise}" in tags(cell) else " check" if self.exercise else ""
         name = f' id="cell-{cell.id}" data-cell="{cell.id}"' if runs else ""
@@ -116,7 +120,7 @@ class Writer:
     def _outputs(self, cell):
         if cell.id in self.shown:
             return self._place(cell, "widget")
-        if cell.source.endswith(PROGRESS_CALL):
+        if cell.source.endswith(cells.PROGRESS_CALL):
             return PROGRESS  # nobody's progress is stored
         found = [self._output(cell, output) for output in cell.outputs]
         note = NEEDS_PYTHON if "interact(" in cell.source and not self.missing else ""
@@ -146,7 +150,6 @@ class Writer:
         return f'<pre class="output" tabindex="0" aria-label="output">{text}</pre>' if text else ""
 
 
-PROGRESS_CALL = "checks.progress()"
 STORED = " Its stored output is shown here."
 COVER = (
     '<details class="cover" data-cards="{names}"><summary>The output, which answers the question above</summary>'

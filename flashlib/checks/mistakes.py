@@ -9,7 +9,7 @@ import difflib
 import sys
 from collections.abc import Iterator
 
-from flashlib.chapters import CHAPTERS, Chapter
+from flashlib.chapters import NOTEBOOKS, Chapter
 from flashlib.checks import EXERCISES
 from flashlib.checks.engine.exercises import Exercise
 from flashlib.checks.engine.mistake_tables import tables
@@ -17,11 +17,11 @@ from flashlib.checks.engine.mistake_tables import tables
 
 def chapter_of(text: str) -> Chapter:
     """Return the Chapter with a number, a slug or a name; raises ValueError if none with exercises has it."""
-    chapters = [c for c in CHAPTERS if any(e.chapter == c.slug for e in EXERCISES.values())]
+    chapters = [c for c in NOTEBOOKS if any(e.chapter == c.slug for e in EXERCISES.values())]
     for chapter in chapters:
         if text.lower() in (chapter.number, chapter.number.lstrip("0"), chapter.slug, chapter.name):
             return chapter
-    names = ", ".join(f"{c.number} {c.name}" for c in chapters)
+    names = ", ".join(f"{c.number} {c.name}".lstrip() for c in chapters)
     raise ValueError(f"there is no chapter {text!r} with exercises; pass the number or the name of one: {names}")
 
 

@@ -1,4 +1,4 @@
-"""Python in the pages of chapters that need only NumPy: cells, exercises and widgets, in Chromium."""
+"""Python in the pages of chapters: cells, exercises and widgets, in Chromium on the built site."""
 
 import json
 import re
@@ -14,22 +14,24 @@ pytest.importorskip("axe_playwright_python")
 pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import named
 from flashlib.checks.engine import solutions
-from flashlib.checks.engine.exercises import EXERCISES
 from tests.browser import test_site, verdicts
 from tests.browser.probes import AXE
 from tests.checks.engine import spoilers
 from tests.required import missing
+from tests.web import live_chapters
 from tools import notebooks
 from web.live import cells, parts
 from web.live.inside import no_input
 
 pytestmark = pytest.mark.browser
 
-LIVE = [one for one in CHAPTERS if parts.is_live(one)]
-FEW = "03"
-AMOUNTS = [("few", FEW), *(("all", one.number) for one in LIVE if one.number not in ("00", FEW))]
+FEW, NOT_LIVE = "online_softmax", "triton_first_steps"
+LIVE = [*live_chapters.EXERCISES]  # the names of chapters
+OTHERS = [name for name in LIVE if name not in ("start_here", FEW)]
+AMOUNTS = [("few", FEW), *(("all", name) for name in OTHERS)]
+WITH_EXERCISES = [(amount, name) for amount, name in AMOUNTS if live_chapters.EXERCISES[name]]
 PATIENCE = 120_000  # milliseconds, on a machine that is also busy with other things
 RAN = ".cell[data-cell='{}'][data-ran='{}']"
 
@@ -45,8 +47,8 @@ def course(tmp_path_factory):
 
     def of(amount):
         if amount not in made:
-            numbers = [FEW] if amount == "few" else [one.number for one in LIVE]
-            made[amount] = test_site.Course(tmp_path_factory.mktemp("live"), numbers, is_live=True)
+            names = [FEW, NOT_LIVE] if amount == "few" else LIVE
+            made[amount] = test_site.Course(tmp_path_factory.mktemp("live"), names, is_live=True)
         return made[amount]
 
     yield of
@@ -55,9 +57,8 @@ def course(tmp_path_factory):
 
 
 @cache
-def notebook(number):
-    (chapter,) = [one for one in LIVE if one.number == number]
-    return notebooks.read(parts.ROOT / "notebooks" / f"{chapter.slug}.ipynb")
+def notebook(name):
+    return live_chapters.read(named(name))
 
 
 class Reader:
@@ -101,9 +102,8 @@ class Reader:
 
 
 @contextmanager
-def reading(browser, site, number, **options):
-    (chapter,) = [one for one in LIVE if one.number == number]
-    with test_site.visit(browser, f"{site.address}{chapter.slug}.html", **options, keeps=True) as page:
+def reading(browser, site, name, **options):
+    with test_site.visit(browser, f"{site.address}{named(name).slug}.html", **options, keeps=True) as page:
         yield Reader(page)
 
 
@@ -113,34 +113,30 @@ def readers(browser, course):
     opened = {}
     with ExitStack() as stack:
 
-        def of(amount, number):
-            if (amount, number) not in opened:
-                opened[amount, number] = stack.enter_context(reading(browser, course(amount), number))
-            return opened[amount, number]
+        def of(amount, name):
+            if (amount, name) not in opened:
+                opened[amount, name] = stack.enter_context(reading(browser, course(amount), name))
+            return opened[amount, name]
 
         yield of
 
 
-def exercise_of(number):
-    """Return the first exercise of a chapter: its name, the id of its stub and that of its check."""
-    code = [cell for cell in notebook(number).cells if cell.cell_type == "code"]
-    for stub, check in zip(code, code[1:], strict=False):
-        for tag in notebooks.tags(stub):
-            if tag.startswith("stub:"):
-                return tag.removeprefix("stub:"), stub.id, check.id
-    raise LookupError(number)
+def exercises_of(name):
+    """Return the exercises that can be solved on the page: the name, the id of the stub and that of the check."""
+    running = live_chapters.runs_in(notebook(name))
+    pairs = zip(running, running[1:], strict=False)
+    return [(one, stub.id, check.id) for stub, check in pairs if (one := cells.exercise_of(stub))]
 
 
-def some_cell(number):
-    """Return a cell that prints something, after others that it needs."""
-    told = {cell["id"]: cell for cell in cells.of_chapter(notebook(number).cells)}
+def some_cell(name):
+    """Return a cell that prints something, after others that it needs; a short one, if there is one."""
     found = [
         cell
-        for cell in notebook(number).cells
-        if cell.cell_type == "code" and not told[cell.id]["missing"] and printed(cell) and len(cell.source) < 400
-        and "folded" not in notebooks.tags(cell) and not cell.source.startswith("checks.")
-    ]  # fmt: skip
-    return found[len(found) // 2]
+        for cell in live_chapters.runs_in(notebook(name))
+        if printed(cell) and not cell.source.startswith("checks.") and not live_chapters.says_what_is_here(cell)
+    ]
+    short = [cell for cell in found if len(cell.source) < 400 and "folded" not in notebooks.tags(cell)]
+    return (short or found)[len(short or found) // 2]
 
 
 def printed(cell):
@@ -148,9 +144,9 @@ def printed(cell):
     return "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stdout")
 
 
-@pytest.mark.parametrize("amount, number", AMOUNTS)
-def test_a_cell_runs_is_changed_and_fails_as_in_a_notebook(readers, amount, number):
-    reader, cell = readers(amount, number), some_cell(number)
+@pytest.mark.parametrize("amount, name", AMOUNTS)
+def test_a_cell_runs_is_changed_and_fails_as_in_a_notebook(readers, amount, name):
+    reader, cell = readers(amount, name), some_cell(name)
     assert reader.run(cell.id).strip() == printed(cell).strip()
     assert "Ran here" in reader.said(cell.id)
     reader.write(cell.id, f"{cell.source}\nprint('mine', 6 * 7)")
@@ -165,11 +161,11 @@ def test_a_cell_runs_is_changed_and_fails_as_in_a_notebook(readers, amount, numb
     assert not reader.cell(cell.id).locator("textarea").count()
 
 
-@pytest.mark.parametrize("amount, number", AMOUNTS)
-def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(readers, amount, number):
-    reader, (name, stub, check) = readers(amount, number), exercise_of(number)
+@pytest.mark.parametrize("amount, name", WITH_EXERCISES)
+def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(readers, amount, name):
+    reader, (exercise, stub, check) = readers(amount, name), exercises_of(name)[0]
     assert "Not solved yet" in reader.run(check, "Check")
-    text = solutions.text(name)
+    text = solutions.text(exercise)
     head = re.search(r"^def my_\w+\(.*\):$", text, re.MULTILINE)[0]
     reader.write(stub, f"{head}\n    while True: pass")
     reader.page.evaluate("flashSite.live.slower = 0.1")
@@ -180,7 +176,7 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     assert "Wrong" in reader.run(check, "Check")
     reader.write(stub, text)
     assert reader.run(check, "Check").startswith("✓ Right")
-    assert reader.page.locator(f"[data-solved={name}]").is_checked()
+    assert reader.page.locator(f"[data-solved={exercise}]").is_checked()
 
 
 def test_an_answer_that_breaks_the_checks_spoils_no_later_one(readers):
@@ -206,7 +202,7 @@ def test_a_cell_that_waits_for_input_is_told_what_to_do_instead(readers):
 
 
 def test_changes_are_kept_and_saved_as_a_notebook(readers, tmp_path):
-    reader, (_, stub, _) = readers("few", FEW), exercise_of(FEW)
+    reader, (_, stub, _) = readers("few", FEW), exercises_of(FEW)[0]
     reader.write(stub, "def mine():\n    return 5")
     other = reader.page.context.new_page()
     other.goto(reader.page.url)
@@ -239,9 +235,9 @@ def test_the_download_can_be_stopped_and_its_loss_is_reported(browser, course):
         assert "Try again" in reader.page.locator(".python-bar").inner_text()
 
 
-@pytest.mark.parametrize("amount, number", [("all", "02")])
-def test_a_cell_is_stopped_and_python_restarts(readers, amount, number):
-    reader, cell = readers(amount, number), some_cell(number)
+@pytest.mark.parametrize("amount, name", [("all", "softmax")])
+def test_a_cell_is_stopped_and_python_restarts(readers, amount, name):
+    reader, cell = readers(amount, name), some_cell(name)
     reader.write(cell.id, "while True: pass")
     before = int(reader.cell(cell.id).get_attribute("data-ran") or 0)
     reader.button(cell.id, "Run").click()
@@ -276,20 +272,20 @@ ASKED = """async (root) => {
 }"""
 
 
-@pytest.mark.parametrize("amount, number", AMOUNTS)
-def test_a_setting_of_each_widget_is_answered(readers, amount, number):
-    reader = readers(amount, number)
+@pytest.mark.parametrize("amount, name", AMOUNTS)
+def test_a_setting_of_each_widget_is_answered(readers, amount, name):
+    reader = readers(amount, name)
     for root in reader.page.locator(".widget .flash-widget").all():
         root.scroll_into_view_if_needed()
         assert root.evaluate(ASKED)[0] == ""
 
 
-SEEN = [("few", FEW, "phone"), ("all", "05", "desk"), ("all", "06", "phone")]
+SEEN = [("few", FEW, "phone"), ("all", "one_pass", "desk"), ("all", "tiling", "phone")]
 
 
-@pytest.mark.parametrize("amount, number, size", SEEN)
-def test_a_live_page_fits_and_is_accessible(readers, amount, number, size):
-    reader, cell = readers(amount, number), some_cell(number)
+@pytest.mark.parametrize("amount, name, size", SEEN)
+def test_a_live_page_fits_and_is_accessible(readers, amount, name, size):
+    reader, cell = readers(amount, name), some_cell(name)
     width, height = test_site.WIDTHS[size]
     reader.page.set_viewport_size({"width": width, "height": height})
     reader.page.emulate_media(color_scheme="dark" if size == "phone" else "light")
@@ -303,9 +299,17 @@ def test_a_live_page_fits_and_is_accessible(readers, amount, number, size):
 
 def test_a_page_that_is_opened_as_a_file_has_no_python_and_shows_none(browser, course):
     folder = course("few").folder
-    with test_site.visit(browser, next(folder.glob(f"{FEW}_*.html")).as_uri()) as page:
+    with test_site.visit(browser, (folder / f"{named(FEW).slug}.html").as_uri()) as page:
         assert not page.locator(".tools, .editor, [data-live]:visible").count()
         assert page.evaluate(test_site.DEAD) == []
+
+
+def test_a_page_whose_code_does_not_run_says_so_at_its_top(course):
+    text = (course("few").folder / f"{named(NOT_LIVE).slug}.html").read_text(encoding="utf-8")
+    top = text[text.index("<h1>") : text.index("<h2")]
+    assert "The code of this chapter does not run here: it needs torch, which does not run in a page." in top
+    assert re.search(r'class="door" href="https://colab\.\S+">Open in Colab</a>', top)
+    assert text.count("does not run in a page") == 1 and "data-cell" not in text
 
 
 # Whether the parts of Python are kept.
@@ -316,9 +320,9 @@ KEPT = """async () => {
 }"""
 
 
-@pytest.mark.parametrize("amount, number", [("few", FEW), ("all", "02")])
-def test_it_works_without_a_network_after_the_first_visit(readers, course, amount, number):
-    reader, cell, site = readers(amount, number), some_cell(number), course(amount)
+@pytest.mark.parametrize("amount, name", [("few", FEW), ("all", "softmax")])
+def test_it_works_without_a_network_after_the_first_visit(readers, course, amount, name):
+    reader, cell, site = readers(amount, name), some_cell(name), course(amount)
     reader.write(cell.id, cell.source)
     reader.run(cell.id)
     reader.page.wait_for_function(KEPT)
@@ -333,32 +337,33 @@ def test_it_works_without_a_network_after_the_first_visit(readers, course, amoun
         site.start(site.server.server_port)
 
 
-@pytest.mark.parametrize("amount, number", [("all", one.number) for one in LIVE])
-def test_every_cell_that_can_run_prints_its_stored_output(readers, amount, number):
-    reader = readers(amount, number)
-    told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(notebook(number).cells)}
-    for cell in notebook(number).cells:
+@pytest.mark.parametrize("amount, name", [("all", name) for name in LIVE])
+def test_every_cell_that_can_run_prints_its_stored_output(readers, amount, name):
+    reader = readers(amount, name)
+    told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(notebook(name).cells)}
+    for cell in notebook(name).cells:
         if cell.cell_type != "code" or told[cell.id] or not reader.cell(cell.id).count():
             continue
         if "stub" in str(notebooks.tags(cell)):
             continue
         is_check = cell.source.startswith("checks.")
         found = reader.run(cell.id, "Check" if is_check else "Run")
-        if not is_check:
+        if not is_check and not live_chapters.says_what_is_here(cell):
             text = reader.outputs(cell.id).locator("pre.out").all_inner_texts()
             assert "".join(text).strip() == printed(cell).strip(), (cell.id, found)
 
 
-@pytest.mark.parametrize("amount, chapter", [("all", one) for one in LIVE[1:]])
-def test_the_verdicts_are_those_of_python_elsewhere(readers, amount, chapter):
-    reader, cell = readers(amount, chapter.number), some_cell(chapter.number)
+@pytest.mark.parametrize("amount, name", [("all", name) for name in LIVE if live_chapters.EXERCISES[name]])
+def test_the_verdicts_are_those_of_python_elsewhere(readers, amount, name):
+    reader, cell = readers(amount, name), some_cell(name)
+    exercises = [exercise for exercise, *_ in exercises_of(name)]
+    assert len(exercises) == live_chapters.EXERCISES[name]
     source = Path(verdicts.__file__).read_text(encoding="utf-8")
-    reader.write(cell.id, f"{source}\nimport json\nprint(json.dumps(of_chapter({chapter.slug!r})))")
+    reader.write(cell.id, f"{source}\nimport json\nprint(json.dumps(of_exercises({exercises})))")
     reader.page.evaluate("flashSite.live.slower = 30")
     found = json.loads(reader.run(cell.id, patience=10 * PATIENCE))  # hundreds of answers
     reader.write(cell.id, cell.source)
-    assert {name for name, *_ in found} == {name for name, one in EXERCISES.items() if one.chapter == chapter.slug}
-    assert found == verdicts.of_chapter(chapter.slug)
+    assert found == verdicts.of_exercises(exercises)
     assert all(outcome == "right" for _, mistake, outcome, _ in found if not mistake)
 
 

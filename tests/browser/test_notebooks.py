@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib import widgets
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import NOTEBOOKS as CHAPTERS
 from tests.browser.lab import KERNEL_TIMEOUT, NOTEBOOKS
 
 pytestmark = pytest.mark.browser

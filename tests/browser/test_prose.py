@@ -2,7 +2,7 @@
 
 import pytest
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import named
 
 pytestmark = pytest.mark.browser
 
@@ -36,7 +36,7 @@ LINES = """() => {
 }"""
 
 
-@pytest.mark.parametrize("slug", [CHAPTERS[4].slug, CHAPTERS[8].slug])
+@pytest.mark.parametrize("slug", [named(name).slug for name in ("attention", "backward")])
 def test_lines_of_prose_have_a_readable_length(open_lab, slug):
     with open_lab(f"{slug}.ipynb") as lab:
         lab.page.set_viewport_size(WIDE)

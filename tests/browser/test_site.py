@@ -17,16 +17,18 @@ pytest.importorskip("axe_playwright_python")
 pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import FURTHER, NOTEBOOKS, PARTS, named
 from flashlib.widgets import FlashPlayer
 from tests.browser.probes import AXE
 from web import build, scripts
 
 pytestmark = pytest.mark.browser
 
-SOME = ["00", "03"]  # one with the player of the first page, and one with everything that a chapter can have
-FEW = ["index.html", "03_online_softmax.html"]
-ALL = [*(f"{one.slug}.html" for one in CHAPTERS), "index.html", "about.html", "offline.html", "404.html"]
+# One with the player of the first page, one with everything that a chapter can have, and one without a number.
+SOME = ["start_here", "online_softmax", "glossary"]
+CHAPTER, GLOSSARY = (f"{named(name).slug}.html" for name in SOME[1:])
+FEW = ["index.html", CHAPTER]
+ALL = [*(f"{one.slug}.html" for one in NOTEBOOKS), "index.html", "about.html", "offline.html", "404.html"]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
 LARGEST = 300_000  # bytes, gzipped: everything but the font that a first visit to a page loads
@@ -196,7 +198,7 @@ def test_a_page_plays_fits_and_is_accessible(browser, course, amount, name, them
         assert page.evaluate(VIOLATIONS, amount) == []
 
 
-@pytest.mark.parametrize("amount, name", [("few", "00_start_here.html"), *(("all", name) for name in ALL)])
+@pytest.mark.parametrize("amount, name", [("few", GLOSSARY), *(("all", name) for name in ALL)])
 def test_roots_are_drawn_and_formulas_are_in_their_font(browser, course, amount, name):
     """A root is wider than its content; a sign that the font lacks comes from another font."""
     with visit(browser, course(amount).address + name, errors=None) as page:
@@ -248,6 +250,16 @@ def test_links_lead_somewhere(course, amount):
             assert not place or unquote(place) in ids[target], (name, link)
 
 
+def test_a_page_without_a_number_is_in_the_contents_and_has_no_place_in_the_order(course):
+    texts = {name: (course("few").folder / name).read_text(encoding="utf-8") for name in (CHAPTER, GLOSSARY)}
+    for text in texts.values():
+        assert re.findall(r'<p class="part">(.*?)</p>', text) == [next(iter(PARTS)), FURTHER]
+        (link,) = re.findall(rf'<a href="{GLOSSARY}"[^>]*>\s*(.*?) *<span class="have"', text)
+        assert link == "Glossary"
+    assert 'class="turn"' in texts[CHAPTER] and 'class="turn"' not in texts[GLOSSARY]
+    assert "<h1>Glossary</h1>" in texts[GLOSSARY] and f'rel="next" href="{GLOSSARY}"' not in texts[CHAPTER]
+
+
 def test_each_script_of_a_widget_hands_it_over(browser, course):
     with visit(browser, course("few").address + "about.html") as page:
         for name in scripts.classes():
@@ -259,7 +271,7 @@ def test_each_script_of_a_widget_hands_it_over(browser, course):
 @pytest.fixture(scope="module")
 def chapter(browser, course):
     """A chapter that several tests use one after another."""
-    with visit(browser, f"{course('few').address}{FEW[-1]}") as page:
+    with visit(browser, f"{course('few').address}{CHAPTER}") as page:
         yield page
 
 
@@ -285,8 +297,8 @@ def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
 
 
 def test_progress_is_saved_and_loaded(browser, course, tmp_path):
-    name = course("few").made[-1].page.exercises[0]
-    with visit(browser, f"{course('few').address}{FEW[-1]}") as page:
+    (name, *_) = next(one.page.exercises for one in course("few").made if one.page.exercises)
+    with visit(browser, f"{course('few').address}{CHAPTER}") as page:
         page.locator(f"[data-solved={name}]").check()
         page.goto(f"{course('few').address}about.html#progress")
         with page.expect_download() as download:
@@ -302,7 +314,7 @@ def test_progress_is_saved_and_loaded(browser, course, tmp_path):
         (tmp_path / "other.json").write_text("[1]")
         page.locator("#progress-import").set_input_files(tmp_path / "other.json")
         page.get_by_text("other.json is not a progress file").wait_for()
-        page.goto(f"{course('few').address}{FEW[-1]}")
+        page.goto(f"{course('few').address}{CHAPTER}")
         page.wait_for_selector(READY, state="attached")
         assert page.locator(f"[data-solved={name}]").is_checked()
 
@@ -359,7 +371,7 @@ WINDOWS = [("few", 360, 640), ("few", 700, 500), ("all", 390, 844), ("all", 820,
 
 @pytest.mark.parametrize("amount, width, height", WINDOWS)
 def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, amount, width, height):  # noqa: ARG001
-    with visit(browser, f"{course('few').address}{FEW[-1]}", "phone") as page:
+    with visit(browser, f"{course('few').address}{CHAPTER}", "phone") as page:
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate(LONGER)  # as if the site had all chapters, and some more
         contents, button = page.locator("#contents"), page.get_by_role("button", name="Contents")
@@ -382,11 +394,11 @@ def test_the_contents_open_scroll_lead_somewhere_and_close(browser, course, amou
         with page.expect_navigation():
             last.click()
         page.wait_for_selector(READY, state="attached")
-        assert contents.is_hidden() and not page.url.endswith(FEW[-1])
+        assert contents.is_hidden() and not page.url.endswith(CHAPTER)
 
 
 def test_the_contents_close_when_they_lead_to_a_section(browser, course):
-    with visit(browser, f"{course('few').address}{FEW[-1]}", "phone") as page:
+    with visit(browser, f"{course('few').address}{CHAPTER}", "phone") as page:
         contents = page.locator("#contents")
         page.get_by_role("button", name="Contents").click()
         page.keyboard.press("Escape")
@@ -397,7 +409,7 @@ def test_the_contents_close_when_they_lead_to_a_section(browser, course):
 
 
 def test_it_can_be_opened_as_a_file(browser, course):
-    with visit(browser, (course("few").folder / FEW[-1]).as_uri()) as page:
+    with visit(browser, (course("few").folder / CHAPTER).as_uri()) as page:
         assert page.evaluate(DEAD) == []
         page.locator("#search-open").click()
         page.keyboard.type("softmax")
@@ -407,6 +419,6 @@ def test_it_can_be_opened_as_a_file(browser, course):
 def test_without_javascript_text_and_pictures_are_shown(browser, course):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{course('few').address}{FEW[-1]}")
+    page.goto(f"{course('few').address}{CHAPTER}")
     assert page.locator(".still img").first.is_visible() and page.locator("#contents").is_visible()
     context.close()

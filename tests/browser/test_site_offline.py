@@ -13,12 +13,13 @@ pytest.importorskip("anywidget")
 pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
+from flashlib.chapters import named
 from tests.browser.test_site import DEAD, READY, Course, Quiet
 
 pytestmark = pytest.mark.browser
 
-NUMBERS = ["02", "03"]
-PAGE, OTHER = "03_online_softmax.html", "02_safe_softmax.html"
+SOME = ["online_softmax", "attention"]
+PAGE, OTHER = (f"{named(name).slug}.html" for name in SOME)
 PIECES, PIECE = 8, 100_000  # of a file that arrives slowly
 
 # The addresses of stored files, below the site's home.
@@ -104,7 +105,7 @@ class Site(Course):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    made = Site(tmp_path_factory.mktemp("offline"), NUMBERS)
+    made = Site(tmp_path_factory.mktemp("offline"), SOME)
     yield made
     made.stop()
 

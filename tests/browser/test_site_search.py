@@ -9,11 +9,12 @@ pytest.importorskip("nbconvert")
 
 from tests.browser import test_site
 from tests.browser.probes import AXE
-from tests.browser.test_site import visit
+from tests.browser.test_site import CHAPTER as SOFTMAX
+from tests.browser.test_site import GLOSSARY, visit
 
 pytestmark = pytest.mark.browser
 
-ABOUT, START, SOFTMAX = "about.html", "00_start_here.html", "03_online_softmax.html"
+ABOUT = "about.html"
 VIOLATIONS = """async () => {
     const { violations, passes } = await axe.run("#search");
     if (!passes.length) return ["axe has looked at nothing"];
@@ -120,7 +121,7 @@ def test_a_typing_error_finds_what_was_meant(start):
     start.wait_for_url(f"**/{SOFTMAX}")
 
 
-@pytest.mark.parametrize("by, name", [("keyboard", ABOUT), ("touch", START)])
+@pytest.mark.parametrize("by, name", [("keyboard", ABOUT), ("touch", GLOSSARY)])
 def test_a_term_of_the_glossary_is_opened_on_its_row(start, course, by, name):
     """From elsewhere, and from its own page."""
     if name != ABOUT:

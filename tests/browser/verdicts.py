@@ -1,18 +1,17 @@
-"""The verdicts on a chapter's solutions and on one form of each known mistake, from Python here or on a page.
+"""The verdicts on solutions and on one form of each known mistake, from Python here or on a page.
 
-The text of `of_chapter` also runs on a page, so it imports what it needs.
+The text of `of_exercises` also runs on a page, so it imports what it needs.
 """
 
 
-def of_chapter(slug):
-    """Return [[exercise, id of a mistake or "", outcome, mistake recognised]] for the exercises of a chapter."""
+def of_exercises(names):
+    """Return [[exercise, id of a mistake or "", outcome, mistake recognised]] for these exercises."""
     from flashlib.checks.engine import solutions
     from flashlib.checks.engine.exercises import EXERCISES
 
     found = []
-    for name, exercise in EXERCISES.items():
-        if exercise.chapter != slug:
-            continue
+    for name in names:
+        exercise = EXERCISES[name]
         answers = [("", solutions.program(name))]
         for mistake in exercise.known.mistakes():
             for way in mistake.ways[:1]:

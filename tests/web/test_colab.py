@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("nbconvert")
 
-from flashlib.chapters import CHAPTERS, chapter
+from flashlib.chapters import NOTEBOOKS, named
 from tools import notebooks
 from web import build, colab, github
 
 GITHUB = "https://github.com/Owner/Name"
-ONE = chapter("05_one_pass")
+ONE, TILING = named("one_pass"), named("tiling")
 NOT_INSTALLED = """
 import os, sys
 sys.path[:] = [path for path in sys.path if not os.path.exists(os.path.join(path, "flashlib"))]
@@ -34,17 +34,16 @@ def made(*cells, one=ONE):
 
 def test_addresses_are_those_of_a_repository_on_github():
     assert github.pages(GITHUB) == "https://owner.github.io/Name/"
-    assert colab.link(GITHUB, ONE.slug).endswith("/github/Owner/Name/blob/colab/05_one_pass.ipynb")
+    assert colab.link(GITHUB, ONE.slug).endswith(f"/github/Owner/Name/blob/colab/{ONE.slug}.ipynb")
     for elsewhere in ("", "https://example.org/Owner/Name", "https://github.com/Owner", f"{GITHUB}/tree/main"):
         assert github.owned(elsewhere) == github.pages(elsewhere) == colab.link(elsewhere, ONE.slug) == ""
 
 
 def test_links_lead_to_colab_and_to_the_repository_and_others_are_unchanged():
-    text = (
-        "[a](06_tiling.ipynb) [b](06_tiling.ipynb#Loops) [c](../docs/kernels.md) [d](https://a.b/c.ipynb) [e](#f)"
-    )
+    slug = TILING.slug
+    text = f"[a]({slug}.ipynb) [b]({slug}.ipynb#Loops) [c](../docs/kernels.md) [d](https://a.b/c.ipynb) [e](#f)"
     found = made(markdown(text)).cells[1].source
-    there = colab.link(GITHUB, "06_tiling")
+    there = colab.link(GITHUB, slug)
     assert found == (
         f"[a]({there}) [b]({there}#Loops) [c]({GITHUB}/blob/main/docs/kernels.md) [d](https://a.b/c.ipynb) [e](#f)"
     )
@@ -58,7 +57,7 @@ def test_code_that_is_folded_is_a_form_and_no_output_answers_a_question():
     assert shown.outputs == [] and cell.outputs
 
 
-@pytest.mark.parametrize("one", CHAPTERS, ids=lambda one: one.number)
+@pytest.mark.parametrize("one", NOTEBOOKS, ids=lambda one: one.name)
 def test_every_chapter_is_a_valid_notebook(one):
     nb = colab.notebook(one, notebooks.read(build.NOTEBOOKS / f"{one.slug}.ipynb"), GITHUB)
     nbformat.validate(nb)

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("latex2mathml")
 pytest.importorskip("nbconvert")
 
-from flashlib.chapters import CHAPTERS
+from flashlib.chapters import NOTEBOOKS
 from tests.required import ROOT
 from web.chapter import UNNAMED, described
 from web.plots import of_plot
@@ -14,7 +14,7 @@ from web.plots import of_plot
 
 def plots():
     """Yield (chapter, cell, output) for each plot stored in a notebook; widgets describe themselves."""
-    for chapter in CHAPTERS:
+    for chapter in NOTEBOOKS:
         for cell in nbformat.read(ROOT / "notebooks" / f"{chapter.slug}.ipynb", as_version=4).cells:
             for data in (output.get("data", {}) for output in cell.get("outputs", [])):
                 if "image/png" in data and data["text/plain"].startswith("<Figure"):

@@ -1,12 +1,16 @@
 """What a page knows about the code cells of its chapter: the names that link them, and what they lack there.
 
-A cell cannot run on a page if it imports what a page lacks, such as torch or processes, or needs a cell that does.
+A cell cannot run on a page if it imports what a page lacks, such as torch or processes, if it checks an exercise
+whose solution does, if it is tagged `slow`, or if it needs a cell that cannot run.
 """
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
+from flashlib.checks.engine import solutions
+from tools.notebooks import tags
 from web.live.inside import needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +22,11 @@ MISSING = {  # package: why a page has none
     "subprocess": "another process, which a page cannot start",
     "multiprocessing": "another process, which a page cannot start",
 }
+SLOW = "This cell takes too long on a page."  # more than a few seconds
+LATER = {"CompilerLab": "triton"}  # what is imported only when it is used
+CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
+PROGRESS_CALL = "checks.progress()"
+CHECK = re.compile(r"^checks\.(\w+)\(")
 
 
 def of_chapter(cells):
@@ -27,10 +36,13 @@ def of_chapter(cells):
     """
     code = [cell for cell in cells if cell.cell_type == "code" and cell.source.strip()]
     names = needs.all_names([cell.source for cell in code])
-    missing = [missing_of(cell.source) for cell in code]
-    for number in range(len(code)):
-        needed = sorted(needs.needed(names, number))
-        missing[number] = next(filter(None, [missing[number], *(missing[k] for k in needed)]), "")
+    missing = _handed_on([SLOW if "slow" in tags(cell) else missing_of(cell.source) for cell in code], names)
+    checked = {
+        found[1]: what for cell, what in zip(code, missing, strict=True) if (found := CHECK.match(cell.source))
+    }
+    for number, cell in enumerate(code):  # nothing is written where nothing can check it
+        missing[number] = missing[number] or checked.get(exercise_of(cell), "")
+    missing = _handed_on(missing, names)
     return [
         {
             "id": cell.id,
@@ -42,15 +54,52 @@ def of_chapter(cells):
     ]
 
 
+def _handed_on(missing, names):
+    """Return what each cell lacks, itself or in a cell that it needs."""
+    missing = list(missing)
+    for number in range(len(missing)):
+        needed = sorted(needs.needed(names, number))
+        missing[number] = next(filter(None, [missing[number], *(missing[k] for k in needed)]), "")
+    return missing
+
+
+def exercise_of(cell):
+    """Return the name of the exercise whose stub a cell is, "" if it is none."""
+    return next((tag.partition(":")[2] for tag in tags(cell) if tag.startswith("stub:")), "")
+
+
+def running(cells, told):
+    """Return the cells that a reader can run on the page: not the cards, which play by themselves.
+
+    told: what `of_chapter` returns for the cells.
+    """
+    lacks = {one["id"] for one in told if one["missing"]}
+    code = [cell for cell in cells if cell.cell_type == "code" and cell.source.strip() and cell.id not in lacks]
+    return [cell for cell in code if not CARD.fullmatch(cell.source) and not cell.source.endswith(PROGRESS_CALL)]
+
+
 def missing_of(source):
-    """Return what code imports that a page does not have, in words, or ""."""
-    for module in _imports(ast.parse(source), everywhere=True):
-        root = module.split(".")[0]
-        if root in MISSING:
-            return f"This cell needs {MISSING[root]}."
-        if root == "flashlib" and (package := missing_in(module)):
+    """Return what code needs that a page does not have, in words, or ""; a check needs what the solution does."""
+    modules = list(_imports(ast.parse(source), everywhere=True))
+    if (check := CHECK.match(source)) and check[1] in solutions.names():
+        modules += _of_solution(check[1])
+    for module in modules:
+        first, last = module.split(".")[0], module.split(".")[-1]
+        package = first if first in MISSING else LATER.get(last) or first == "flashlib" and missing_in(module)
+        if package:
             return f"This cell needs {MISSING[package]}."
     return ""
+
+
+def _of_solution(exercise):
+    """Return the modules that the solution of an exercise needs: of imports under a condition, those it uses."""
+    tree, head = ast.parse(solutions.program(exercise).source), ast.parse(solutions.imports(exercise))
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found = list(_imports(head))
+    for node in ast.walk(head):
+        if isinstance(node, ast.Import) and node not in head.body:
+            found += [one.name for one in node.names if (one.asname or one.name).split(".")[0] in used]
+    return found
 
 
 def _imports(tree, everywhere=False):

@@ -1,4 +1,4 @@
-"""The files that Python needs on a page, written once for all chapters.
+"""The files that Python needs on a page: those of all chapters, and the data that the cells of one read.
 
 Pyodide's core and its wheel of NumPy are expected in one folder: the one in the environment variable PYODIDE, for
 example an unpacked release of Pyodide, or else .venv/pyodide, which `python -m tools.pyodide` fills. The version
@@ -15,8 +15,6 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from flashlib.chapters import CHAPTERS, PARTS
-from tools import notebooks
 from web.live import cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,11 +51,6 @@ def version():
     return json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]["pyodide"]
 
 
-def is_live(chapter):
-    """Return whether the cells of a chapter run on its page, as they do before the kernels."""
-    return chapter.part == next(iter(PARTS)) and not chapter.needs
-
-
 def numpy_wheel(place):
     """Return the Path of NumPy's wheel in a folder with Pyodide."""
     return place / _packages(place)["numpy"]["file_name"]
@@ -81,7 +74,7 @@ def check(place):
 
 
 def write(place):
-    """Write all parts to a folder; return the Part of each, in the order in which they are needed."""
+    """Write the parts of all chapters to a folder; return the Part of each, in the order they are needed."""
     source = folder()
     check(source)
     place.mkdir(parents=True)
@@ -90,7 +83,16 @@ def write(place):
         (place / name).write_bytes((source / name).read_bytes())
     (place / LOCK).write_text(json.dumps(_lock(source)), encoding="utf-8")
     write_course(place / COURSE)
-    return [_part(place / name) for name in (*CORE, LOCK, wheel.name, COURSE)]
+    return [_part(place, name) for name in (*CORE, LOCK, wheel.name, COURSE)]
+
+
+def write_data(place, running):
+    """Write the files that cells read, if they are not there yet; return the Part of each."""
+    names = sorted({name for cell in running for name in DATA.findall(cell.source)})
+    for name in names:
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_bytes((ROOT / "notebooks" / name).read_bytes())
+    return [_part(place, name) for name in names]
 
 
 def _packages(place):
@@ -103,9 +105,9 @@ def _lock(place):
     return found | {"packages": {"numpy": found["packages"]["numpy"]}}
 
 
-def _part(path):
-    content = path.read_bytes()
-    return Part(path.name, len(content), len(gzip.compress(content)))
+def _part(place, name):
+    content = (place / name).read_bytes()
+    return Part(name, len(content), len(gzip.compress(content)))
 
 
 def write_course(path):
@@ -134,8 +136,6 @@ def _course():
         for file in importlib.metadata.files(package) or ():
             if file.suffix == ".py" or "license" in file.name.lower():
                 found[file.as_posix()] = file.locate().read_bytes()
-    for name in _data():
-        found[f"notebooks/{name}"] = (ROOT / "notebooks" / name).read_bytes()
     return found
 
 
@@ -150,10 +150,3 @@ def _module(path):
 
 def _inside():
     return [path.relative_to(ROOT).as_posix() for path in (ROOT / "web" / "live" / "inside").glob("*.py")]
-
-
-def _data():
-    """Return the files that the cells of the chapters read."""
-    read = [notebooks.read(ROOT / "notebooks" / f"{one.slug}.ipynb") for one in CHAPTERS if is_live(one)]
-    code = [cell.source for nb in read for cell in nb.cells if cell.cell_type == "code"]
-    return sorted({name for source in code for name in DATA.findall(source)})

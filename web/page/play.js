@@ -144,8 +144,9 @@ export async function startWidgets(python) {
     const cell = String(place.dataset.place);
     const told = states[cell];
     restore(told);
-    if (told.record && !python) told.state.frames.controls = told.record.settings; // for the others there is no answer
-    await play(place, { ...told, cell }, python);
+    const answers = place.matches(".widget") && !place.closest("[data-cell]") ? undefined : python; // its cell cannot run
+    if (told.record && !answers) told.state.frames.controls = told.record.settings; // for the others there is no answer
+    await play(place, { ...told, cell }, answers);
     if (place.hasAttribute("data-starts") && !matchMedia("(prefers-reduced-motion: reduce)").matches)
       /** @type {HTMLElement | null} */ (place.querySelector(".flash-play"))?.click();
     await new Promise((done) => setTimeout(done)); // the page answers meanwhile

@@ -53,9 +53,10 @@ async function begin({ parts, cells }) {
   runScript(files.get("pyodide.asm.js"));
   const python = await scope.loadPyodide({ indexURL: "fetched/", packages: ["numpy"] });
   python.unpackArchive(files.get("course.zip"), "zip", { extractDir: SITE });
-  files.clear();
   self.fetch = ask;
-  python.FS.mkdirTree(`${SITE}/notebooks`);
+  python.FS.mkdirTree(`${SITE}/notebooks/data`);
+  for (const [name, bytes] of files) if (name.startsWith("data/")) python.FS.writeFile(`${SITE}/notebooks/${name}`, bytes);
+  files.clear();
   python.FS.chdir(`${SITE}/notebooks`);
   const tell = (event, buffers) => postMessage({ event, buffers: taken(buffers) });
   const watch = (kind, value) => postMessage({ watched: [kind, value] });

@@ -26,7 +26,8 @@ class Progress:
         lines = [self._counted()]
         for slug, exercises in self.chapters():
             marks = "  ".join(_mark(exercise, solved, exercise.name) for exercise, solved in exercises)
-            lines.append(f"{ROUTE if chapter(slug).on_route else ' '} {slug[:2]}  {marks}")
+            of_it = chapter(slug)
+            lines.append(f"{ROUTE if of_it.on_route else ' '} {of_it.number or of_it.title}  {marks}")
         return "\n".join([*lines, LEGEND, *filter(None, [self.problem])])
 
     def _repr_mimebundle_(self, include=None, exclude=None):
@@ -35,8 +36,9 @@ class Progress:
             marks = html.escape(" · ".join(_mark(e, solved, e.title) for e, solved in exercises))
             core = [solved for exercise, solved in exercises if not exercise.optional]
             count = f"{sum(core)} of {len(core)}"
-            link = f'<a href="{slug}.ipynb">{slug[:2]}</a>'
-            link = f"{ROUTE} <b>{link}</b>" if chapter(slug).on_route else link
+            of_it = chapter(slug)
+            link = f'<a href="{slug}.ipynb">{of_it.number or html.escape(of_it.title)}</a>'
+            link = f"{ROUTE} <b>{link}</b>" if of_it.on_route else link
             left = 'style="text-align: left"'
             rows.append(f"<tr><td>{link}</td><td>{count}</td><td {left}>{marks}</td></tr>")
         below = "<br>".join(filter(None, [LEGEND, html.escape(self.problem)]))

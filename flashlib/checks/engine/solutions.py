@@ -48,6 +48,12 @@ def text(name: str) -> str:
     return _sections()[name].text
 
 
+def imports(name: str) -> str:
+    """Return the imports of the file with the solution of the exercise `name`."""
+    program(name)
+    return _sections()[name].imports
+
+
 @cache
 def program(name: str) -> ProgramText:
     """Return the solution of the exercise `name`, with those that it calls, as one ProgramText; raises KeyError.

@@ -112,6 +112,10 @@ export class Page {
 /** The page's Python, if the site has it: not on a page opened as a file, which cannot start a worker. */
 export function startLive() {
   const cells = document.querySelector("#cells")?.textContent;
-  if (!cells || !globalThis.flashSite.live || !location.protocol.startsWith("http")) return undefined;
-  return new Page(Object.assign(globalThis.flashSite.live, JSON.parse(cells)));
+  const { live } = globalThis.flashSite;
+  if (!cells || !live || !location.protocol.startsWith("http")) return undefined;
+  const { data, ...about } = JSON.parse(cells);
+  live.parts.push(...data);
+  for (const { packed } of data) live.packed += packed;
+  return new Page(Object.assign(live, about));
 }

@@ -1,0 +1,39 @@
+"""The chapters with code that runs on their page, and how many of their exercises can be solved there.
+
+It is written here, as working it out takes a second: `test_live_chapters.py` does so, and compares.
+"""
+
+from flashlib.chapters import named
+from tools import notebooks
+from web.live import cells, parts
+
+EXERCISES = {
+    "start_here": 0,
+    "softmax": 7,
+    "attention": 3,
+    "online_softmax": 5,
+    "one_pass": 4,
+    "tiling": 6,
+    "counting_bytes": 5,
+    "backward": 7,
+    "one_query": 0,
+    "real_models": 7,
+    "speed": 0,
+    "eight_bits": 9,
+}
+LIVE = [named(name) for name in EXERCISES]
+
+
+def read(chapter):
+    """Return the notebook of a chapter."""
+    return notebooks.read(parts.ROOT / "notebooks" / f"{chapter.slug}.ipynb")
+
+
+def says_what_is_here(cell):
+    """Return whether a cell prints what a machine lacks, which differs from the one that stored it."""
+    return ".obstacles()" in cell.source
+
+
+def runs_in(nb):
+    """Return the cells of a notebook that a reader can run on its page."""
+    return cells.running(nb.cells, cells.of_chapter(nb.cells))
