@@ -174,7 +174,7 @@ CHAPTERS = (
     Chapter(
         "10_backward", "Backward",
         "the gradients; P computed again from a number per row",
-        builds_on=("attention", "one_pass", "tiling", "counting_bytes", "roofline"),
+        builds_on=("attention", "one_pass", "tiling", "counting_bytes"),
         widgets=("BackwardPlayer",),
     ),
     Chapter(
@@ -213,7 +213,7 @@ CHAPTERS = (
     Chapter(
         "16_rings", "Rings",
         "attention over many GPUs: keys travel round",
-        builds_on=("online_softmax", "one_pass", "counting_bytes", "roofline", "backward"),
+        builds_on=("online_softmax", "one_pass", "counting_bytes", "backward"),
         widgets=("RingPlayer",),
     ),
     Chapter(
@@ -226,7 +226,7 @@ CHAPTERS = (
     Chapter(
         "18_speed", "Speed",
         "to a fast kernel in measured steps",
-        builds_on=("triton_flash", "counting_bytes", "roofline"),
+        builds_on=("triton_flash", "roofline"),
         needs=("triton",),
         widgets=("CompilerLab",),
     ),

@@ -6,32 +6,32 @@ import pytest
 
 pytest.importorskip("nbformat")
 
-from flashlib.chapters import CHAPTERS  # noqa: E402
+from flashlib.chapters import NOTEBOOKS  # noqa: E402
 from flashlib.checks.engine import folders, prediction  # noqa: E402
 from tools import card_questions as cards
 from tools import notebooks  # noqa: E402
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
+@pytest.mark.parametrize("chapter", NOTEBOOKS, ids=lambda chapter: chapter.name)
 def test_cards_ask_the_questions_of_the_notebook(chapter):
-    made = cards.written(notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb"))
+    made = cards.written(notebooks.read(cards.STORED / f"{chapter.slug}.ipynb"))
     path = folders.FOLDER / chapter.name / folders.CARD_QUESTIONS
     assert (path.read_text(encoding="utf-8") if path.exists() else "") == made, "run: python -m tools.tables"
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
+@pytest.mark.parametrize("chapter", NOTEBOOKS, ids=lambda chapter: chapter.name)
 def test_a_card_shows_its_question_from_the_beginning(chapter):
     """A paragraph that is too long for a card would lose its beginning, which gives the context."""
-    texts = cards.texts(notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb"))
+    texts = cards.texts(notebooks.read(cards.STORED / f"{chapter.slug}.ipynb"))
     for name, text in texts.items():
         begins = cards.END.split(cards.plain(cards.asking(text)))[0]
         assert begins in cards.question(text), f"{name}: shorten its paragraph to {cards.MOST} characters"
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.number)
+@pytest.mark.parametrize("chapter", NOTEBOOKS, ids=lambda chapter: chapter.name)
 def test_the_question_is_in_the_cell_just_above_its_card(chapter):
     """There the card hides its own copy: prediction_card.css finds the bold word that begins a paragraph."""
-    cells = notebooks.read(cards.NOTEBOOKS / f"{chapter.slug}.ipynb").cells
+    cells = notebooks.read(cards.STORED / f"{chapter.slug}.ipynb").cells
     for above, cell in itertools.pairwise(cells):
         if found := cards.CARD.match(cell.source):
             begins = [block for block in cards.BLANK.split(above.source) if block.startswith(cards.MARK)]

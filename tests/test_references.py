@@ -40,7 +40,7 @@ def written():
 
 
 def numbers(where, text):
-    """Return where a text has numbers of chapters: "file, line 5: 'chapter 12'"."""
+    """Return where a text has numbers of chapters: the file, the line, and what is written there."""
     return [
         f"{where}, line {text.count(chr(10), 0, found.start()) + 1}: {' '.join(found[0].split())!r}"
         for found in NUMBERED.finditer(text)

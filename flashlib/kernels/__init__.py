@@ -55,8 +55,8 @@ except ModuleNotFoundError as error:
     system = platform.system()
     reason = "run make setup" if system == "Linux" else f"it has packages for Linux, and this is {system}"
     raise ImportError(
-        f"Triton is not installed: {reason}. The chapters up to 08 run without it; "
-        "in the kernel chapters read on with the results stored in the notebook"
+        f"Triton is not installed: {reason}. Chapters in NumPy run without it; "
+        "in those with kernels read on with the results stored in the notebook"
     ) from error
 
 from flashlib.private_apis import of_compiler, of_driver, of_interpreter, tried
