@@ -1,7 +1,7 @@
 """The head of a chapter: its title, the line that says where in the course it is, and how long it takes.
 
 All three are computed, and so are the link to the next chapter and the file of every link to a chapter: a text
-names a chapter, as in `[Tiling](tiling.ipynb)`, and the file in it becomes the registry's, `05_tiling.ipynb`.
+names a chapter, as in `[Tiling](tiling.ipynb)`, and the file becomes that of the registry, `05_tiling.ipynb`.
 `tools.notebooks` and `tools.tables` write them.
 """
 
@@ -28,7 +28,9 @@ def stated(nb, chapter: Chapter):
     text = TITLE.sub(f"# {chapter.heading}", LINE.sub("", head.source), count=1)
     said = f"{line(chapter)}\n\n".lstrip("\n")
     head.source = minutes.SAID.sub(lambda found: said + found[0], text)
-    nb.cells[-1].source = NEXT.sub("", nb.cells[-1].source) + following(chapter)
+    more = [n for n, cell in enumerate(nb.cells) if cell.source.startswith(minutes.MORE)]
+    last = nb.cells[more[0] - 1 if more else -1]
+    last.source = NEXT.sub("", last.source) + following(chapter)
     return nb
 
 

@@ -1,19 +1,22 @@
-"""How long a chapter takes, computed from its notebook for its head and the tables.
+"""How long a chapter takes a careful learner, computed from its notebook for its head and the tables.
 
-A reader reads 180 words of text or code a minute, and takes 3 minutes for a prediction, and for an exercise the
-time in its text. A reader may skip a section whose heading ends in one of MARKS; who takes the route skips those
-that are not on it (`flashlib.chapters.ROUTES`).
+130 words of text a minute, 7 seconds for a line of code that is shown, 1.5 minutes for a prediction, and for an
+exercise three quarters of the time in its text, or all of it in Gluon. Of folded code the first line counts. A
+section whose heading ends in "(optional)", such as "## More (optional)" at the end of a chapter, is counted apart.
 """
 
 import copy
 import re
 from typing import NamedTuple
 
-WORDS = 180  # a minute
-PREDICTION = 3  # minutes
+WORDS = 130  # a minute
+LINE = 7 / 60  # minutes for a line of code
+PREDICTION = 1.5  # minutes
+EXERCISE_SHARE = 0.75  # of the time in the text of an exercise; in Gluon, all of it
 STEP = 5  # times are rounded up to a multiple of it
 
-MARKS = {"(optional)": "optional", "(not on the route)": "aside"}  # {end of a heading: the field of Minutes}
+OPTIONAL = "(optional)"  # the end of a heading
+MORE = f"## More {OPTIONAL}"  # the last section of a chapter
 
 EXERCISE = re.compile(r"^\*(\d+) minutes · \w+\*$", re.MULTILINE)
 HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # a single # is the title, or a comment in code
@@ -23,23 +26,14 @@ SAID = re.compile(r"\*About .*?\.(?=[\s*])", re.DOTALL)
 
 
 class Minutes(NamedTuple):
-    """The minutes of a chapter: all of them, and those for exercises, in optional sections, and not on the route.
+    """The minutes of a chapter: of all that is not optional, of exercises among that, and of what is optional."""
 
-    The last two include exercises.
-    """
-
-    all: float
+    core: float
     exercises: float
     optional: float
-    aside: float
 
     def __add__(self, other):
         return Minutes(*(a + b for a, b in zip(self, other, strict=True)))
-
-    @property
-    def route(self) -> float:
-        """The minutes of a reader who takes the route."""
-        return self.all - self.optional - self.aside
 
     def rounded(self) -> "Minutes":
         return Minutes(*(-int(-minutes // STEP) * STEP for minutes in self))
@@ -47,24 +41,29 @@ class Minutes(NamedTuple):
 
 def of(nb) -> Minutes:
     """Return how long a chapter takes."""
-    total = Minutes(0, 0, 0, 0)
-    for cell, part, mark in sections(nb):
-        taken = _taken(cell, part)
-        total += taken._replace(**{mark: taken.all}) if mark else taken
+    total = Minutes(0, 0, 0)
+    in_gluon = {
+        tag.partition(":")[2]
+        for cell in nb.cells
+        for tag in _tags(cell)
+        if tag.startswith("stub:") and "@gluon.jit" in cell.source
+    }
+    for cell, part, is_optional in sections(nb):
+        taken, exercise = _taken(cell, part, in_gluon)
+        total += Minutes(0, 0, taken) if is_optional else Minutes(taken, exercise, 0)
     return total
 
 
 def sections(nb):
-    """Yield the cells of a chapter, split before each heading: (cell, text, value of its section in MARKS)."""
-    level, mark = None, None
+    """Yield the cells of a chapter, split before each heading: (cell, text, whether its section is optional)."""
+    level = None  # of the heading of an optional section
     for cell in nb.cells:
         for part in _sections(cell):
             if heading := HEADING.match(part):
                 depth = len(heading[1])
                 if level is None or depth <= level:
-                    mark = next((MARKS[end] for end in MARKS if heading[2].endswith(end)), None)
-                    level = depth if mark else None
-            yield cell, part, mark
+                    level = depth if heading[2].endswith(OPTIONAL) else None
+            yield cell, part, level is not None
 
 
 def stated(nb):
@@ -79,11 +78,14 @@ def stated(nb):
 
 def sentence(minutes) -> str:
     """Return a sentence that says how long a chapter takes."""
-    total, *rest = minutes.rounded()
-    words = ("for exercises", "optional", "not on the route")
-    *before, last = [f"{n} are {what}" for n, what in zip(rest, words, strict=True) if n] or [""]
-    parts = " and ".join(filter(None, [", ".join(before), last]))
-    return f"About {total} minutes{', of which ' if parts else ''}{parts}."
+    core, exercises, optional = minutes.rounded()
+    of_these = f", of which {exercises} are for exercises" if exercises else ""
+    more = f"; what is optional takes {optional} more" if optional else ""
+    return f"About {core} minutes{of_these}{more}."
+
+
+def _tags(cell):
+    return cell.metadata.get("tags", [])
 
 
 def _sections(cell):
@@ -93,10 +95,18 @@ def _sections(cell):
     return re.split(r"(?m)^(?=##+ )", FOLDED.sub("", cell.source))
 
 
-def _taken(cell, text) -> Minutes:
-    """Return the Minutes of a part of a cell; those of an exercise include its text and its cells."""
-    exercise = float(found[1]) if (found := EXERCISE.search(text)) else 0.0
-    own = exercise or any(tag.startswith("stub:") for tag in cell.metadata.get("tags", []))
-    reading = 0.0 if own else len(WORD.findall(text)) / WORDS
-    asked = PREDICTION * text.count("checks.predict(") if cell.cell_type == "code" else 0
-    return Minutes(reading + asked + exercise, exercise, 0.0, 0.0)
+def _taken(cell, text, in_gluon) -> tuple[float, float]:
+    """Return the minutes of a part of a cell, and those of them for an exercise, its text and its cells."""
+    tags = _tags(cell)
+    if found := EXERCISE.search(text):
+        is_gluon = any(tag.partition(":")[2] in in_gluon for tag in tags if tag.startswith("exercise:"))
+        taken = float(found[1]) * (1 if is_gluon else EXERCISE_SHARE)
+        return taken, taken
+    if any(tag.startswith("stub:") for tag in tags):
+        return 0.0, 0.0
+    if cell.cell_type != "code":
+        return len(WORD.findall(text)) / WORDS, 0.0
+    if asked := text.count("checks.predict("):
+        return PREDICTION * asked, 0.0
+    lines = sum(1 for line in text.splitlines() if line.strip())
+    return LINE * (min(lines, 1) if "folded" in tags else lines), 0.0

@@ -114,7 +114,7 @@ def begun(root: Path, chapter: Chapter, name: str) -> dict[Path, str]:
 
 def with_cells(nb, chapter: Chapter, name: str):
     """Insert the three cells of an exercise into a notebook, below the last one that the route has; return it."""
-    others = [e.name for e in checks.EXERCISES.values() if e.chapter == chapter.slug and not e.aside]
+    others = [e.name for e in checks.EXERCISES.values() if e.chapter == chapter.slug and not e.optional]
     calls = [template.CALL.replace("NAME", other) for other in others]
     at = max(n for n, cell in enumerate(nb.cells, start=1) if cell.source in calls)
     text, stub, call = (source.replace("NAME", name) for source in (template.TEXT, template.STUB, template.CALL))

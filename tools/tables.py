@@ -36,21 +36,14 @@ def chapters(*, link) -> str:
     rows, takes = [], times()
     for part in PARTS:
         of_part = [c for c in CHAPTERS if c.part == part]
-        rows.append([f"*{part}*", "", "", _hours(sum(takes[c.number].all for c in of_part))])
+        rows.append([f"*{part}*", "", "", _hours(sum(takes[c.number].core for c in of_part))])
         for c in of_part:
             title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
-            title = f"**{c.number} {title}**" if c.on_route else f"{c.number} {title}"
-            rows.append(
-                [
-                    title,
-                    c.idea,
-                    ", ".join(sorted(named(n).number for n in c.builds_on)),
-                    f"{takes[c.number].rounded().all} min",
-                ]
-            )
-    everything = sum(takes.values(), start=minutes.Minutes(0, 0, 0, 0))
-    core = _hours(everything.all - everything.optional)
-    rows.append(["*in all*", f"without the sections that are marked optional: {core}", "", _hours(everything.all)])
+            builds_on = ", ".join(sorted(named(name).number for name in c.builds_on))
+            rows.append([f"{c.number} {title}", c.idea, builds_on, f"{takes[c.number].rounded().core} min"])
+    everything = sum(takes.values(), start=minutes.Minutes(0, 0, 0))
+    more = _hours(everything.optional)
+    rows.append(["*in all*", f"what is optional takes {more} more", "", _hours(everything.core)])
     titles = ["chapter", "the idea", "builds on", "time with exercises"]
     if not link:
         titles, *rows = [[name, what, time] for name, what, _, time in [titles, *rows]]
@@ -61,7 +54,7 @@ def routes() -> str:
     """Return the routes as a table in Markdown."""
     takes = times()
     rows = [
-        [one.name, ", ".join(one.numbers), _about(sum(takes[n].route for n in one.numbers)), one.end]
+        [one.name, ", ".join(one.numbers), _about(sum(takes[n].core for n in one.numbers)), one.end]
         for one in ROUTES
     ]
     return markdown.table(["", "chapters", "time", "at its end you have"], rows)

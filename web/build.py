@@ -269,8 +269,8 @@ class Pages:
     def index(self, made):
         """Write the first page: the first widget of the course, and the routes."""
         numbered = [one for one in made if one.chapter.number]
-        taken = {one.chapter.slug: minutes.of(one.nb).rounded().all for one in numbered}
-        hours = round(sum(minutes.of(one.nb).all for one in numbered) / 60)
+        taken = {one.chapter.slug: minutes.of(one.nb).rounded().core for one in numbered}
+        hours = round(sum(minutes.of(one.nb).core for one in numbered) / 60)
         (cell, shown), *_ = made[0].page.widgets.items() or [("", None)]
         self.write(
             "index.html", "index.html.j2",

@@ -8,7 +8,7 @@ from flashlib.checks.engine.exercises import EXERCISES, Exercise
 from flashlib.checks.engine.progress_file import solved
 
 ROUTE = "→"  # shown before a chapter on the route
-LEGEND = f"{ROUTE} on the route; in brackets: exercises there that it leaves out"
+LEGEND = f"{ROUTE} on the route; in brackets: optional exercises"
 
 
 class Progress:
@@ -34,7 +34,8 @@ class Progress:
         rows = []
         for slug, exercises in self.chapters():
             marks = html.escape(" · ".join(_mark(e, solved, e.title) for e, solved in exercises))
-            count = f"{sum(solved for _, solved in exercises)} of {len(exercises)}"
+            core = [solved for exercise, solved in exercises if not exercise.optional]
+            count = f"{sum(core)} of {len(core)}"
             of_it = chapter(slug)
             link = f'<a href="{slug}.ipynb">{of_it.number or html.escape(of_it.title)}</a>'
             link = f"{ROUTE} <b>{link}</b>" if of_it.on_route else link
@@ -51,9 +52,9 @@ class Progress:
 
 
 def _mark(exercise, solved, text):
-    """Return the mark and text of an exercise, in brackets if its chapter is on the route but it is not."""
+    """Return the mark and text of an exercise, in brackets if it is optional."""
     mark = f"{'✓' if solved else '○'} {text}"
-    return f"({mark})" if chapter(exercise.chapter).on_route and exercise.aside else mark
+    return f"({mark})" if exercise.optional else mark
 
 
 def progress() -> Progress:

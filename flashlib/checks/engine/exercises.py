@@ -39,7 +39,7 @@ class Exercise:
     examine: takes the answer and a Known, and returns a Verdict without a name; it runs in a separate process.
     known: a Known, whose table has the name of the exercise.
     minutes, difficulty: as the text gives them; difficulty is easy, medium or hard. limit: seconds of computing
-    when nothing is compiled; None: LIMIT. aside: whether the route skips its section.
+    when nothing is compiled; None: LIMIT. optional: whether its section is.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Exercise:
     examine: Callable
     known: Known
     limit: float | None = None
-    aside: bool = False
+    optional: bool = False
 
     def __call__(self, answer, seed=None) -> Verdict:
         """Return the Verdict on an answer; if it is right, record that in the progress file.
@@ -102,7 +102,7 @@ class Exercise:
     @property
     def on_route(self) -> bool:
         """Whether the exercise is on the route."""
-        return chapter(self.chapter).on_route and not self.aside
+        return chapter(self.chapter).on_route and not self.optional
 
     @property
     def heading(self) -> str:
@@ -143,14 +143,15 @@ def examine_answer(name: str, answer: object, seed: int) -> Verdict:
 
 def exercise(
     *, title: str, minutes: int, difficulty: str, program: ProgramText | Callable[..., ProgramText] = written,
-    variants: tuple[str, ...] = (), model: Callable | None = None, limit: float | None = None, aside: bool = False,
+    variants: tuple[str, ...] = (), model: Callable | None = None, limit: float | None = None,
+    optional: bool = False,
 ) -> Callable[[Callable], Exercise]:  # fmt: skip
     """Return a decorator that turns the function that examines answers into an Exercise.
 
     The exercise belongs to the chapter in whose folder that function is defined. program: the right ProgramText,
     whose edits are the known mistakes; or a function that makes it from the text at the top of the table of
     mistakes. With neither, the program of an exercise in NumPy is its solution. variants, model: see Known. limit,
-    aside: see Exercise.
+    optional: see Exercise.
     """
 
     def make(examine):
@@ -165,7 +166,7 @@ def exercise(
         elif right is None and "triton" not in chapter(slug).needs:
             right = solutions.program(name)
         known = Known(name, right, variants, model)
-        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit, aside)
+        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit, optional)
         return EXERCISES[name]
 
     return make

@@ -14,7 +14,7 @@ INF = np.inf
 EXACT = 1e-13  # relative error: less than if a weight of exp(-25) is left out
 
 
-@exercise(title="The output so far", minutes=15, difficulty="medium", aside=True)
+@exercise(title="The output so far", minutes=15, difficulty="medium", optional=True)
 def normalised(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     rows = (

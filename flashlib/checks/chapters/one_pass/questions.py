@@ -83,7 +83,7 @@ def _passes():
 
 
 def _row(x, m, rescale=True, divide=True):
-    """Return the output of a row in blocks of two with some of the mistakes of section 10."""
+    """Return the output of a row in blocks of two with some of the five mistakes that the chapter runs."""
     l, O_acc = 0.0, np.zeros(2)
     for cols in tiled.blocks(len(x), 2):
         m_old, m = m, max(m, x[cols].max())

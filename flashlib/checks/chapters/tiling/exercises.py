@@ -27,12 +27,12 @@ def fa2(answer: Callable, known: Known) -> Verdict:
     return loops.examine(answer, "fa2", known)
 
 
-@exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=LOOP, aside=True)
+@exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=LOOP, optional=True)
 def fa1(answer: Callable, known: Known) -> Verdict:
     return loops.examine(answer, "fa1", known)
 
 
-@exercise(title="The best tile that fits", minutes=15, difficulty="medium", aside=True)
+@exercise(title="The best tile that fits", minutes=15, difficulty="medium", optional=True)
 def best_tile(answer: Callable, known: Known) -> Verdict:
     filled = [  # to the byte by a tile
         _tile(2048, d, cost.sram_bytes(B_r, B_c, d, dtype), dtype)

@@ -93,7 +93,7 @@ def _same_loops(split):
     return run
 
 
-@exercise(title="The causal split", minutes=15, difficulty="hard", model=_same_loops, aside=True)
+@exercise(title="The causal split", minutes=15, difficulty="hard", model=_same_loops, optional=True)
 def causal_split(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import split

@@ -15,7 +15,7 @@ from flashlib.softmax import summarise_rows
 INF = np.inf
 
 
-@exercise(title="Any head dimension", minutes=10, difficulty="easy", aside=True)
+@exercise(title="Any head dimension", minutes=10, difficulty="easy", optional=True)
 def padded(answer: Callable, known: Known) -> Verdict:
     dimensions = 1, 20, 33, 64, 128
     in_fp32 = [_padded(f"d = {d}", (1, 2, 5, 7, d)) for d in dimensions] + random_cases.cases(_any_d, 2)
@@ -71,7 +71,7 @@ def _with_penalty(text):
     return looped.in_terms({", -np.inf)": " - penalty, -np.inf)"})
 
 
-@exercise(title="A penalty for distance", minutes=30, difficulty="hard", program=_with_penalty, aside=True)
+@exercise(title="A penalty for distance", minutes=30, difficulty="hard", program=_with_penalty, optional=True)
 def alibi(answer: Callable, known: Known) -> Verdict:
     tiles = multi_head.AttentionTilings()
     stages = [
