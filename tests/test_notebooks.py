@@ -9,8 +9,9 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output  # noqa: E402
 
+from flashlib.chapters import CHAPTERS, NOTEBOOKS  # noqa: E402
 from tests.checks.each_case import each_case  # noqa: E402
-from tools import notebooks  # noqa: E402
+from tools import minutes, notebooks  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 PATHS = {
@@ -63,19 +64,22 @@ def test_outputs_show_no_errors_and_nothing_of_a_machine(path):
 
 
 def test_each_chapter_leads_to_the_next():
-    chapters = [path for name, path in sorted(PATHS.items()) if "/" not in name]
-    for path, following in pairwise(chapters):
-        link = notebooks.read(path).cells[-1].source.splitlines()[-1]
-        title = notebooks.read(following).cells[0].source.splitlines()[0].removeprefix("# ")
-        start = f"Next: [{title}]({following.name})"
-        assert link.startswith(start), f"{path.name} ends with {link!r}, not with {start!r}"
+    """At its end, or above "More (optional)"; the last one and the notebooks without a number lead nowhere."""
+    following = {one.slug: f"Next: [{after.heading}]({after.slug}.ipynb)." for one, after in pairwise(CHAPTERS)}
+    for one in NOTEBOOKS:
+        texts = [cell.source for cell in notebooks.read(PATHS[one.slug]).cells]
+        above = next((n for n, text in enumerate(texts) if text.startswith(minutes.MORE)), len(texts))
+        found = [
+            (n, line) for n, text in enumerate(texts) for line in text.splitlines() if line.startswith("Next: ")
+        ]
+        assert found == ([(above - 1, following[one.slug])] if one.slug in following else []), one.slug
 
 
 @of_each
 def test_every_source_has_a_link(path):
     """Each entry has one, and each title of a work, in italics, is a link."""
     text = "\n\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
-    _, _, text = text.partition("## Sources\n")
+    text = text.partition("## Sources\n")[2].partition("\n## ")[0]
     for entry in re.findall(r"^- .*(?:\n +.*)*", text, re.MULTILINE):
         assert re.search(r"\]\((https://|\.\./)", entry), entry
         titles = re.findall(r"(?<![\w*])\*[^*]+\*(?!\*)", entry)

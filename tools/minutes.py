@@ -26,7 +26,7 @@ SAID = re.compile(r"\*About .*?\.(?=[\s*])", re.DOTALL)
 
 
 class Minutes(NamedTuple):
-    """The minutes of a chapter: of all that is not optional, of the exercises among that, and of what is optional."""
+    """The minutes of a chapter: of all that is not optional, of exercises among that, and of what is optional."""
 
     core: float
     exercises: float

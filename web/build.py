@@ -247,6 +247,7 @@ class Pages:
             f"{one.slug}.html", "chapter.html.j2",
             chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
             before=before and before.chapter, after=after and after.chapter, lacks=made.lacks,
+            few=2 * len(made.running) < len(made.cells or ()),
             checks=any(cells.exercise_of(cell) for cell in made.running),
             mistake=f"{one.number or one.title}: ", cells=self._cells(made), **playing(page.widgets),
         )  # fmt: skip
