@@ -11,7 +11,11 @@ from flashlib.checks.harness.strided import Out, Strided
 
 
 @exercise(
-    title="A kernel that quantises", minutes=15, difficulty="medium", program=partial(written, lowbit=lowbit)
+    title="A kernel that quantises",
+    minutes=15,
+    difficulty="medium",
+    program=partial(written, lowbit=lowbit),
+    optional=True,
 )
 def quantise_rows(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import launched

@@ -147,7 +147,7 @@ def _any_table(rng):
 # ---- packed sequences
 
 
-@exercise(title="Where sequences begin", minutes=10, difficulty="easy")
+@exercise(title="Where sequences begin", minutes=10, difficulty="easy", optional=True)
 def packs(answer: Callable, known: Known) -> Verdict:
     fixed = (
         [0], [0, 1, 2], [0, 1, 0, 1], [0, 1, 2, 0, 1], [0, 0], [0, 0, 0, 1], [0, 1, 2, 3, 0], [5, 6, 7],
