@@ -14,7 +14,7 @@ MOST = 150  # minutes without the capstone and what is optional
 
 
 def test_the_head_says_how_long_the_capstone_takes():
-    nb = notebooks.read(NOTEBOOKS / "20_hopper.ipynb")
+    nb = notebooks.read(NOTEBOOKS / f"{named('hopper').slug}.ipynb")
     said = r"Section (\d+) is the capstone: .* take (\d+) of these minutes"
     number, told = re.search(said, nb.cells[0].source).groups()
     text = "".join(f"{cell.source}\n\n" for cell in nb.cells if cell.cell_type == "markdown")
@@ -22,7 +22,7 @@ def test_the_head_says_how_long_the_capstone_takes():
     takes = [int(found) for found in re.findall(r"^\*(\d+) minutes · \w+\*$", section, re.MULTILINE)]
     assert len(takes) == 3 and 60 <= sum(takes) == int(told) <= 120
     whole = minutes.of(nb)
-    assert whole.all - whole.optional - sum(takes) <= MOST
+    assert whole.core - sum(takes) <= MOST
 
 
 def test_the_head_says_how_long_a_kernel_for_any_mask_takes():

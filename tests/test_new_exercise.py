@@ -12,14 +12,14 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("cloudpickle")
 
-from flashlib.chapters import chapter  # noqa: E402
+from flashlib.chapters import named  # noqa: E402
 from flashlib.checks.engine import mistake_tables  # noqa: E402
 from flashlib.checks.engine.program import ProgramText  # noqa: E402
 from tests.checks import test_gaps  # noqa: E402
 from tools import exercise_template, new_exercise, notebooks, solved  # noqa: E402
 
 ROOT = new_exercise.ROOT
-NUMPY, TRITON = chapter("03_online_softmax"), chapter("09_triton_first_steps")
+NUMPY, TRITON = named("online_softmax"), named("triton_first_steps")
 LONG = "n" * new_exercise.LONGEST
 RUFF = shutil.which("ruff", path=Path(sys.executable).parent)
 

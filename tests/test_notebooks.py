@@ -209,12 +209,12 @@ def test_a_file_that_is_not_a_notebook_is_named(tmp_path):
 
 
 def test_the_outcome_of_each_notebook_is_printed(monkeypatch, capsys):
-    path = notebooks.ROOT / "notebooks" / "05_one_pass.ipynb"
+    path = notebooks.ROOT / "notebooks" / "04_one_pass.ipynb"
     outcomes = [(path, 1.04, True, []), (path, 2.0, False, []), (path, 3.0, False, ["cell 2 raised"])]
     monkeypatch.setattr(notebooks, "make", lambda chapter, refresh: iter(outcomes))
     monkeypatch.setattr(notebooks, "chapters", lambda folder, chapter: [path])
     monkeypatch.setattr("sys.argv", ["notebooks"])
-    with pytest.raises(SystemExit, match="1 failed: 05_one_pass.ipynb"):
+    with pytest.raises(SystemExit, match="1 failed: 04_one_pass.ipynb"):
         notebooks.main()
     said, wrong = capsys.readouterr()
     assert [line.partition(" s, ")[2] for line in said.splitlines()] == [
@@ -222,4 +222,4 @@ def test_the_outcome_of_each_notebook_is_printed(monkeypatch, capsys):
         "unchanged",
         "failed, left as it was",
     ]
-    assert said.startswith("05_one_pass.ipynb 1.0 s") and wrong == "05_one_pass.ipynb: cell 2 raised\n"
+    assert said.startswith("04_one_pass.ipynb 1.0 s") and wrong == "05_one_pass.ipynb: cell 2 raised\n"

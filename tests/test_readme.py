@@ -49,6 +49,7 @@ def course(tmp_path, monkeypatch):
         shutil.copy(FOLDER / f"{c.slug}.ipynb", tmp_path)
     monkeypatch.setattr(tables, "START_HERE", tmp_path / tables.START_HERE.name)
     monkeypatch.setattr(tables, "CHAPTERS", chapters)
+    monkeypatch.setattr(tables, "NOTEBOOKS", chapters)
     monkeypatch.setattr(tables, "ROUTES", ROUTES[:1])
     monkeypatch.setattr(card_questions, "write", lambda: None)
     for name in ("in_short", "in_full"):
@@ -242,7 +243,7 @@ def test_links_to_chapters_get_the_file_of_the_name():
 
 def test_the_next_chapter_is_named_before_what_is_optional():
     nb = a_chapter(
-        "# T\n\n*About 5 minutes.*", "## Sources\n\nNext: [old](05_x.ipynb).", "## More (optional)\n\nx"
+        "# T\n\n*About 5 minutes.*", "## Sources\n\nNext: [old](05_tiling.ipynb).", "## More (optional)\n\nx"
     )
     first, second = chapter_heads.stated(nb, CHAPTERS[0]), CHAPTERS[1]
     link = f"Next: [{second.number} · {second.title}]({second.slug}.ipynb)."
@@ -281,7 +282,7 @@ def test_minutes_are_of_words_lines_predictions_and_exercises():
     add("### Exercise: C\n\n*20 minutes · hard*", tags=["exercise:c"])
     assert minutes.of(nb) == pytest.approx((*before[:2], 16), abs=0.05)
     assert minutes.sentence(minutes.of(nb)) == (
-        "About 50 minutes, of which 35 are for exercises; what is optional takes 20 more."
+        "About 45 minutes, of which 35 are for exercises; what is optional takes 20 more."
     )
     assert minutes.sentence(minutes.Minutes(4, 0, 0)) == "About 5 minutes."
 

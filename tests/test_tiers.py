@@ -104,8 +104,8 @@ def rules():
 
 
 TOGETHER = [  # node ids of one group each
-    ["notebooks/05_one_pass.ipynb::Cell 0", "notebooks/05_one_pass.ipynb::Cell 1"],
-    ["notebooks/06_tiling.ipynb::Cell 0"],
+    ["notebooks/04_one_pass.ipynb::Cell 0", "notebooks/04_one_pass.ipynb::Cell 1"],
+    ["notebooks/05_tiling.ipynb::Cell 0"],
     ["tests/test_tiled.py::test_a[1-2]", "tests/test_tiled.py::test_a[3-2]", "tests/test_tiled.py::test_b"],
     ["tests/browser/test_living.py::test_a[x]", "tests/browser/test_living.py::test_b"],
     ["tests/kernels/test_forward.py::test_a[x-1]", "tests/kernels/test_forward.py::test_a[x-2]"],

@@ -41,7 +41,7 @@ def description(exercise: Exercise) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m flashlib.checks.mistakes", description=__doc__)
-    parser.add_argument("chapter", help="its number, slug or name: 15, 15_inference or inference")
+    parser.add_argument("chapter", help="its number, slug or name: 15, 15_pages or pages")
     try:
         chapter = chapter_of(parser.parse_args().chapter)
         for exercise in EXERCISES.values():

@@ -43,7 +43,7 @@ def test_it_is_a_command():
         command = [sys.executable, "-m", "flashlib.checks.mistakes", *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
-    done = run("naive_softmax")
+    done = run("softmax")
     assert done.returncode == 0 and "==== scores_for: Softmax backwards" in done.stdout
     assert "-    return np.log(p)\n+    return -np.log(p)\n" in done.stdout
     wrong = run("abacus")

@@ -22,7 +22,6 @@ from flashlib.checks.engine import prediction, progress_file  # noqa: E402
 FOLDER = Path(__file__).with_name("earlier")
 LINES = (FOLDER / "cells.txt").read_text(encoding="utf-8").splitlines()
 CELLS = {slug: ids.split() for slug, ids in (line.split(": ") for line in LINES)}
-NOT_SPLIT = {name: pytest.mark.xfail(strict=True, reason="to be split") for name in ("06_tiling", "13_hopper")}
 
 
 def notebook(ids, source="1 + 1"):
@@ -33,12 +32,11 @@ def test_the_table_has_every_earlier_chapter():
     assert [was.slug for was in earlier.EARLIER_CHAPTERS] == list(CELLS)
 
 
-@pytest.mark.xfail(strict=True, reason="chapters are to be split")
 def test_every_name_in_the_table_is_that_of_a_chapter():
     assert {name for was in earlier.EARLIER_CHAPTERS for name in was.now} <= {c.name for c in NOTEBOOKS}
 
 
-@pytest.mark.parametrize("slug", [pytest.param(slug, marks=NOT_SPLIT.get(slug, ())) for slug in CELLS])
+@pytest.mark.parametrize("slug", CELLS)
 def test_the_table_says_where_the_cells_of_an_earlier_chapter_are(slug):
     was = earlier.called(slug)
     found = {part.slug for part in course.parts(notebook(CELLS[slug]))}
