@@ -222,4 +222,4 @@ def test_the_outcome_of_each_notebook_is_printed(monkeypatch, capsys):
         "unchanged",
         "failed, left as it was",
     ]
-    assert said.startswith("04_one_pass.ipynb 1.0 s") and wrong == "05_one_pass.ipynb: cell 2 raised\n"
+    assert said.startswith("04_one_pass.ipynb 1.0 s") and wrong == "04_one_pass.ipynb: cell 2 raised\n"

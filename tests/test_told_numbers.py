@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("nbformat")
 
+from flashlib.chapters import named  # noqa: E402
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
 from flashlib.pipeline import MACHINE, measured  # noqa: E402
 from flashlib.widgets import EightBitsLab  # noqa: E402
@@ -18,17 +19,16 @@ from tools import notebooks  # noqa: E402
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
 
-def cells(chapter):
-    (path,) = notebooks.chapters(FOLDER, chapter)
-    return notebooks.read(path).cells
+def cells(name):
+    return notebooks.read(FOLDER / f"{named(name).slug}.ipynb").cells
 
 
-def text(chapter, cell_id):
-    return next(cell.source for cell in cells(chapter) if cell.id == cell_id)
+def text(name, cell_id):
+    return next(cell.source for cell in cells(name) if cell.id == cell_id)
 
 
 def test_the_sram_of_the_papers_and_that_of_a_gpu():
-    a100, h200, told = GPUS["A100"], GPUS["H200"], text("08", "articles")
+    a100, h200, told = GPUS["A100"], GPUS["H200"], text("counting_bytes", "articles")
     numbers = [
         f"{a100.sram_bandwidth / 1e12:.1f} TB/s, {a100.sram_bandwidth / a100.bandwidth:.1f} times",
         f"{a100.sram_bandwidth / a100.sms / 1e9:.0f} GB/s",
@@ -63,7 +63,7 @@ def test_errors_in_eight_bits_are_those_of_the_record():
     cudnn, ours, bf16 = (
         errors_of_eight_bits("channel means", name) for name in ("cudnn_fp8", "fp8", "sdpa_cudnn")
     )
-    said = text("18", "measured-kinds")
+    said = text("eight_bits", "measured-kinds")
     assert f"is {cudnn[0] / ours[0]:.0f} times ours" in said
     assert f"and at 16,384 keys {cudnn[-1] / ours[-1]:.0f} times" in said
     assert "a third larger than that of bf16" in said and ours[-1] / bf16[-1] == pytest.approx(4 / 3, abs=0.05)
@@ -75,11 +75,11 @@ def test_errors_in_eight_bits_are_those_of_the_record():
     cudnn, ours = (errors_of_eight_bits("outliers", name) for name in ("cudnn_fp8", "fp8"))
     assert cudnn == sorted(cudnn) and ours == sorted(ours, reverse=True)
     ratios = [one / other for one, other in zip(cudnn, ours, strict=True)]
-    assert f"is {told(ratios, 1)} times ours" in text("18", CLAIMS)
+    assert f"is {told(ratios, 1)} times ours" in text("eight_bits", CLAIMS)
 
 
 def test_speeds_in_eight_bits_are_those_of_the_record():
-    said, long = text("18", "measured-costs"), {"N": 16384}
+    said, long = text("eight_bits", "measured-costs"), {"N": 16384}
     share = {
         causal: [
             100 * (1 - whole / alone)
@@ -99,7 +99,7 @@ def test_speeds_in_eight_bits_are_those_of_the_record():
     assert all(whole < bf16 for whole, bf16 in pairs)
     one, two = (speeds_of_eight_bits(name, d=128, **long) for name in ("one_level", "fp8"))
     assert f"{told([100 * (x / y - 1) for x, y in zip(one, two, strict=True)])} % faster with one sum" in said
-    (table,) = (cell for cell in cells("18") if "costs in the loop" in cell.source)
+    (table,) = (cell for cell in cells("eight_bits") if "costs in the loop" in cell.source)
     assert "some 5 % of the time" in table.source
     assert all(100 * (1 - y / x) == pytest.approx(5, abs=1) for x, y in zip(one, two, strict=True))
     assert "At $d = 128$ cuDNN's is faster in three rows of four, by a few percent" in said
@@ -112,7 +112,7 @@ def test_speeds_in_eight_bits_are_those_of_the_record():
     }
     assert min(over[64] + over[256]) > 1
     assert sum(x < 1 for x in over[128]) == 3 and len(over[128]) == 4 and min(over[128]) > 0.95
-    claims = text("18", CLAIMS)
+    claims = text("eight_bits", CLAIMS)
     (fastest,) = speeds_of_eight_bits("fp8", d=256, causal=False, **long)
     whole = [speeds_of_eight_bits("fp8_whole", d=d, causal=False, **long)[0] / 1e3 for d in (256, 128, 64)]
     assert f"had {fastest / 1e3:.2f} on an H200" in claims
@@ -122,7 +122,7 @@ def test_speeds_in_eight_bits_are_those_of_the_record():
 
 
 def test_the_lab_marks_the_speeds_of_what_is_chosen():
-    (cell,) = (cell for cell in cells("18") if "EightBitsLab(record" in cell.source)
+    (cell,) = (cell for cell in cells("eight_bits") if "EightBitsLab(record" in cell.source)
     words = {"one_level": ("e4m3", "13 bits"), "fp8": ("e4m3", "two levels"), "int8": ("int8", "two levels")}
     for name, (qk, sums) in words.items():
         assert f'"{name}": "{EightBitsLab(N=256, qk=qk, sums=sums).result["way"]}"' in cell.source
@@ -132,7 +132,7 @@ def test_the_number_of_programs_is_that_of_the_record():
     run = json.loads((FOLDER / "data" / "h200_decode.json").read_text(encoding="utf-8"))
     rows = [(row["H_k"] * row["parts"], row) for row in run["parts"]]
     each = [2 * row["N"] * row["H_k"] * 128 * 2 / row["us"] / 1e3 / n for n, row in rows if n <= 64]  # GB/s
-    in_flight, told = 4 * 64 * 128 * 2, text("15", "measured-more")
+    in_flight, told = 4 * 64 * 128 * 2, text("one_query", "measured-more")
     assert f"{min(each):.0f} to {max(each):.0f} GB/s" in told
     assert f"{in_flight / max(each) / 1e3:.1f} to {in_flight / min(each) / 1e3:.1f} µs" in told
     assert f"$t$ = {1e6 * model.LATENCY:.1f} µs" in told
@@ -146,7 +146,7 @@ def test_the_numbers_on_rings_are_those_of_the_record():
     rows = [row for row in run["rows"] if row["left"] is None and row["documents"] is None]
     two, four = ([row for row in rows if row["ranks"] == P and row["N"] // P >= 8192] for P in (2, 4))
     odd = max(two, key=lambda row: row["efficiency"]["ring_contiguous"])
-    told = text("16", "measured-steps")
+    told = text("rings", "measured-steps")
     assert f"the line with {odd['efficiency']['ring_contiguous']:.2f}" in told
     assert f"the ring has {odd['efficiency']['ring_copy_engines']:.2f} there" in told
     assert all(row["efficiency"]["ring_contiguous"] < 2 / 3 for row in two if row is not odd)
@@ -160,7 +160,7 @@ def test_the_numbers_on_rings_are_those_of_the_record():
             short[size] = best / before["predicted"]["4"]
     assert {N // 4 for N, _, _ in short} == {8192} and min(short, key=short.get) == (32768, 16, "both")
     assert "It is too high with 8,192 tokens in a rank alone, most of all in both passes with 16 heads" in text(
-        "16", "measured-end"
+        "rings", "measured-end"
     )
     for row in rows:
         assert len(set(row["error"].values())) == 1, "a single rounding that all ways share"
@@ -176,7 +176,7 @@ def test_the_losses_of_a_ring_are_those_of_the_record():
         if row["left"] is None and row["documents"] is None:
             rows.setdefault(row["N"] // row["ranks"], []).append(row)
     of = {n: [row["efficiency"] for row in some] for n, some in rows.items()}
-    told = text("16", "measured-steps")
+    told = text("rings", "measured-steps")
     assert (
         "With 4,096 tokens a GPU it does in every row: all-gather is faster, a contiguous cut is no worse" in told
     )
@@ -187,7 +187,7 @@ def test_the_losses_of_a_ring_are_those_of_the_record():
         assert row["ranks"] == 4 and (max(ring) < 1 / 4) == (row["H"] == 16), "four take longer than one GPU"
     rings = [share[name] for share in of[4096] for name in ("ring", "ring_copy_engines")]
     assert (round(1 / max(rings)), round(1 / min(rings))) == (2, 7)
-    assert "a ring there needs two to seven times as long as its products" in text("16", "measured-tokens")
+    assert "a ring there needs two to seven times as long as its products" in text("rings", "measured-tokens")
     by_engines = [share["ring_copy_engines"] for share in of[8192]]
     first = sum(x == max(share.values()) for x, share in zip(by_engines, of[8192], strict=True))
     assert (first, len(by_engines)) == (6, 8)
@@ -197,7 +197,7 @@ def test_the_losses_of_a_ring_are_those_of_the_record():
     assert all(share["ring_copy_engines"] > max(share.values()) - 0.02 for share in long), "or nearly so"
     least = min(share["ring_copy_engines"] for share in long)
     assert f"it took 16,384 for an efficiency of {least:.2f} or more; with 4,096, all-gather was faster" in text(
-        "16", "rest"
+        "rings", "rest"
     )
 
 
@@ -207,7 +207,7 @@ def test_ratios_to_flash_attention_4_are_those_of_the_record():
     def ratios(name, N=None):
         return [row["tflops"]["hopper"] / row["tflops"][name] for row in rows if N in (None, row["N"])]
 
-    said = text("19", "measured-peers-text")
+    said = text("roles", "measured-peers-text")
     assert "nowhere slower than the portable one, and faster than cuDNN's in all rows but one" in said
     assert min(ratios("ours")) >= 1 and sum(x <= 1 for x in ratios("sdpa_cudnn")) == 1
     assert "ours is faster in every row with 1024 keys, equal within a few percent with 4096" in said
@@ -224,7 +224,7 @@ def test_the_gain_from_roles_alone_is_that_of_the_record():
         measured.timeline(lines[name], 0).clocks for name in ("r1_alike", "r3_turns", "r5_registers")
     )
     assert lines["r1_alike"]["B_c"] == lines["r3_turns"]["B_c"] == 64 and lines["r5_registers"]["B_c"] == 128
-    assert "Roles alone give more than half of the gain" in text("19", "two-timelines-why")
+    assert "Roles alone give more than half of the gain" in text("roles", "two-timelines-why")
     assert 1 / 2 < (alike - turns) / (alike - roles) < 2 / 3
 
 
@@ -263,6 +263,6 @@ def test_the_roofs_of_the_l2_cache_are_those_of_the_records():
         for row in ladder
         if (row["rung"], row["causal"], row["N"], row["part"]) == ("ours", False, 4096, "ladder")
     }
-    assert "At $d = 64$ our kernel reaches three quarters of its roof" in text("18", "roofline-text")
+    assert "At $d = 64$ our kernel reaches three quarters of its roof" in text("speed", "roofline-text")
     assert ours[64] == pytest.approx(3 / 4, abs=0.03)
     assert each == pytest.approx(MACHINE.copy, abs=0.1)

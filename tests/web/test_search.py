@@ -25,6 +25,7 @@ FIRST = {
             ("attention", "attention"),
             ("hopper", "hopper"),
             ("ring", "rings"),
+            ("roofline", "roofline"),
             ("backward", "backward"),
         ]
     },
@@ -39,7 +40,7 @@ FIRST = {
     **dict.fromkeys(["paged attention", "PagedAttention"], "glossary.html#term-page-paged-attention"),
     **dict.fromkeys(["ping-pong", "pingpong", "ping pong"], "glossary.html#term-ping-pong"),
     **dict.fromkeys(["ring attention", "context parallelism"], "glossary.html#term-ring-attention"),
-    **dict.fromkeys(["roofline", "arithmetic intensity"], "glossary.html#term-arithmetic-intensity"),
+    **dict.fromkeys(["arithmetic intensity"], "glossary.html#term-arithmetic-intensity"),
     **dict.fromkeys(["TMA", "wgmma"], "glossary.html#term-TMA-wgmma"),
     "1/√d": "glossary.html#term-scale",
 }

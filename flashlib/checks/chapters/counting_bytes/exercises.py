@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from flashlib import cost
 from flashlib.checks.engine import Known, ProgramText, Verdict, examine, exercise, written
@@ -22,7 +23,8 @@ BYTES = """
 """
 
 
-def program_of(*texts):
+def program_of(*texts: str) -> ProgramText:
+    """Return the program with these pieces of text, which may call `cost`."""
     return ProgramText("".join(texts).strip(), {"cost": cost})
 
 
@@ -44,11 +46,13 @@ SIZES = """
 FA2 = "def my_fa2_bytes(N_q, N_k, d, B_r, itemsize):", ROW_BLOCKS, BYTES, "    return total"
 
 
-def fa2_moved(N_q, N_k, d, B_r, itemsize):
+def fa2_moved(N_q: int, N_k: int, d: int, B_r: int, itemsize: int) -> int:
+    """Return the bytes that FA2 moves without a mask."""
     return cost.fa2_traffic(N_q, N_k, d, B_r=B_r, B_c=1, dtype=_dtype(itemsize)).total
 
 
-def any_sizes(rng):
+def any_sizes(rng: Any) -> tuple:
+    """Return sizes N_q, N_k, d and B_r, and an item's size, at random."""
     return *rng.integers(1, 300, size=4), _itemsize(rng)
 
 
