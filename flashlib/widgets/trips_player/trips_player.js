@@ -128,7 +128,7 @@ class TripsPlayer extends Widget {
       side.drawRoom(this.#needs(side.name, ways));
     }
     this.bars.draw(position, ways, motion);
-    const where = position < race.last ? `after ${bytes(race.span(position)[1])}` : "finished";
+    const where = position < race.last ? `after ${bytes(race.span(position)[1])}` : `finished after ${bytes(race.most)}`;
     setText(this.status, where);
     transport.scrub.setAttribute("aria-valuetext", where);
     this.spoken.say(`${where}. ${TITLES.standard}: ${words.standard} ${TITLES.flash}: ${words.flash}`);
