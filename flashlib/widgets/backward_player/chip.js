@@ -81,7 +81,7 @@ export class GradientChip {
     for (const lanes of all) {
       const scrolls = lanes.scrollWidth > lanes.clientWidth;
       lanes.classList.toggle("flash-scrolls", scrolls);
-      if (scrolls) Object.assign(lanes, { tabIndex: 0, role: "region", ariaLabel: "tiles" });
+      if (scrolls) Object.assign(lanes, { tabIndex: 0, role: "group", ariaLabel: "tiles" });
       else for (const name of ["tabindex", "role", "aria-label"]) lanes.removeAttribute(name);
     }
   }

@@ -45,8 +45,8 @@ export class Listing {
     this.kind = "ttgir";
     this.choice = choice("listing", "listing", KINDS, (kind) => this.#choose(kind));
     this.choice.show(this.kind);
-    this.loop = h("pre", { tabindex: 0, role: "region" });
-    this.whole = h("pre", { tabindex: 0, role: "region" });
+    this.loop = h("pre", { tabindex: 0, role: "group" });
+    this.whole = h("pre", { tabindex: 0, role: "group" });
     this.size = note();
     this.none = h("p", {});
     this.summary = h("summary", {});

@@ -135,7 +135,7 @@ export class Tree {
   /** Make scrolling parts reachable by keyboard. */
   #letScroll(scrolls) {
     const { element } = this;
-    if (scrolls) Object.assign(element, { tabIndex: 0, role: "region", ariaLabel: "the row and the tree" });
+    if (scrolls) Object.assign(element, { tabIndex: 0, role: "group", ariaLabel: "the row and the tree" });
     else for (const name of ["tabindex", "role", "aria-label"]) element.removeAttribute(name);
   }
 }

@@ -5,7 +5,7 @@ import { exact, number } from "../shared/number_text.js";
 export const COLUMNS = ["x", "e", "naive", "shifted", "e_safe", "safe", "exact"];
 const SUMS = ["l", "naive_total", "l_safe", "safe_total"];
 const MARKS = { overflow: "▲ overflow", underflow: "▼ underflow", subnormal: "≈ subnormal", wrong: "✕ wrong" };
-const SCROLLS = { tabindex: 0, role: "region", "aria-label": "the numbers" }; // on a narrow page, also by keyboard
+const SCROLLS = { tabindex: 0, role: "group", "aria-label": "the numbers" }; // on a narrow page, also by keyboard
 
 const shown = (x) => (x === Infinity ? "inf" : number(x));
 
