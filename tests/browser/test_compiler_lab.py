@@ -141,18 +141,18 @@ def test_an_instruction_that_is_clicked_marks_its_lines(lab):
     name = "wgmma"
     lab.get_by_role("button", name=name, exact=True).click()
     lines, counted = listings["sass"]["loop"].split("\n"), listings["sass"]["counted"][name]
-    region = lab.get_by_role("region", name="the loop in SASS")
-    assert [text.rstrip("\n") for text in region.locator("mark").all_text_contents()] == [
+    group = lab.get_by_role("group", name="the loop in SASS")
+    assert [text.rstrip("\n") for text in group.locator("mark").all_text_contents()] == [
         lines[n] for n in counted
     ]
     assert f"{len(counted)} lines of {name} marked" in lab.locator(".flash-compiler-listing header").inner_text()
-    assert region.locator("mark").first.evaluate(
+    assert group.locator("mark").first.evaluate(
         "e => { const [a, b] = [e, e.parentElement].map((x) => x.getBoundingClientRect());"
         " return b.top <= a.top && a.bottom <= b.bottom; }"
     )
     assert lab.evaluate(MISPLACED) == [] and too_low(lab) == []
     lab.get_by_role("group", name="listing").get_by_text("PTX").click()
-    marks = lab.get_by_role("region", name="the loop in PTX").locator("mark")
+    marks = lab.get_by_role("group", name="the loop in PTX").locator("mark")
     assert marks.count() == len(listings["ptx"]["counted"][name])
     button = lab.get_by_role("button", name=name, exact=True)
     assert button.get_attribute("aria-pressed") == "true"
@@ -233,9 +233,9 @@ def test_an_excess_is_marked_by_a_sign(labs):
 )
 def test_the_listing_is_the_loop_and_all_of_it_comes_when_unfolded(labs, lab, kind, word):
     lab.get_by_role("group", name="listing").get_by_text(kind).click()
-    loop = lab.get_by_role("region", name=f"the loop in {kind}")
+    loop = lab.get_by_role("group", name=f"the loop in {kind}")
     loop.filter(has_text=word).wait_for()
-    whole = lab.get_by_role("region", name=f"all of {kind}")
+    whole = lab.get_by_role("group", name=f"all of {kind}")
     assert whole.count() == 0
     lab.locator("summary").focus()
     labs.page.keyboard.press("Enter")
@@ -314,6 +314,6 @@ def test_a_saved_page_shows_it_and_its_listings(browser, tmp_path):
         assert_shows(lab, compiled.report(d=64))
         assert lab.locator(".flash-settings").evaluate("e => e.matches(':disabled')")
         lab.get_by_role("group", name="listing").get_by_text("SASS").click()
-        lab.get_by_role("region", name="the loop in SASS").filter(has_text="HGMMA").wait_for()
+        lab.get_by_role("group", name="the loop in SASS").filter(has_text="HGMMA").wait_for()
         assert lab.locator("summary").is_hidden()
         assert lab.locator(".flash-compiler-status button:visible").count() == 0
