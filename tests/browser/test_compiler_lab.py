@@ -142,9 +142,7 @@ def test_an_instruction_that_is_clicked_marks_its_lines(lab):
     lab.get_by_role("button", name=name, exact=True).click()
     lines, counted = listings["sass"]["loop"].split("\n"), listings["sass"]["counted"][name]
     group = lab.get_by_role("group", name="the loop in SASS")
-    assert [text.rstrip("\n") for text in group.locator("mark").all_text_contents()] == [
-        lines[n] for n in counted
-    ]
+    assert [text.rstrip("\n") for text in group.locator("mark").all_text_contents()] == [lines[n] for n in counted]
     assert f"{len(counted)} lines of {name} marked" in lab.locator(".flash-compiler-listing header").inner_text()
     assert group.locator("mark").first.evaluate(
         "e => { const [a, b] = [e, e.parentElement].map((x) => x.getBoundingClientRect());"
