@@ -305,7 +305,7 @@ def test_every_control_has_a_name(widget):
 
 
 def test_no_group_of_controls_is_empty(widget):
-    groups = widget.locator("fieldset, [role=group]")
+    groups = widget.locator("fieldset, [role=group]:not([tabindex])")  # the others scroll, and have what is read
     empty = "all => all.filter((e) => !e.querySelector('button, input, select, textarea')).map((e) => e.outerHTML)"
     assert groups.evaluate_all(empty) == []
 
