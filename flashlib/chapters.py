@@ -118,7 +118,7 @@ class Chapter(NamedTuple):
 CHAPTERS = (
     Chapter(
         "00_start_here", "Start here",
-        "how the course works, routes, your machine",
+        "FlashAttention at work on six words; the routes",
         widgets=("FlashPlayer",),
     ),
     Chapter(
