@@ -81,8 +81,8 @@ QUESTIONS = [
         "the two old terms were measured against log 2. Against the new maximum log 4 each of them is half as "
         "large, so the old sum 1.5 becomes 0.75. The new term is exp(0) = 1, and together that is 1.75. The old "
         "scores were not needed.",
-        hint="Both old terms were measured against log 2. By what factor does each of them change when the maximum "
-        "becomes log 4? And what does the new score add?",
+        hint="Both old terms were measured against log 2. By what factor does each of them change when the "
+        "maximum becomes log 4? And what does the new score add?",
         wrong={
             2.5: "that adds the new term 1 to the old sum, which is still measured against log 2",
             0.75: "that is the old sum, rescaled: the new term exp(0) = 1 is added to it",

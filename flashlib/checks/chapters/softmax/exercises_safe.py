@@ -9,6 +9,7 @@ from flashlib.checks.engine import (
     Case,
     Finding,
     Known,
+    ProgramText,
     Verdict,
     defined,
     examine,
@@ -30,12 +31,12 @@ some = np.where(l == 0, 1, l)
 UNGUARDED = "some = l"
 
 
-def row_program(head, result, rows=""):
+def row_program(head: str, result: str, rows: str = "") -> ProgramText:
     """Return the ProgramText of a function that returns `result`; rows: lines that define the rows of scores S."""
     return defined(head, f"{rows}{LINES}result = {result}", "return result")
 
 
-def exact_weights(row):
+def exact_weights(row: np.ndarray) -> np.ndarray:
     """Return the exact softmax of a row, or zeros if the whole row is masked."""
     terms = np.exp(row - max(row.max(initial=-INF), -1e300))
     return terms / (terms.sum() or 1)
@@ -71,7 +72,7 @@ MASKED = (
 )
 
 
-def row_stages(oracle, dtype=False):
+def row_stages(oracle: Callable, dtype: bool = False) -> list[list[Case]]:
     """Return the stages of Cases for a function of each row: plain, masked, without keys, in fp32.
 
     dtype: whether the result must have the dtype of the scores.
@@ -111,7 +112,7 @@ def row_stages(oracle, dtype=False):
     ]
 
 
-def with_finding(answer, id, holds):
+def with_finding(answer: Callable, id: str, holds: Callable) -> Callable:
     """Return answer; it reports the Finding `id` if holds(S, result) is true anywhere."""
 
     def look(result, S):
