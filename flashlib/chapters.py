@@ -134,7 +134,7 @@ CHAPTERS = (
     Chapter(
         "03_online_softmax", "Online softmax",
         "scores that come one by one; two parts of a row merge",
-        builds_on=("softmax",),
+        builds_on=("softmax", "attention"),
         widgets=("MergeTree", "OnlineSoftmaxLab"),
     ),
     Chapter(

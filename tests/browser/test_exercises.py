@@ -15,14 +15,14 @@ WRONG = solutions.text("online_step").replace("l * np.exp(m_old - m)", "l")
 CHECK = "checks.online_step(my_online_step)"
 CELLS = [
     *(IMPORTS, STUB, CHECK, WRONG, CHECK, solutions.text("online_step"), CHECK),
-    *('checks.predict("fourth_score", ...)', 'checks.predict("fourth_score", 3)', "checks.progress()"),
+    *('checks.predict("third_score", ...)', 'checks.predict("third_score", 2.5)', "checks.progress()"),
 ]
 SHOWN = [
     "Not solved yet",
     "Wrong: l is not rescaled",
     "Right: in all",
     "Not answered yet:",
-    "Wrong: not 3",
+    "Wrong: not 2.5",
 ]
 
 
