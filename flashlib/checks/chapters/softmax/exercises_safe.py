@@ -120,12 +120,42 @@ def _stages(oracle, dtype=False):
     ]
 
 
+MASK = """
+scores = S
+S = np.where(visible, S, -np.inf)
+"""
+UNGUARDED_WEIGHTS = (UNGUARDED, "some = l; return result -> return np.nan_to_num(result)")
+
+
+@exercise(
+    title="Softmax of each row",
+    minutes=10,
+    difficulty="medium",
+    program=_program("my_softmax_rows(S, visible)", "P / some[:, None]", MASK),
+    variants=UNGUARDED_WEIGHTS,
+)
+def softmax_rows(answer: Callable, known: Known) -> Verdict:
+    answer = _with_finding(answer, "masked_weight", lambda S, visible, P: ~visible & (P != 0) & (P == P))
+    in_fp64 = _stages(_weights)[:3]
+    return examine(answer, [[_with_visible(case) for case in stage] for stage in in_fp64], known)
+
+
+def _with_visible(case):
+    """Return the Case with `visible` in place of -inf; every other score that it masks is larger than all others."""
+    (S,) = case.arguments
+    visible = S > -INF
+    k = np.arange(S.size).reshape(S.shape)
+    masked = np.where(k % 2, 1e6 - k, k / 10)
+    return case._replace(arguments=(np.where(visible, S, masked), visible))
+
+
 @exercise(
     title="Safe softmax of a matrix",
     minutes=10,
     difficulty="medium",
     program=_program("my_safe_softmax(S)", "P / some[:, None]"),
-    variants=(UNGUARDED, "some = l; return result -> return np.nan_to_num(result)"),
+    variants=UNGUARDED_WEIGHTS,
+    optional=True,
 )
 def safe_softmax(answer: Callable, known: Known) -> Verdict:
     answer = _with_finding(answer, "masked_weight", lambda S, P: (S == -INF) & (P != 0) & (P == P))
@@ -133,11 +163,11 @@ def safe_softmax(answer: Callable, known: Known) -> Verdict:
 
 
 def _with_finding(answer, id, holds):
-    """Return answer; it reports the Finding `id` if holds(S, result) is true anywhere."""
+    """Return answer; it reports the Finding `id` if holds(*arguments, result) is true anywhere."""
 
-    def look(result, S):
+    def look(result, *arguments):
         with contextlib.suppress(TypeError, ValueError, IndexError):  # not numbers, or of the wrong shape
-            return Finding(id) if np.any(holds(S, np.asarray(result))) else None
+            return Finding(id) if np.any(holds(*arguments, np.asarray(result))) else None
 
     return inspected(answer, look)
 
@@ -160,7 +190,12 @@ LOG_SOFTMAX = _program("my_log_softmax(x)", "x - m - np.log(some)", "S = x[None]
 
 
 @exercise(
-    title="The logarithm of softmax", minutes=5, difficulty="easy", program=LOG_SOFTMAX, variants=(UNGUARDED,)
+    title="The logarithm of softmax",
+    minutes=5,
+    difficulty="easy",
+    program=LOG_SOFTMAX,
+    variants=(UNGUARDED,),
+    optional=True,
 )
 def log_softmax(answer: Callable, known: Known) -> Verdict:
     finite = (
@@ -213,7 +248,14 @@ class _Memory(MeteredArray):
 ROW = _program("row(x, n, p)", "np.append(P / some[:, None], np.zeros(len(x) - n))", "S = x[None, :n]")
 
 
-@exercise(title="Read only what counts", minutes=10, difficulty="medium", program=ROW, variants=(UNGUARDED,))
+@exercise(
+    title="Read only what counts",
+    minutes=10,
+    difficulty="medium",
+    program=ROW,
+    variants=(UNGUARDED,),
+    optional=True,
+)
 def causal_row_passes(answer: Callable, known: Known) -> Verdict:
     finite = (
         ("one score", [2.0], 1),
