@@ -141,7 +141,7 @@ def softmax_rows(answer: Callable, known: Known) -> Verdict:
 
 
 def _with_visible(case):
-    """Return the Case with `visible` in place of -inf; every other score that it masks is larger than all others."""
+    """Return the Case with `visible` in place of -inf; what it masks is moderate or larger than all others."""
     (S,) = case.arguments
     visible = S > -INF
     k = np.arange(S.size).reshape(S.shape)
