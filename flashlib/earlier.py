@@ -38,7 +38,7 @@ class EarlierChapter(NamedTuple):
 EARLIER_CHAPTERS = (
     EarlierChapter("00_start_here", "Start here", ("start_here", "glossary")),
     EarlierChapter("01_naive_softmax", "Naive softmax", ("softmax",)),
-    EarlierChapter("02_safe_softmax", "Safe softmax", ("softmax",)),
+    EarlierChapter("02_safe_softmax", "Safe softmax", ("softmax", "online_softmax")),
     EarlierChapter("03_online_softmax", "Online softmax", ("online_softmax",)),
     EarlierChapter("04_attention", "Attention", ("attention",)),
     EarlierChapter("05_one_pass", "One pass", ("one_pass",)),

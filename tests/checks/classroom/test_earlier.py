@@ -59,7 +59,8 @@ def test_copies_are_found_by_their_cells_and_only_where_the_name_says_another_nu
     assert found.keys() == {f"{slug}.ipynb" for slug in CELLS if slug not in today} | {
         "05_one_pass_2026-11-20_10-00-00.ipynb"
     }
-    assert found["05_one_pass.ipynb"] == ["04_one_pass"] and found["02_safe_softmax.ipynb"] == ["01_softmax"]
+    assert found["05_one_pass.ipynb"] == ["04_one_pass"]
+    assert found["02_safe_softmax.ipynb"] == ["01_softmax", "03_online_softmax"]
 
 
 def stored(name):
@@ -152,7 +153,7 @@ def test_what_became_of_an_earlier_chapter_is_said():
     said = "Chapter {0} is Tiling now; One pass, which was {0}, is 04."
     assert earlier.renamed("05") == said.format("05")
     assert earlier.renamed("05_one_pass") == "05_one_pass is 04_one_pass now."
-    assert earlier.renamed("safe_softmax") == "safe_softmax is 01_softmax now."
+    assert earlier.renamed("safe_softmax") == "safe_softmax is 01_softmax and 03_online_softmax now."
     assert earlier.renamed("06").endswith("First steps in Triton now; Tiling, which was 06, is 05 and 08.")
     for same in ("03", "03_online_softmax", "16", "one_pass", "tiling", "05_tiling", "99", ""):
         assert earlier.renamed(same) == "", same

@@ -61,7 +61,7 @@ def _any_scores(rng, most=9):
     return rng.normal(scale=rng.choice([1, 30, 1000]), size=rng.integers(1, most + 1)).round(int(rng.integers(2)))
 
 
-@exercise(title="A stream that cannot be rewound", minutes=10, difficulty="medium")
+@exercise(title="A stream that cannot be rewound", minutes=10, difficulty="medium", optional=True)
 def stream_lse(answer: Callable, known: Known) -> Verdict:
     finite = (
         ("one score", [2.0]),

@@ -6,7 +6,7 @@ import numpy as np
 
 from flashlib.checks.engine.prediction import Question
 from flashlib.memory import HBM
-from flashlib.softmax import IDENTITY, State, merge, summarise
+from flashlib.softmax import IDENTITY, State, logsumexp, merge, summarise
 
 FOUR = np.log([1.0, 2.0, 1.0, 4.0])
 RISING = np.arange(8.0)
@@ -25,6 +25,26 @@ def _reads():
         pass
     once = x.traffic.read // x.nbytes
     return {"m_and_l": once, "softmax": once + 1}
+
+
+def _reads_of_two():
+    """Return how often the loops of the naive and of the safe softmax read each score."""
+
+    def of_naive(x):
+        l = np.exp(x[:]).sum()
+        return np.exp(x[:]) / l
+
+    def of_safe(x):
+        m = x[:].max()
+        l = np.exp(x[:] - m).sum()
+        return np.exp(x[:] - m) / l
+
+    found = {}
+    for name, passes in (("naive", of_naive), ("safe", of_safe)):
+        (x,) = HBM.put(FOUR.copy())
+        passes(x)
+        found[name] = x.traffic.read // x.nbytes
+    return found
 
 
 def _changed(change):
@@ -56,17 +76,19 @@ def _levels(n):
 
 QUESTIONS = [
     Question(
-        "fourth_score",
-        lambda: float(summarise(FOUR).l),
-        "it is 2 again. The three old terms were measured against the maximum log 2. Against the new maximum log "
-        "4 each of them is half as large, so the old sum 2 becomes 1. The new term is exp(0) = 1, and together "
-        "that is 2. The scores themselves were not needed.",
-        hint="The old sum was measured against the old maximum. By what factor do its terms change when the "
-        "maximum grows to log 4?",
+        "third_score",
+        lambda: float(summarise(np.log([1.0, 2.0, 4.0])).l),
+        "the two old terms were measured against log 2. Against the new maximum log 4 each of them is half as "
+        "large, so the old sum 1.5 becomes 0.75. The new term is exp(0) = 1, and together that is 1.75. The old "
+        "scores were not needed.",
+        hint="Both old terms were measured against log 2. By what factor does each of them change when the maximum "
+        "becomes log 4? And what does the new score add?",
         wrong={
-            3: "that adds the new term 1 to the old sum, which is still measured against log 2",
-            1: "that is the old sum, rescaled: the new term exp(0) = 1 is added to it",
-            8: "that is the sum of the exponentials themselves: l is the sum of exp(x - m)",
+            2.5: "that adds the new term 1 to the old sum, which is still measured against log 2",
+            0.75: "that is the old sum, rescaled: the new term exp(0) = 1 is added to it",
+            1.5: "that is the old sum: its terms change when the maximum grows, and a new term comes",
+            3.5: "that measures the new score against the old maximum: its term is exp(x - m) with the new m",
+            7: "that is the sum of the exponentials themselves: l is the sum of exp(x - m)",
         },
         tolerance=1e-3,
     ),
@@ -79,6 +101,21 @@ QUESTIONS = [
         "one.",
         wrong={1: "the weights are divided by an l that is too large, so they add up to less"},
         tolerance=0.03,
+    ),
+    Question(
+        "passes",
+        _reads_of_two,
+        "the first weight needs the complete sum, so naive reads x for l and again for p. In the safe softmax the "
+        "first term of the sum needs the complete maximum, so it reads x for m, for l and for p. Articles that "
+        "say two passes for safe softmax leave out p; those that say 3 and 4 memory accesses add the write.",
+        hint="Which numbers of the whole row must be known before the first weight can be computed? Each takes a "
+        "pass; then comes the output.",
+        wrong={
+            2: "that leaves out one of the maximum, the sum and the output",
+            3: "the naive softmax has no maximum to look for",
+            1: "the first weight can be written only when the sum is complete",
+            4: "the write of p is not a read of x",
+        },
     ),
     Question(
         "reads_online",
@@ -115,5 +152,30 @@ QUESTIONS = [
         "the last digits. In a plain mean of means each mean counts one half, so the parts that come last get "
         "more weight than those that come first.",
         hint="The merge is associative and commutative and has an identity. Is that so of a plain mean of two?",
+    ),
+    Question(
+        "large_logsumexp",
+        lambda: round(float(logsumexp(np.full(4, 1000.0))) - 1000, 4),
+        "m is 1000 and l is 4, so lse = 1000 + log(4), and log(4) is 1.3863.",
+        hint="lse = m + log(l). What are m and l for four equal scores?",
+        wrong={
+            0: "that is only m: log(l) is added to it, and l is 4",
+            4: "l is 4, and its logarithm is added",
+            3000: "exponentials are added, not scores",
+            2: "that is log2(4): the logarithm is the natural one",
+        },
+        tolerance=0.005,
+    ),
+    Question(
+        "empty_logsumexp",
+        lambda: f"{logsumexp(np.full(3, -np.inf)):g}",
+        "every term is exp(-inf) = 0, so the sum is 0, and log(0) is -inf. This is a value, not an error. It says "
+        "that the row weighs nothing.",
+        hint="What is each term of the sum, and what is the logarithm of that sum?",
+        choices=("-inf", "0", "nan"),
+        wrong={
+            "0": "that would be a row of one score 0, which weighs exp(0) = 1",
+            "nan": "-inf - (-inf) would be nan, but log(0) has a limit",
+        },
     ),
 ]

@@ -3,8 +3,7 @@
 import numpy as np
 
 from flashlib.checks.engine.prediction import Question
-from flashlib.memory import HBM
-from flashlib.softmax import logsumexp, naive, safe
+from flashlib.softmax import naive, safe
 
 FP16 = np.float16
 SHIFTS = (-800, -300, -5, 0.1, 7, 300, 800)  # the same as in the chapter's cell
@@ -52,26 +51,6 @@ def _masked_row():
         name: min(kinds, key=lambda kind, row=row: abs(safe(row) - kinds[kind]).max())
         for name, row in rows.items()
     }
-
-
-def _reads():
-    """Return how often x is read, in units of N, by the loops of the two definitions."""
-
-    def of_naive(x):
-        l = np.exp(x[:]).sum()
-        return np.exp(x[:]) / l
-
-    def of_safe(x):
-        m = x[:].max()
-        l = np.exp(x[:] - m).sum()
-        return np.exp(x[:] - m) / l
-
-    found = {}
-    for name, passes in (("naive", of_naive), ("safe", of_safe)):
-        (x,) = HBM.put(X)
-        passes(x)
-        found[name] = x.traffic.read // X.nbytes
-    return found
 
 
 QUESTIONS = [
@@ -137,45 +116,5 @@ QUESTIONS = [
         "scores in each case?",
         choices=("zeros", "equal", "unmasked", "nan"),
         wrong={"nan": "safe returns zeros before -inf - (-inf) can happen, and -1e6 is a finite number"},
-    ),
-    Question(
-        "large_logsumexp",
-        lambda: round(float(logsumexp(np.full(4, 1000.0))) - 1000, 4),
-        "m is 1000 and l is 4, so lse = 1000 + log(4), and log(4) is 1.3863.",
-        hint="lse = m + log(l). What are m and l for four equal scores?",
-        wrong={
-            0: "that is only m: log(l) is added to it, and l is 4",
-            4: "l is 4, and its logarithm is added",
-            3000: "exponentials are added, not scores",
-            2: "that is log2(4): the logarithm is the natural one",
-        },
-        tolerance=0.005,
-    ),
-    Question(
-        "empty_logsumexp",
-        lambda: f"{logsumexp(np.full(3, -np.inf)):g}",
-        "every term is exp(-inf) = 0, so the sum is 0, and log(0) is -inf. This is a value, not an error. It says "
-        "that the row weighs nothing.",
-        hint="What is each term of the sum, and what is the logarithm of that sum?",
-        choices=("-inf", "0", "nan"),
-        wrong={
-            "0": "that would be a row of one score 0, which weighs exp(0) = 1",
-            "nan": "-inf - (-inf) would be nan, but log(0) has a limit",
-        },
-    ),
-    Question(
-        "passes",
-        _reads,
-        "the first weight needs the complete sum, so naive reads x for l and again for p. In the safe softmax the "
-        "first term of the sum needs the complete maximum, so it reads x for m, for l and for p. Articles that "
-        "say two passes for safe softmax leave out p; those that say 3 and 4 memory accesses add the write.",
-        hint="Which numbers of the whole row must be known before the first weight can be computed? Each takes a "
-        "pass; then comes the output.",
-        wrong={
-            2: "that leaves out one of the maximum, the sum and the output",
-            3: "the naive softmax has no maximum to look for",
-            1: "the first weight can be written only when the sum is complete",
-            4: "the write of p is not a read of x",
-        },
     ),
 ]
