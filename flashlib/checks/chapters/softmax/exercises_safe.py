@@ -140,8 +140,16 @@ S = np.where(visible, S, -np.inf)
 def softmax_rows(answer: Callable, known: Known) -> Verdict:
     answer = with_finding(answer, "masked_weight", lambda S, visible, P: ~visible & (P != 0) & (P == P))
     plain, masked, none, *_ = row_stages(exact_weights)
-    stages = plain + masked[:3], masked[3:], none  # some masked ones first: they tell mistakes with visible apart
-    return examine(answer, [[_with_visible(case) for case in stage] for stage in stages], known)
+    all_see = [case for case in masked if _each_row_sees(case)]
+    some_see = [case for case in masked if not _each_row_sees(case)]
+    stages = [[_with_visible(case) for case in stage] for stage in (plain + all_see, some_see, none)]
+    return examine(answer, stages, known)
+
+
+def _each_row_sees(case):
+    """Return whether each row of the Case has a score that is not masked."""
+    (S,) = case.arguments
+    return (S > -INF).any(axis=1).all()
 
 
 def _with_visible(case):
