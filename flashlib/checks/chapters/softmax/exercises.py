@@ -68,7 +68,7 @@ def _any_weights(rng):
 # ---- the last finite exponential
 
 
-@exercise(title="The last finite exponential", minutes=10, difficulty="easy")
+@exercise(title="The last finite exponential", minutes=10, difficulty="easy", optional=True)
 def overflow_threshold(answer: Callable, known: Known) -> Verdict:
     right = {dtype: _last(dtype) for dtype in DTYPES}
     cases = [Case(dtype.__name__, (dtype,), float(x), 0.0) for dtype, x in right.items()]
@@ -132,7 +132,7 @@ def _about_threshold(dtype, x, right):
 # ---- which scores are safe
 
 
-@exercise(title="Which scores are safe?", minutes=10, difficulty="medium")
+@exercise(title="Which scores are safe?", minutes=10, difficulty="medium", optional=True)
 def safe_bound(answer: Callable, known: Known) -> Verdict:
     runs = [(dtype, n) for n in (1, 3, 30, 100, 1000, 16384) for dtype in DTYPES]
     cases = [_bound(dtype, n) for dtype, n in runs] + random_cases.cases(_any_bound)

@@ -113,13 +113,53 @@ def row_stages(oracle: Callable, dtype: bool = False) -> list[list[Case]]:
 
 
 def with_finding(answer: Callable, id: str, holds: Callable) -> Callable:
-    """Return answer; it reports the Finding `id` if holds(S, result) is true anywhere."""
+    """Return answer; it reports the Finding `id` if holds(*arguments, result) is true anywhere."""
 
-    def look(result, S):
+    def look(result, *arguments):
         with contextlib.suppress(TypeError, ValueError, IndexError):  # not numbers, or of the wrong shape
-            return Finding(id) if np.any(holds(S, np.asarray(result))) else None
+            return Finding(id) if np.any(holds(*arguments, np.asarray(result))) else None
 
     return inspected(answer, look)
+
+
+# ---- the weights of each row
+
+UNGUARDED_WEIGHTS = (UNGUARDED, "some = l; return result -> return np.nan_to_num(result)")
+MASK = """
+scores = S
+S = np.where(visible, S, -np.inf)
+"""
+
+
+@exercise(
+    title="Softmax of each row",
+    minutes=10,
+    difficulty="medium",
+    program=row_program("my_softmax_rows(S, visible)", "P / some[:, None]", MASK),
+    variants=UNGUARDED_WEIGHTS,
+)
+def softmax_rows(answer: Callable, known: Known) -> Verdict:
+    answer = with_finding(answer, "masked_weight", lambda S, visible, P: ~visible & (P != 0) & (P == P))
+    plain, masked, none, *_ = row_stages(exact_weights)
+    all_see = [case for case in masked if _each_row_sees(case)]
+    some_see = [case for case in masked if not _each_row_sees(case)]
+    stages = [[_with_visible(case) for case in stage] for stage in (plain + all_see, some_see, none)]
+    return examine(answer, stages, known)
+
+
+def _each_row_sees(case):
+    """Return whether each row of the Case has a score that is not masked."""
+    (S,) = case.arguments
+    return (S > -INF).any(axis=1).all()
+
+
+def _with_visible(case):
+    """Return the Case with `visible` in place of -inf; what it masks is moderate or larger than all others."""
+    (S,) = case.arguments
+    visible = S > -INF
+    k = np.arange(S.size).reshape(S.shape)
+    masked = np.where(k % 2, 1e6 - k, k / 10)
+    return case._replace(arguments=(np.where(visible, S, masked), visible))
 
 
 @exercise(
@@ -127,7 +167,8 @@ def with_finding(answer: Callable, id: str, holds: Callable) -> Callable:
     minutes=10,
     difficulty="medium",
     program=row_program("my_safe_softmax(S)", "P / some[:, None]"),
-    variants=(UNGUARDED, "some = l; return result -> return np.nan_to_num(result)"),
+    variants=UNGUARDED_WEIGHTS,
+    optional=True,
 )
 def safe_softmax(answer: Callable, known: Known) -> Verdict:
     answer = with_finding(answer, "masked_weight", lambda S, P: (S == -INF) & (P != 0) & (P == P))
