@@ -95,7 +95,7 @@ QUESTIONS = [
             "traffic": round(_traffic(128) / _traffic(64), 2),
         },
         "the operations are 4 N^2 d; of the bytes, only the few of Q, K, V and O grow with d.",
-        hint="The operations are 4 N^2 d. Which of the arrays moved have d columns, and which part of the bytes is "
+        hint="The operations are 4 N^2 d. Which of the arrays moved have d columns, and what part of the bytes is "
         "theirs?",
         wrong={2: "nearly all bytes are those of S and P, whose size has no d in it"},
         tolerance=0.05,
