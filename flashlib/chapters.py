@@ -128,8 +128,9 @@ CHAPTERS = (
     ),
     Chapter(
         "02_attention", "Attention",
-        "Q, K, V, heads, masks; the cost of storing S and P",
+        "Q, K, V, masks; the products are cheap, the trips are not",
         builds_on=("softmax",),
+        widgets=("TripsPlayer",),
     ),
     Chapter(
         "03_online_softmax", "Online softmax",

@@ -80,12 +80,15 @@ def _is_mask(mask, *_):
     return None if mask.dtype == bool else Finding("numbers", dtype=mask.dtype)
 
 
-@exercise(title="Causal attention", minutes=20, difficulty="medium")
+UNGUARDED = "np.where(m == -np.inf, 0, m) -> m; np.where(l == 0, 1, l) -> l"  # right too: every query sees a key
+
+
+@exercise(title="Causal attention", minutes=20, difficulty="medium", variants=(UNGUARDED,))
 def causal_attention(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(3)
     K, V = -1 - rng.random((4, 2)).round(3) / 100, rng.random((4, 2)).round(2)
     K[3] = 1  # hidden from all but the last query, and larger than all that the others see
-    all_see = [
+    fp64 = [
         _random(rng, "one query and one key", 1, 1, 2),
         _random(rng, "two queries and two keys", 2, 2, 2),
         _random(rng, "as many queries as keys", 3, 3, 2),
@@ -101,23 +104,11 @@ def causal_attention(answer: Callable, known: Known) -> Verdict:
         ),
         _attention("a value of 0", np.eye(3, 2), K[:3], V[:3] * [[0], [1], [1]]),
     ]
-    some_see_none = [
-        _random(rng, "two queries and one key", 2, 1, 2),
-        _random(rng, "more queries than keys, so that some see none", 5, 3, 4),
-        _random(rng, "one key and three queries", 3, 1, 4, times=100),
-        _attention(
-            "rows 2000 apart, next to rows without keys", np.outer([0, 0, 2900, 0, -2900], [1.0, 0]), K[:3], V[:3]
-        ),
-    ]
     fp32 = [
         _random(rng, "inputs in fp32", 4, 6, 5, dtype=np.float32),
-        _random(rng, "inputs in fp32 and more queries than keys", 5, 2, 3, dtype=np.float32),
+        _random(rng, "inputs in fp32 and one query", 1, 5, 3, dtype=np.float32),
     ]
-    stages = [
-        all_see + random_cases.cases(lambda rng: _any_attention(rng, more_keys=True)),
-        some_see_none + random_cases.cases(lambda rng: _any_attention(rng, more_keys=False)),
-        fp32,
-    ]
+    stages = [fp64 + random_cases.cases(_any_attention), fp32]
     return examine(inspected(_in_dtype_of_Q(answer), _is_exact), stages, known)
 
 
@@ -136,20 +127,25 @@ def _random(rng, words, N_q, N_k, d, times=1, dtype=float):
     return _attention(words, *(X.astype(dtype) for X in (Q * times, K, V)))
 
 
-def _any_attention(rng, more_keys):
-    few, many = sorted(rng.integers(1, 12, size=2))
-    N_q, N_k = (few, many) if more_keys else (many + 1, few)
+def _any_attention(rng):
+    N_q, N_k = sorted(rng.integers(1, 12, size=2))
     d, times = rng.integers(1, 10), rng.choice([1, 30, 1000])
     return _random(rng, f"{N_q} queries, {N_k} keys and d = {d}", N_q, N_k, d, times)
 
 
 def _in_dtype_of_Q(answer):
-    """Return answer, with fp64 results for fp32 inputs rounded: in NumPy 2, 1 / np.sqrt(d) makes them fp64."""
+    """Return answer, with results of other float types in the dtype of Q: attention is judged, not promotion.
+
+    In NumPy 2, 1 / np.sqrt(d) turns fp32 into fp64. A result in a type of fewer digits must be right to these.
+    """
 
     @wraps(answer)
     def run(Q, K, V):
+        exact = _exact(Q, K, V)
         O = answer(Q, K, V)
-        return O.astype(Q.dtype) if isinstance(O, np.ndarray) and O.dtype == np.float64 else O
+        if not isinstance(O, np.ndarray) or O.dtype.kind != "f" or O.dtype == Q.dtype:
+            return O
+        return (exact if same(O, exact, float(8 * np.finfo(O.dtype).eps)) else O).astype(Q.dtype)
 
     return run
 
@@ -157,12 +153,7 @@ def _in_dtype_of_Q(answer):
 def _is_exact(O, Q, K, V):
     if not isinstance(O, np.ndarray):
         return Finding("no_array", given=describe_value(O))
-    if O.dtype != Q.dtype:
-        return Finding("dtype", it="O", given=O.dtype, expected=Q.dtype)
-    exact, unseen = _exact(Q, K, V), max(len(Q) - len(K), 0)
-    if Q.dtype == float and not same(O, exact, CLOSE) and O.shape == exact.shape:
-        if same(O, exact, 1e-4):
-            return Finding("inexact")
-        if same(O[unseen:], exact[unseen:], CLOSE):
-            return Finding("unseen_not_0")
+    exact = _exact(Q, K, V)
+    if Q.dtype == float and not same(O, exact, CLOSE) and same(O, exact, 1e-4):
+        return Finding("inexact")
     return None

@@ -4,9 +4,11 @@ import numpy as np
 
 from flashlib import cost, naive
 from flashlib.checks.engine.prediction import Question
+from flashlib.gpus import GPUS
 from flashlib.memory import HBM
 
 N = 16384  # 16K
+LONG = 8192  # of the bars
 
 
 def _moved():
@@ -89,17 +91,32 @@ QUESTIONS = [
     Question(
         "doubling_d",
         lambda: {
-            "flops": cost.flops(4096, 4096, 128) / cost.flops(4096, 4096, 64),
+            "flops": cost.flops(LONG, LONG, 128) / cost.flops(LONG, LONG, 64),
             "traffic": round(_traffic(128) / _traffic(64), 2),
         },
-        "the FLOPs are 4 N^2 d; of the bytes, only the few of Q, K, V and O grow with d.",
-        hint="The FLOPs are 4 N^2 d. Which of the arrays moved have d columns, and what part of all bytes are "
-        "they?",
+        "the operations are 4 N^2 d; of the bytes, only the few of Q, K, V and O grow with d.",
+        hint="The operations are 4 N^2 d. Which of the arrays moved have d columns, and what part of the bytes is "
+        "theirs?",
         wrong={2: "nearly all bytes are those of S and P, whose size has no d in it"},
         tolerance=0.05,
+        labels={"flops": "operations", "traffic": "bytes"},
+    ),
+    Question(
+        "trips_over_products",
+        lambda: round(_traffic(64) / GPUS["H200"].bandwidth / (cost.flops(LONG, LONG, 64) / GPUS["H200"].fp16), 2),
+        "a score costs 4 d = 256 operations and 8 bytes, since S and P are both written and read. That makes 32 "
+        "operations for each byte, and the GPU could do about 200.",
+        hint="Count for a single score. How many operations do the two products spend on it? How many bytes are "
+        "moved because of it, in S and P?",
+        wrong={
+            0.154: "that is how long the products take, compared with the trips",
+            3.2: "S and P are both written and read, so each score is moved four times",
+            13: "there are two products: together they do 4 d operations for each score",
+        },
+        tolerance=0.25,
     ),
 ]
 
 
 def _traffic(d):
-    return cost.standard_traffic(4096, 4096, d, dtype="float16").total
+    return cost.standard_traffic(LONG, LONG, d, dtype="float16").total

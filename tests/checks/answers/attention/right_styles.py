@@ -81,3 +81,39 @@ def my_causal_attention(Q, K, V):
     lse = np.logaddexp.reduce(S, axis=-1, keepdims=True)
     P = np.exp(S - np.where(np.isneginf(lse), 0, lse))
     return (P @ V).astype(Q.dtype)
+
+
+# causal_attention: the result in fp32, always
+def my_causal_attention(Q, K, V):
+    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    l = P.sum(axis=1, keepdims=True)
+    return (P @ V / np.where(l == 0, 1, l)).astype(np.float32)
+
+
+# causal_attention: the result in fp16, always
+def my_causal_attention(Q, K, V):
+    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
+    m = S.max(axis=1, keepdims=True)
+    P = np.exp(S - np.where(m == -np.inf, 0, m))
+    l = P.sum(axis=1, keepdims=True)
+    return (P @ V / np.where(l == 0, 1, l)).astype(np.float16)
+
+
+# causal_attention: the lowest number that there is, for -inf
+def my_causal_attention(Q, K, V):
+    S = Q @ K.T / Q.shape[1] ** 0.5
+    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), S, np.finfo(Q.dtype).min)
+    P = np.exp(S - S.max(axis=-1, keepdims=True))
+    return P / P.sum(axis=-1, keepdims=True) @ V
+
+
+# causal_attention: rows over keys, the first row has one
+def my_causal_attention(Q, K, V):
+    past, O = max(0, len(K) - len(Q)), np.empty_like(Q)
+    for r, q in enumerate(Q):
+        x = K[: past + r + 1] @ q / len(q) ** 0.5
+        p = np.exp(x - x.max())
+        O[r] = p @ V[: past + r + 1] / p.sum()
+    return O

@@ -22,19 +22,6 @@ def my_causal_attention(Q, K, V):
     return O
 
 
-# causal_attention, slice_below_0: row by row, a slice from the end
-def my_causal_attention(Q, K, V):
-    O = np.zeros_like(Q)
-    past = len(K) - len(Q)
-    for r, q in enumerate(Q):
-        keys, values = K[: past + r + 1], V[: past + r + 1]
-        if len(keys):
-            x = keys @ q / len(q) ** 0.5
-            p = np.exp(x - x.max())
-            O[r] = p / p.sum() @ values
-    return O
-
-
 # causal_attention, top_left: triu, as for a square S
 def my_causal_attention(Q, K, V):
     S = np.einsum("rd,cd->rc", Q, K) / Q.shape[1] ** 0.5
@@ -61,37 +48,6 @@ def my_causal_attention(Q, K, V):
     return P @ V / P.sum(-1, keepdims=True)
 
 
-# causal_attention, unseen_nan: a guard if all rows are empty
-def my_causal_attention(Q, K, V):
-    r, c = np.arange(len(Q))[:, None], np.arange(len(K))[None]
-    S = np.einsum("rd,cd->rc", Q, K) / Q.shape[1] ** 0.5
-    S[c > r + len(K) - len(Q)] = -np.inf
-    m = S.max(axis=1, keepdims=True)
-    if np.all(np.isneginf(m)):
-        return np.zeros_like(Q)
-    P = np.exp(S - m)
-    return (P / P.sum(axis=1, keepdims=True)) @ V
-
-
-# causal_attention, tiny_in_fp32: 1e-300 added to l
-def my_causal_attention(Q, K, V):
-    seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
-    S = np.where(seen, Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
-    m = S.max(axis=1, keepdims=True)
-    m[m == -np.inf] = 0
-    P = np.exp(S - m)
-    return P @ V / (P.sum(axis=1, keepdims=True) + 1e-300)
-
-
-# causal_attention, tiny_in_fp32: a maximum that begins at -1e300
-def my_causal_attention(Q, K, V):
-    seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
-    S = np.where(seen, Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
-    P = np.exp(S - S.max(axis=1, keepdims=True, initial=-1e300))
-    l = P.sum(axis=1, keepdims=True)
-    return P @ V / np.where(l == 0, 1, l)
-
-
 # causal_attention, inexact: 1e-9 added to l
 def my_causal_attention(Q, K, V):
     seen = np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool)
@@ -109,23 +65,6 @@ def my_causal_attention(Q, K, V):
     P = np.exp(S - np.where(m == -np.inf, 0, m))
     l = P.sum(axis=1, keepdims=True)
     return (P @ v / np.where(l == 0, 1, l)).astype(Q.dtype)
-
-
-# causal_attention, dtype: fp32 always
-def my_causal_attention(Q, K, V):
-    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), Q @ K.T / Q.shape[1] ** 0.5, -np.inf)
-    m = S.max(axis=1, keepdims=True)
-    P = np.exp(S - np.where(m == -np.inf, 0, m))
-    l = P.sum(axis=1, keepdims=True)
-    return (P @ V / np.where(l == 0, 1, l)).astype(np.float32)
-
-
-# causal_attention, takes_mean: the lowest number that there is
-def my_causal_attention(Q, K, V):
-    S = Q @ K.T / Q.shape[1] ** 0.5
-    S = np.where(np.tri(len(Q), len(K), k=len(K) - len(Q), dtype=bool), S, np.finfo(Q.dtype).min)
-    P = np.exp(S - S.max(axis=-1, keepdims=True))
-    return P / P.sum(axis=-1, keepdims=True) @ V
 
 
 # causal_attention, hidden_weigh: -100 for -inf
@@ -151,16 +90,6 @@ def my_causal_attention(Q, K, V):
     S = np.tril(Q @ K.T / Q.shape[1] ** 0.5, len(K) - len(Q))
     P = np.exp(S - S.max(axis=1, keepdims=True))
     return P @ V / P.sum(axis=1, keepdims=True)
-
-
-# causal_attention, past_not_negative: rows over keys, the first row has one
-def my_causal_attention(Q, K, V):
-    past, O = max(0, len(K) - len(Q)), np.empty_like(Q)
-    for r, q in enumerate(Q):
-        x = K[: past + r + 1] @ q / len(q) ** 0.5
-        p = np.exp(x - x.max())
-        O[r] = p @ V[: past + r + 1] / p.sum()
-    return O
 
 
 # causal_attention, score_0_hidden: tril, then what is 0
