@@ -119,7 +119,14 @@ def _any_block(rng):
 BY_KEY = "blocks(len(K), B_c): -> blocks(len(K), 1):"
 
 
-@exercise(title="One row in blocks", minutes=15, difficulty="medium", program=update.looped, variants=(BY_KEY,))
+@exercise(
+    title="One row in blocks",
+    minutes=15,
+    difficulty="medium",
+    program=update.looped,
+    variants=(BY_KEY,),
+    optional=True,
+)
 def one_row(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     fixed = [
@@ -192,7 +199,7 @@ def _any_row(rng):
     return _row(rng, f"{N_k} keys in blocks of {B_c}", N_k, B_c, rng.normal() * 100, scale)
 
 
-@exercise(title="A factor that is never nan", minutes=5, difficulty="easy")
+@exercise(title="A factor that is never nan", minutes=5, difficulty="easy", optional=True)
 def alpha(answer: Callable, known: Known) -> Verdict:
     pairs = (
         ("rows whose maximum grows and stays", [1.0, 2.0], [3.0, 2.0]),
