@@ -28,7 +28,8 @@ def test_on_a_machine_it_is_what_programs_can_still_get(root):
 
 @pytest.mark.parametrize("files", CONTAINER)
 @pytest.mark.parametrize(
-    ("limit", "used", "free"), [(2 * GB, GB // 2, 3 * GB // 2), (64 * GB, 0, 8 * GB), ("max", 0, 8 * GB), (5, 9, 0)]
+    ("limit", "used", "free"),
+    [(2 * GB, GB // 2, 3 * GB // 2), (64 * GB, 0, 8 * GB), ("max", 0, 8 * GB), (5, 9, 0)],
 )
 def test_in_a_container_its_limit_counts_if_it_leaves_less(root, files, limit, used, free):
     for name, text in zip(files, (limit, used), strict=True):
