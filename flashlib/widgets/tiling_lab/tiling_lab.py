@@ -31,7 +31,7 @@ class TilingLab(Lab):
     capacity: KB of SRAM, of 1024 bytes. dtype: a name, as in `cost.ITEMSIZE`. order: "fa1" or "fa2", of the map
     over all block sizes. All can be set later, from Python or on the page; a value that is not accepted then
     changes nothing, and `refused` says why. panels: "less" for a first look, which shows only the tiles, computed
-    and skipped, without bytes and SRAM. `result` holds everything that is shown.
+    and skipped, without bytes and SRAM; it cannot be set later. `result` holds everything that is shown.
     """
 
     _esm = script("tiling_lab/tiling_lab.js")
