@@ -35,11 +35,11 @@ def _draw_first_look(result):
     _draw_tiles(picture, result)
     for k, words in enumerate(result["words"]):
         picture.text(232, 60 + 24 * k, words, 12)
-    for y, name in ((130, "computed"), (156, "skipped")):
-        if name == "skipped":
-            picture.hatch(corners(232, y, 18, 14))
-        picture.box(232, y, 18, 14, fill=LIGHT["whole"] if name == "computed" else None, edge=INK)
-        picture.text(258, y + 7, name, 12)
+    picture.box(232, 130, 18, 14, fill=LIGHT["whole"], edge=INK)
+    picture.hatch(corners(232, 156, 18, 14))
+    picture.box(232, 156, 18, 14, edge=INK)
+    for y, name in ((137, "computed"), (163, "skipped")):
+        picture.text(258, y, name, 12)
     return picture
 
 
