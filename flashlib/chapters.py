@@ -148,6 +148,7 @@ CHAPTERS = (
         "05_tiling", "Tiling",
         "the whole algorithm, tile by tile",
         builds_on=("softmax", "attention", "one_pass"),
+        widgets=("TilingLab",),
     ),
     Chapter(
         "06_triton_first_steps", "First steps in Triton",

@@ -17,7 +17,8 @@ PAGES = 360, 768, 1280, 1600  # px
 CARDS = "first_overflow", "shifts_that_fail", "masked_row", "shapes"  # one for each kind of field
 SENTENCE = "FlashPlayer, a sentence, less"
 WRONG = "FlashPlayer, wrong steps, less"
-NAMES = [*widgets.__all__, SENTENCE, WRONG, *CARDS]
+TILES = "TilingLab, less"
+NAMES = [*widgets.__all__, SENTENCE, WRONG, TILES, *CARDS]
 SLIDERS = {  # how many are moved; widgets not named here have none
     "BackwardPlayer": 4,
     "ComparePlayers": 4,
@@ -33,6 +34,7 @@ SLIDERS = {  # how many are moved; widgets not named here have none
     "ServeLab": 3,
     "SplitLab": 6,
     "TilingLab": 5,
+    TILES: 2,
     "TripsPlayer": 2,
 }
 
@@ -141,6 +143,8 @@ def made(name):
         return widgets.FlashPlayer.from_sentence(panels="less")
     if name == WRONG:
         return widgets.FlashPlayer.from_steps(unscaled, B_r=8, causal=True, panels="less")
+    if name == TILES:
+        return widgets.TilingLab(N=64, B_r=16, B_c=16, causal=True, panels="less")
     return getattr(widgets, name)()
 
 

@@ -6,7 +6,7 @@ pytest.importorskip("anywidget")
 
 from flashlib.widgets import TilingLab
 from tests.browser.lab import wait_until_heard
-from tests.browser.shown.tiling_lab import NAMES, check_shown, wait_for
+from tests.browser.shown.tiling_lab import NAMES, check_shown, texts, wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -15,6 +15,7 @@ CELLS = [
     "from flashlib.widgets import TilingLab\nlab = TilingLab()\nlab",
     "TilingLab(N=1000, d=128, B_r=48, B_c=16, capacity=48, causal=True, order='fa1')",
     "TilingLab(N=0)",
+    "TilingLab(N=64, B_r=16, B_c=16, causal=True, panels='less')",
 ]
 
 
@@ -166,6 +167,26 @@ def test_a_refusal_is_reported_and_the_result_stays(lab):
     check_shown(lab, B_r=32, B_c=32)
     wait_until_heard(lab)
     assert message.count() == 0
+
+
+def test_a_first_look_shows_tiles_alone(page_of_labs):
+    lab = page_of_labs.locator(f"{LAB}.flash-less")
+    lab.scroll_into_view_if_needed()
+    panels = lab.locator(".flash-panel").evaluate_all(
+        "panels => panels.filter((one) => one.checkVisibility()).length"
+    )
+    assert panels == 3  # settings, sentences, S
+    assert lab.locator("input").evaluate_all("all => all.map((one) => one.dataset.name ?? one.type)") == [
+        *("B_r", "B_c", "checkbox")
+    ]
+    assert not {"SRAM", "MB"} & set(lab.inner_text().split())
+    slider = lab.locator("input[data-name=B_r]")
+    slider.focus()
+    slider.press("End")
+    wait_for(lab, {"B_r": 64})
+    result = TilingLab(N=64, B_r=64, B_c=16, causal=True, panels="less").result
+    assert texts(lab, ".flash-words p") == result["words"]
+    assert texts(lab, "[data-count=skipped]") == ["0"]
 
 
 def test_a_bad_argument_is_reported(page_of_labs):

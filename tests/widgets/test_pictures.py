@@ -64,6 +64,7 @@ WIDGETS = {
     "SplitLab, large": lambda: SplitLab(65_536, 256, B=64, record=[(1, 30_000.0), (256, 29_000.0)]),
     "TilingLab": TilingLab,
     "TilingLab, causal": lambda: TilingLab(causal=True, capacity=48),
+    "TilingLab, a first look": lambda: TilingLab(N=65_536, B_r=4, B_c=16, causal=True, panels="less"),
     "TripsPlayer": TripsPlayer,
     "TripsPlayer, large": lambda: TripsPlayer(48, 8),
 }

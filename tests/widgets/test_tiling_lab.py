@@ -255,6 +255,7 @@ BAD = [
     (dict(dtype=np.zeros(2)), "dtype is array([0., 0.]); pass one of"),
     (dict(causal=1), "causal is 1; pass True or False."),
     (dict(order="fa3"), "order is 'fa3'; pass one of 'fa1', 'fa2'."),
+    (dict(panels="few"), "panels is 'few'; pass one of 'less', 'all'."),
 ]
 
 
@@ -306,6 +307,26 @@ def test_repr():
         "4096 of 64 x 64 tiles, 56.50 KB fits, standard 136.3 MB, FA1 106.5 MB, FA2 68.17 MB)"
     )
     assert "2080 of 64 x 64 tiles, 56.50 KB does not fit" in repr(TilingLab(capacity=48, causal=True))
+
+
+def test_a_first_look_is_on_tiles_alone():
+    lab, whole = (TilingLab(N=64, B_r=16, B_c=16, causal=True, panels=panels) for panels in ("less", "all"))
+    assert repr(lab) == "TilingLab(N=64, B_r=16, B_c=16, causal=True: 10 of 4 x 4 tiles)"
+    assert lab.result["grid"] == whole.result["grid"]
+    assert lab.result["stops"] == whole.result["stops"] | {name: [4, 8, 16, 32, 64] for name in ("B_r", "B_c")}
+    assert lab.result["words"] == [
+        "The causal mask hides 49.22% of the scores.",
+        "Only tiles without any visible score are skipped: 6 of 16, or 37.50%.",
+    ]
+    lab.causal = False
+    assert lab.result["words"] == ["Without a mask every score is seen.", "So every tile is computed: 16 of 16."]
+
+
+def test_a_first_look_takes_a_block_of_more_than_N_rows_if_asked():
+    lab = TilingLab(N=64, B_r=128, panels="less")
+    assert lab.result["stops"]["B_r"] == [4, 8, 16, 32, 64, 128] and lab.result["grid"]["T_r"] == 1
+    lab.B_r = 32
+    assert lab.result["stops"]["B_r"] == [4, 8, 16, 32, 64]
 
 
 def test_picture_for_viewers_without_a_kernel(lab):

@@ -70,7 +70,7 @@ SHOWN = {  # besides each class without arguments: cases with other keys, or nul
     "ProgramsLab": [dict(kernel="tile", mask=False), dict(N=0)],
     "RingPlayer": [dict(program=all_send_first), dict(program=all_send_first, way="all-gather", token=0)],
     "SplitLab": [dict(N_k=1000, parts=2, record=[(1, 30.5), (3, 20)])],
-    "TilingLab": [dict(capacity=1)],
+    "TilingLab": [dict(capacity=1), dict(panels="less")],
 }
 
 

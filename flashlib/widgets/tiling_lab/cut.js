@@ -14,7 +14,9 @@ const MB = 1e6; // bytes
  * square stands for several, as grouped by Python.
  */
 export class Cut {
-  constructor() {
+  /** @param {{ less?: boolean }} [options] less: a first look, without bytes and SRAM */
+  constructor({ less = false } = {}) {
+    this.less = less;
     const path = (name) => svg("path", { class: `flash-tiling-${name}` });
     this.some = path("some");
     this.whole = path("whole");
@@ -36,7 +38,8 @@ export class Cut {
     ];
     /** @type {Record<string, HTMLElement>} */
     this.counts = {};
-    const list = rows.map(([name, ...term]) => {
+    const shown = rows.filter(([name]) => !less || name !== "chip");
+    const list = shown.map(([name, ...term]) => {
       this.counts[name] = h("dd", { "data-count": name });
       return h("div", {}, h("dt", {}, term), this.counts[name]);
     });
@@ -52,22 +55,20 @@ export class Cut {
   /** @param {Result} result */
   draw({ grid, sram, N, d, B_r, B_c }) {
     const size = sram.pieces.Q_i / (B_r * d); // bytes of a score
-    const chip = Math.sqrt(sram.room / size); // scores, the side of the square that SRAM would hold
     this.#draw(grid, N, B_r, B_c);
-    this.#compare(chip, N, B_r, B_c);
+    if (!this.less) this.#compare(Math.sqrt(sram.room / size), N, B_r, B_c);
     const { T_r, T_c, tiles, computed, tall, wide } = grid;
     const skipped = tiles - computed;
     const counts = { T_r, T_c, tiles, computed, skipped, tile: `${B_r} × ${B_c}` };
-    setText(this.counts.chip, `${Math.floor(chip)} × ${Math.floor(chip)}`);
     for (const [name, count] of Object.entries(counts)) setText(this.counts[name], String(count));
     const reduced = tall * wide > 1;
     const square = `Too many to draw: a square stands for ${tall} × ${wide}.`;
     setText(this.share, `A step computes one tile; ${number((100 * computed) / tiles)}% are computed.`);
     const all = apart(grid.rows) && apart(grid.cols);
     setText(this.squares, reduced ? square : all ? "Each square is a tile." : "Too many to draw the edges of all.");
-    setText(this.size, `${N} × ${N} scores, ${number((N * N * size) / MB)} MB`);
+    setText(this.size, `${N} × ${N} scores${this.less ? "" : `, ${number((N * N * size) / MB)} MB`}`);
     this.part.style.visibility = reduced && skipped ? "visible" : "hidden";
-    this.picture.setAttribute("aria-label", `S as ${T_r} by ${T_c} tiles, ${computed} of ${tiles} computed, one tile and SRAM to scale`);
+    this.picture.setAttribute("aria-label", `S as ${T_r} by ${T_c} tiles, ${computed} of ${tiles} computed, one tile ${this.less ? "" : "and SRAM "}to scale`);
   }
 
   #draw(grid, N, B_r, B_c) {
@@ -87,6 +88,7 @@ export class Cut {
 
   /** A tile and the SRAM, as a square of this many scores, to the scale of S; and enlarged, if that is small. */
   #compare(chip, N, B_r, B_c) {
+    setText(this.counts.chip, `${Math.floor(chip)} × ${Math.floor(chip)}`);
     const small = (chip / N) * SIDE;
     this.chip.setAttribute("d", small < SIDE ? box(0, 0, small, small) : "");
     this.lens.replaceChildren();

@@ -14,6 +14,8 @@ LIGHT = {"whole": "#bebebe", "some": "#e1e1e1", "O_acc": "#bebebe", "m, l": "#be
 
 def draw(result: dict) -> Picture:
     """Return a Picture of the result of a TilingLab."""
+    if result["panels"] == "less":
+        return _draw_first_look(result)
     picture = Picture(930, 408, " ".join(result["words"]))
     for place in ((0, 0, 214, 252), (222, 0, 244, 252), (0, 260, 466, 80), (474, 0, 456, 340)):
         picture.shade(*place)
@@ -23,6 +25,21 @@ def draw(result: dict) -> Picture:
     _draw_map(picture, result)
     for k, words in enumerate(result["words"]):
         picture.text(12, 358 + 20 * k, words, 12)
+    return picture
+
+
+def _draw_first_look(result):
+    """Draw only the tiles, with the sentences next to them."""
+    picture = Picture(930, 252, " ".join(result["words"]))
+    picture.shade(0, 0, 930, 252)
+    _draw_tiles(picture, result)
+    for k, words in enumerate(result["words"]):
+        picture.text(232, 60 + 24 * k, words, 12)
+    picture.box(232, 130, 18, 14, fill=LIGHT["whole"], edge=INK)
+    picture.hatch(corners(232, 156, 18, 14))
+    picture.box(232, 156, 18, 14, edge=INK)
+    for y, name in ((137, "computed"), (163, "skipped")):
+        picture.text(258, y, name, 12)
     return picture
 
 

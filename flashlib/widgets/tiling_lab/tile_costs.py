@@ -155,6 +155,18 @@ def break_even(order: str, other: int, N: int, d: int, dtype: str, causal: bool)
     return next((b for b in range(min(2 * B, high), 0, -1) if more(b)), 0) + 1
 
 
+def tile_words(N: int, grid: dict, causal: bool) -> list[str]:
+    """Return two sentences on which tiles are computed, and why."""
+    tiles, skipped = grid["tiles"], grid["tiles"] - grid["computed"]
+    if not causal:
+        return ["Without a mask every score is seen.", f"So every tile is computed: {tiles} of {tiles}."]
+    share = f"{skipped} of {tiles}, or {number(100 * skipped / tiles)}%"
+    return [
+        f"The causal mask hides {number(50 * (N - 1) / N)}% of the scores.",
+        f"Only tiles without any visible score are skipped: {share}.",
+    ]
+
+
 def _words(result, N, d, B_r, B_c, capacity, dtype, causal):
     """Return three sentences: on what fits and moves least, on FA1 and on FA2."""
     sram, traffic = result["sram"], result["traffic"]

@@ -1,4 +1,5 @@
-// TilingLab: what a block size costs. Python computed all numbers and sentences; this file draws them.
+// TilingLab: what a block size costs; for a first look, `less`: the tiles alone. Python computed all numbers and
+// sentences; this file draws them.
 
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { Result, Traits } from "./types.js" */
@@ -35,7 +36,7 @@ class TilingLab extends Widget {
   result;
   /** @type {Colours} */
   colour;
-  /** @type {[Cut, TileMap, Sram, Bytes]} */
+  /** @type {(Cut | TileMap | Sram | Bytes)[]} */
   parts;
   /** @type {number} */
   drawTime;
@@ -43,29 +44,28 @@ class TilingLab extends Widget {
   /** @param {Context<Traits>} context */
   constructor(context) {
     super(context, "tiling-lab", "the costs of a tiling");
-    this.sliders = Object.entries(SETTINGS).map(([name, [text, label]]) => ({
+    const result = this.model.get("result");
+    this.less = result.panels === "less";
+    const shown = Object.entries(SETTINGS).filter(([name]) => !this.less || name === "B_r" || name === "B_c");
+    this.sliders = shown.map(([name, [text, label]]) => ({
       name,
       ...stops(name, text, label, (value) => this.ask({ [name]: value })),
     }));
     this.dtype = choice("dtype", "dtype", DTYPES, (dtype) => this.ask({ dtype }));
     this.causal = toggle("causal", (causal) => this.ask({ causal }));
     this.order = choice("order", "order of the map", ORDERS, (order) => this.ask({ order }));
-    this.head = headline("Which tile moves the fewest bytes?");
-    this.words = [0, 1, 2].map(() => h("p", {}));
-    const result = this.model.get("result");
+    this.head = headline(this.less ? "Which tiles are computed?" : "Which tile moves the fewest bytes?");
+    this.words = (this.less ? [0, 1] : [0, 1, 2]).map(() => h("p", {}));
     if (result.map) this.#build(result.map.blocks);
     this.start("result");
   }
 
   /** @param {number[]} blocks */
   #build(blocks) {
-    const order = h("fieldset", { class: "flash-settings" }, this.order.element);
-    const id = `flash-tiling-${Math.random().toString(36).slice(2)}`;
-    const asks = { asked: (name) => this.model.get(name), chosen: (sizes) => this.ask(sizes) };
-    const map = new TileMap(id, blocks, asks, order);
-    this.parts = [new Cut(), map, new Sram(), new Bytes()];
+    this.parts = this.less ? [new Cut({ less: true })] : [new Cut(), this.#map(blocks), new Sram(), new Bytes()];
+    this.root.classList.toggle("flash-less", this.less);
     const sliders = this.sliders.map(({ element }) => element);
-    const kinds = div("flash-tiling-kinds", this.dtype.element, this.causal.element);
+    const kinds = div("flash-tiling-kinds", !this.less && this.dtype.element, this.causal.element);
     this.root.append(
       this.head.element,
       div(
@@ -75,6 +75,14 @@ class TilingLab extends Widget {
         this.parts.map(({ element }) => element),
       ),
     );
+  }
+
+  /** @param {number[]} blocks */
+  #map(blocks) {
+    const order = h("fieldset", { class: "flash-settings" }, this.order.element);
+    const id = `flash-tiling-${Math.random().toString(36).slice(2)}`;
+    const asks = { asked: (name) => this.model.get(name), chosen: (sizes) => this.ask(sizes) };
+    return new TileMap(id, blocks, asks, order);
   }
 
   /** @param {Result} result */

@@ -71,6 +71,7 @@
  * @typedef {object} Computed
  * @property {Setting} setting
  * @property {Record<"N" | "d" | "B_r" | "B_c" | "capacity", number[]>} stops the values of each slider
+ * @property {string} panels "less" for the tiles alone, or "all"
  * @property {Tiles} grid
  * @property {Record<"standard" | "FA1" | "FA2", Moved>} traffic
  * @property {number} flops

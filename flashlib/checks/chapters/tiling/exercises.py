@@ -76,7 +76,14 @@ LAST_TILE = update.program(
 )
 
 
-@exercise(title="The last tile", minutes=10, difficulty="medium", program=LAST_TILE, variants=("shift = m",))
+@exercise(
+    title="The last tile",
+    minutes=10,
+    difficulty="medium",
+    program=LAST_TILE,
+    variants=("shift = m",),
+    optional=True,
+)
 def last_tile(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(35)
     fixed = [

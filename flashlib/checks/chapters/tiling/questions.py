@@ -21,6 +21,13 @@ def _causal_tiles():
     return {"computed": len(steps), "masked": sum(bool(np.isinf(step.S_ij).any()) for step in steps)}
 
 
+def _tile_shapes():
+    """Return how many of 16 tiles are skipped, for two shapes."""
+    shapes = {"wide": (8, 32), "widest": (4, 64)}
+    X = _ones(64, 64)
+    return {part: 16 - len(list(tiled.steps(*X, B_r=r, B_c=c, causal=True))) for part, (r, c) in shapes.items()}
+
+
 def _more_queries():
     steps = list(tiled.steps(*_ones(5, 2), B_r=2, B_c=2, causal=True))
     without = any(bool(np.isinf(step.S_ij).all(axis=1).any()) for step in steps)
@@ -28,7 +35,7 @@ def _more_queries():
 
 
 def _padding():
-    """Return which of l and O_acc two rows of zeros change, as in section 6."""
+    """Return which of l and O_acc two rows of zeros change, as in the text."""
     rng = np.random.default_rng(0)
     Q, K, V = rng.normal(size=(3, 4)) + 1, rng.normal(size=(10, 4)), rng.normal(size=(10, 4))
     padded = [np.vstack([X, np.zeros((2, 4))]) for X in (K, V)]
@@ -40,17 +47,17 @@ def _padding():
 
 QUESTIONS = [
     Question(
-        "grid",
-        _grid,
-        "ceil(10 / 4) = 3 row blocks by ceil(7 / 3) = 3 column blocks. The last of each is shorter where the "
-        "size does not divide: tile (2, 2) holds rows 8 and 9 and column 6.",
-        hint="Round up N / B in both directions. The last block holds what the others leave.",
+        "tile_shapes",
+        _tile_shapes,
+        "with tiles of 8 x 32 the second column block begins at key 32. The 4 row blocks of rows 0 to 31 see none "
+        "of it, and skip their tiles there. With tiles of 4 x 64 there is one column block, and every query sees "
+        "its first key: no tile is skipped.",
+        hint="A tile is skipped if its last query does not see its first key. Where do the column blocks begin?",
+        labels={"wide": "tiles of 8 × 32", "widest": "tiles of 4 × 64"},
         wrong={
-            4: "sizes round up: the shorter blocks at the edges are tiles too",
-            6: "sizes round up: the shorter blocks at the edges are tiles too",
-            (4, 3): "that is a whole tile; the last one has the remaining rows and columns",
-            (1, 2): "rows come first",
-            (8, 6): "that is where it starts; its shape is the rest from there",
+            ("wide", 6): "the shape matters, not only the number of scores",
+            ("wide", 8): "the row blocks below the middle see keys of both column blocks",
+            ("widest", 6): "these tiles are as wide as S: each begins with the first key, which every query sees",
         },
     ),
     Question(
@@ -64,6 +71,33 @@ QUESTIONS = [
             28: "these are below the diagonal, where all is seen; those on it hold scores of both kinds",
             36: "below the diagonal everything is seen: those tiles need no mask",
             64: "tiles above the diagonal hold no score that is seen",
+        },
+    ),
+    Question(
+        "padded_keys",
+        _padding,
+        "a key of zeros has the score q . 0 = 0, so its weight is exp(0 - m), not 0. Each of the two adds that "
+        "to l. To O_acc it adds that times a row of zeros, which is nothing. So O = O_acc / l comes out too "
+        "small.",
+        hint="A row of zeros in K has the score 0. What does its weight add to each of the two sums?",
+        choices=("l", "O_acc", "both", "neither"),
+        wrong={
+            "both": "V is 0 there too, so nothing is added to O_acc as long as m is the same",
+            "O_acc": "V is 0 there, so O_acc gains nothing; l gains exp(0 - m) for each key",
+            "neither": "the score of a key of zeros is 0, and exp(0 - m) is not 0",
+        },
+    ),
+    Question(
+        "tiled_numpy",
+        lambda: "faster",
+        "plain NumPy holds three matrices of N x N numbers. They fit into no cache, and the operating system "
+        "takes long to provide them. A tile of 512 x 512 stays in the cache, and is so large that the Python loop "
+        "costs next to nothing.",
+        hint="How large is S in fp32, and how large is a tile? Where does each of them stay while it is used?",
+        choices=("longer", "about as long", "faster"),
+        wrong={
+            "longer": "the loop has 32 x 32 turns, and each does products of 512 x 512: the calls cost little",
+            "about as long": "the operations are about as many, but S and P fit into no cache",
         },
     ),
     Question(
@@ -82,17 +116,17 @@ QUESTIONS = [
         },
     ),
     Question(
-        "padded_keys",
-        _padding,
-        "a key of zeros has the score q . 0 = 0, so its weight is exp(0 - m), not 0. Each of the two adds that "
-        "to l. To O_acc it adds that times a row of zeros, which is nothing. So O = O_acc / l comes out too "
-        "small.",
-        hint="A row of zeros in K has the score 0. What does its weight add to each of the two sums?",
-        choices=("l", "O_acc", "both", "neither"),
+        "grid",
+        _grid,
+        "ceil(10 / 4) = 3 row blocks by ceil(7 / 3) = 3 column blocks. The last of each is shorter where the "
+        "size does not divide: tile (2, 2) holds rows 8 and 9 and column 6.",
+        hint="Round up N / B in both directions. The last block holds what the others leave.",
         wrong={
-            "both": "V is 0 there too, so nothing is added to O_acc as long as m is the same",
-            "O_acc": "V is 0 there, so O_acc gains nothing; l gains exp(0 - m) for each key",
-            "neither": "the score of a key of zeros is 0, and exp(0 - m) is not 0",
+            4: "sizes round up: the shorter blocks at the edges are tiles too",
+            6: "sizes round up: the shorter blocks at the edges are tiles too",
+            (4, 3): "that is a whole tile; the last one has the remaining rows and columns",
+            (1, 2): "rows come first",
+            (8, 6): "that is where it starts; its shape is the rest from there",
         },
     ),
 ]
