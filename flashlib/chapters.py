@@ -64,7 +64,7 @@ KERNEL = "a causal FlashAttention kernel that you wrote"
 FROM_ZERO = Route("the route from zero", ("01", "02", "03", "04", "05", "06", "07"), KERNEL)
 KNOWN = Route("the route, if you know softmax and attention", ("03", "04", "05", "06", "07"), KERNEL)
 ROUTES = (
-    Route("ten minutes", ("00",), "an idea of it: the player and a slider"),
+    Route("ten minutes", ("00",), "a first idea of how it works"),
     Route("an evening", ("03", "04", "05"), "the whole algorithm, in NumPy"),
     KNOWN,
     FROM_ZERO,
@@ -158,7 +158,7 @@ CHAPTERS = (
     ),
     Chapter(
         "07_triton_flash", "FlashAttention in Triton",
-        "the kernel beside its NumPy lines; then your own",
+        "the kernel next to its NumPy lines; then your own",
         builds_on=("one_pass", "tiling", "triton_first_steps"),
         needs=("triton",),
     ),
@@ -214,7 +214,7 @@ CHAPTERS = (
     ),
     Chapter(
         "16_rings", "Rings",
-        "attention over many GPUs: keys travel round",
+        "attention over many GPUs: keys go around the ring",
         builds_on=("online_softmax", "one_pass", "counting_bytes", "backward"),
         widgets=("RingPlayer",),
     ),

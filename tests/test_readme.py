@@ -282,7 +282,7 @@ def test_minutes_are_of_words_lines_predictions_and_exercises():
     add("### Exercise: C\n\n*20 minutes · hard*", tags=["exercise:c"])
     assert minutes.of(nb) == pytest.approx((*before[:2], 16), abs=0.05)
     assert minutes.sentence(minutes.of(nb)) == (
-        "About 45 minutes, of which 35 are for exercises; what is optional takes 20 more."
+        "About 45 minutes, of which 35 are for exercises; optional sections take 20 more."
     )
     assert minutes.sentence(minutes.Minutes(4, 0, 0)) == "About 5 minutes."
 

@@ -80,7 +80,7 @@ def sentence(minutes) -> str:
     """Return a sentence that says how long a chapter takes."""
     core, exercises, optional = minutes.rounded()
     of_these = f", of which {exercises} are for exercises" if exercises else ""
-    more = f"; what is optional takes {optional} more" if optional else ""
+    more = f"; optional sections take {optional} more" if optional else ""
     return f"About {core} minutes{of_these}{more}."
 
 

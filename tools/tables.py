@@ -45,7 +45,7 @@ def chapters(*, link) -> str:
             rows.append([f"{c.number} {title}", c.idea, builds_on, f"{takes[c.number].rounded().core} min"])
     everything = sum(takes.values(), start=minutes.Minutes(0, 0, 0))
     more = _hours(everything.optional)
-    rows.append(["*in all*", f"what is optional takes {more} more", "", _hours(everything.core)])
+    rows.append(["*in all*", f"optional sections take {more} more", "", _hours(everything.core)])
     titles = ["chapter", "the idea", "builds on", "time with exercises"]
     if not link:
         titles, *rows = [[name, what, time] for name, what, _, time in [titles, *rows]]
