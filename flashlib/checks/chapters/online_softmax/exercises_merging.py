@@ -102,7 +102,7 @@ def _any_rows(rng):
 
 
 def _broken_law(answer):
-    """Return the id of a law of a monoid that does not hold for random parts of rows, or ""."""
+    """Return the id of a law of merge that does not hold for random parts of rows, or ""."""
     rng = np.random.default_rng(1)
     for _ in range(20):
         x, V = rng.normal(scale=30, size=9), rng.normal(size=(9, 2))

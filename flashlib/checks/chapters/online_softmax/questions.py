@@ -106,7 +106,7 @@ QUESTIONS = [
         "passes",
         _reads_of_two,
         "the first weight needs the complete sum, so naive reads x for l and again for p. In the safe softmax the "
-        "first term of the sum needs the complete maximum, so it reads x for m, for l and for p. Articles that "
+        "first term of the sum needs the complete maximum, so it reads x for m, for l and for p. Papers that "
         "say two passes for safe softmax leave out p; those that say 3 and 4 memory accesses add the write.",
         hint="Which numbers of the whole row must be known before the first weight can be computed? Each takes a "
         "pass; then comes the output.",
@@ -170,8 +170,8 @@ QUESTIONS = [
     Question(
         "empty_logsumexp",
         lambda: f"{logsumexp(np.full(3, -np.inf)):g}",
-        "every term is exp(-inf) = 0, so the sum is 0, and log(0) is -inf. This is a value, not an error. It says "
-        "that the row weighs nothing.",
+        "every term is exp(-inf) = 0, so the sum is 0, and log(0) is -inf. This is a value, not an error. In a "
+        "merge such a row has the weight 0.",
         hint="What is each term of the sum, and what is the logarithm of that sum?",
         choices=("-inf", "0", "nan"),
         wrong={

@@ -115,8 +115,7 @@ QUESTIONS = [
         lambda: _count(0, -1, lambda x: np.exp(np.float16(x)) > 0),
         "the logarithm of 2^-24 is -16.64. An exponential below 2^-24 is rounded up to it as long as it is above "
         "half of it, so down to x = -17.33. exp(-17) is rounded up, and exp(-18) is rounded to 0.",
-        hint="What is the natural logarithm of 2^-24? And a number above half of the smallest one is rounded up "
-        "to it.",
+        hint="Which results are rounded to 0? Take the natural logarithm of the largest of them.",
         wrong={
             -17: "the exponential of -17 is 0.69 times the smallest number: it is rounded up",
             -12: "the range is not the same at both ends: 65504 is about 2^16",
@@ -127,15 +126,14 @@ QUESTIONS = [
     ),
     Question(
         "running_sum",
-        lambda: {"fp16": _stuck_at(np.finfo(np.float16).nmant + 1), "bf16": _stuck_at(8)},
-        "with t binary digits the numbers from 2^t on lie 2 apart. So 2^t + 1 lies halfway between two of them "
-        "and is rounded back to 2^t, the even one, however often 1 is added: 2^11 = 2048 and 2^8 = 256.",
+        lambda: _stuck_at(8),
+        "with t binary digits the numbers from 2^t on are 2 apart. So 2^t + 1 is halfway between two of them "
+        "and is rounded back to 2^t, the even one, however often 1 is added. For fp16 that is 2^11 = 2048, for "
+        "bf16 2^8 = 256.",
         hint="With t binary digits, from which power of two on are neighbouring numbers 2 apart?",
         wrong={
-            65504: "that is the largest number: the sum stops long before it",
-            1024: "from 1024 on the neighbours are still 1 apart",
+            2048: "that is where fp16 stops: bf16 has three digits fewer",
             128: "from 128 on the neighbours are still 1 apart",
-            4096: "from 2048 on the neighbours are already 2 apart",
             512: "from 256 on the neighbours are already 2 apart",
         },
     ),

@@ -10,7 +10,7 @@ def my_scores_for(p):
 
 # exercise: overflow_threshold
 def my_overflow_threshold(dtype):
-    x = dtype(np.log(float(np.finfo(dtype).max)))  # near the border, on either side of it
+    x = dtype(np.log(float(np.finfo(dtype).max)))  # near the limit, on either side of it
     with np.errstate(over="ignore"):
         while np.isfinite(np.exp(x)):
             x = np.nextafter(x, dtype(np.inf))
