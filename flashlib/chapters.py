@@ -147,7 +147,7 @@ CHAPTERS = (
     Chapter(
         "05_tiling", "Tiling",
         "the whole algorithm, tile by tile",
-        builds_on=("softmax", "attention", "one_pass"),
+        builds_on=("attention", "online_softmax", "one_pass"),
         widgets=("TilingLab",),
     ),
     Chapter(

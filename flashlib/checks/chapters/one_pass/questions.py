@@ -6,7 +6,7 @@ from flashlib import softmax, tiled
 from flashlib.checks.engine.prediction import Question
 from flashlib.memory import HBM
 
-X = np.array([1.0, 2.0, 4.0, 3.0])  # the scores and values of section 3
+X = np.array([1.0, 2.0, 4.0, 3.0])  # the scores and values of section 1
 V4 = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
 SAME = {"right": "the right output", "nan": "nan", "zeros": "zeros", "mean": "the mean of the values"}
 
@@ -130,9 +130,10 @@ QUESTIONS = [
     Question(
         "two_sums_nan",
         _nan_rows,
-        "each row has a score far above 709, where exp becomes inf in fp64; l is inf too, and inf / inf is nan.",
+        "in a row with a score far above 709, exp becomes inf in fp64, so l is inf, and inf / inf is nan. In a row "
+        "whose scores are all far below -745, every exp is 0, and 0 / 0 is nan.",
         hint="Scores become very large. What is exp of them in fp64, and what is then numerator / l?",
-        wrong={0: "exp of a score above 709 is inf in fp64, and inf / inf is nan"},
+        wrong={0: "exp of a score above 709 is inf in fp64, and inf / inf is nan; if all are far below 0, 0 / 0 is"},
     ),
     Question(
         "other_order",
@@ -195,8 +196,8 @@ QUESTIONS = [
         hint="Forgetting alpha does harm where a row has something in O_acc and gets a larger maximum. Which tile "
         "is the first with such a row?",
         wrong={
-            1: "in step 1 alpha is 0 and nothing is lost; in step 2 rows 0, 1 and 3 go wrong, row 0 the lowest",
-            3: "in step 2 rows 0, 1 and 3 go wrong already, row 0 the lowest",
+            1: "in step 1 alpha is 0 and nothing is lost; in step 2 rows 0, 1 and 3 go wrong, row 0 first",
+            3: "in step 2 rows 0, 1 and 3 go wrong already, row 0 first",
         },
     ),
     Question(

@@ -90,14 +90,14 @@ QUESTIONS = [
     Question(
         "tiled_numpy",
         lambda: "faster",
-        "plain NumPy holds three matrices of N x N numbers. They fit into no cache, and the operating system "
-        "takes long to provide them. A tile of 512 x 512 stays in the cache, and is so large that the Python loop "
-        "costs next to nothing.",
+        "plain NumPy holds three matrices of N x N numbers, and most of its time went into getting memory for "
+        "them from the operating system. A tile of 512 x 512 stays in the cache, and is so large that the Python "
+        "loop costs next to nothing.",
         hint="How large is S in fp32, and how large is a tile? Where does each of them stay while it is used?",
         choices=("longer", "about as long", "faster"),
         wrong={
             "longer": "the loop has 32 x 32 turns, and each does products of 512 x 512: the calls cost little",
-            "about as long": "the operations are about as many, but S and P fit into no cache",
+            "about as long": "the operations are about as many, but plain NumPy also waits for gigabytes of memory",
         },
     ),
     Question(
