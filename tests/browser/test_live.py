@@ -275,7 +275,7 @@ ASKED = """async (root) => {
 @pytest.mark.parametrize("amount, name", AMOUNTS)
 def test_a_setting_of_each_widget_is_answered(readers, amount, name):
     reader = readers(amount, name)
-    for root in reader.page.locator("[data-cell] .widget .flash-widget").all():
+    for root in reader.page.locator("[data-cell] .widget .flash-widget:has(.flash-settings)").all():
         root.scroll_into_view_if_needed()
         assert root.evaluate(ASKED)[0] == ""
 
