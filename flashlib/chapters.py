@@ -107,8 +107,17 @@ class Chapter(NamedTuple):
         return f"{self.number} · {self.title}" if self.number else self.title
 
     @property
+    def short_title(self) -> str:
+        """Its title without what follows a comma or a colon."""
+        return self.title.partition(",")[0].partition(":")[0]
+
+    @property
     def on_route(self) -> bool:
         return self.number in FROM_ZERO.numbers
+
+    def all_before(self) -> set[str]:
+        """Return the names of all chapters that it builds on, directly or through others."""
+        return {*self.builds_on}.union(*(named(name).all_before() for name in self.builds_on))
 
     def obstacles(self) -> list[str]:
         """Return why it cannot run on this machine, as a sentence for each missing need; [] if it can."""

@@ -5,7 +5,6 @@ exercise three quarters of the time in its text, or all of it in Gluon. Of folde
 section whose heading ends in "(optional)", such as "## More (optional)" at the end of a chapter, is counted apart.
 """
 
-import copy
 import re
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ EXERCISE = re.compile(r"^\*(\d+) minutes · \w+\*$", re.MULTILINE)
 HEADING = re.compile(r"^(##+) (.+)$", re.MULTILINE)  # a single # is the title, or a comment in code
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
 WORD = re.compile(r"\S*\w\S*")
-SAID = re.compile(r"\*About .*?\.(?=[\s*])", re.DOTALL)
 
 
 class Minutes(NamedTuple):
@@ -64,24 +62,6 @@ def sections(nb):
                 if level is None or depth <= level:
                     level = depth if heading[2].endswith(OPTIONAL) else None
             yield cell, part, level is not None
-
-
-def stated(nb):
-    """Return a copy of a chapter whose head says how long it takes."""
-    nb = copy.deepcopy(nb)
-    head = nb.cells[0]
-    head.source, n = SAID.subn(f"*{sentence(of(nb))}", head.source)
-    if n != 1:
-        raise ValueError(f'the first cell has {n} sentences that begin with "*About"; it needs one')
-    return nb
-
-
-def sentence(minutes) -> str:
-    """Return a sentence that says how long a chapter takes."""
-    core, exercises, optional = minutes.rounded()
-    of_these = f", of which {exercises} are for exercises" if exercises else ""
-    more = f"; optional sections take {optional} more" if optional else ""
-    return f"About {core} minutes{of_these}{more}."
 
 
 def _tags(cell):

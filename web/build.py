@@ -18,7 +18,7 @@ from PIL import Image
 from flashlib.chapters import FURTHER, PARTS
 from flashlib.chapters import NOTEBOOKS as REGISTERED
 from flashlib.widgets import modules
-from tools import minutes, notebooks
+from tools import chapter_heads, minutes, notebooks
 from web import chapter, colab, github, pictures, prose, scripts, states
 from web.live import cells
 from web.live import parts as live_parts
@@ -246,6 +246,7 @@ class Pages:
         self.write(
             f"{one.slug}.html", "chapter.html.j2",
             chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
+            line=head_line(made),
             before=before and before.chapter, after=after and after.chapter, lacks=made.lacks,
             few=2 * len(made.running) < len(made.cells or ()),
             checks=any(cells.exercise_of(cell) for cell in made.running),
@@ -303,6 +304,12 @@ def parts(chapters):
 def idea(text):
     """Return the HTML of a chapter's idea, a line of Markdown."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def head_line(made):
+    """Return the HTML of the line that says how long a chapter takes, what it builds on and where it runs."""
+    text = chapter_heads.line(made.chapter, minutes.of(made.nb)).strip("*")
+    return prose.to_html(text)[0].strip().removeprefix("<p>").removesuffix("</p>")
 
 
 def routes(nb):

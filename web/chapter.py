@@ -9,13 +9,13 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from tools import chapter_heads
 from tools.notebooks import tags
 from web import prose
 from web.live import cells
 from web.plots import of_plot
 
 TERM = re.compile(r'<tr id="(term-[^"]*)">\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>\s*</tr>', re.DOTALL)
-TITLE = re.compile(r"\A# .*\n+")
 VERDICT = "application/vnd.flashlib.verdict+json"
 UNNAMED = "A picture that the code above draws"
 
@@ -72,7 +72,7 @@ class Writer:
 
     def _text(self, cell):
         exercise = next((tag.partition(":")[2] for tag in tags(cell) if tag.startswith("exercise:")), "")
-        markup, headings = prose.to_html(TITLE.sub("", cell.source), self.repository)
+        markup, headings = prose.to_html(chapter_heads.TITLE.sub("", cell.source), self.repository)
         if exercise:
             self.exercise = exercise
             self.exercises.append(exercise)

@@ -73,6 +73,13 @@ SCROLLED = """async () => {
     }
     scrollTo(0, 0);
 }"""
+# Where the first picture is: its top, and its height, in pixels.
+FIRST_PICTURE = """() => {
+    const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height > 80;
+    const first = [...document.querySelectorAll("main :is(img, svg, .flash-widget)")].find(shown);
+    const { top, height } = first.getBoundingClientRect();
+    return [top, height];
+}"""
 # What is wrong at each place: it must play, and a step must change it.
 DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
     const root = place.querySelector(".flash-widget");
