@@ -19,7 +19,7 @@ pytest.importorskip("nbconvert")
 
 from flashlib.chapters import FURTHER, NOTEBOOKS, PARTS, named
 from flashlib.widgets import FlashPlayer
-from tests.browser.probes import AXE
+from tests.browser.probes import AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN
 from web import build, scripts
 
 pytestmark = pytest.mark.browser
@@ -29,6 +29,7 @@ SOME = ["start_here", "online_softmax", "glossary"]
 CHAPTER, GLOSSARY = (f"{named(name).slug}.html" for name in SOME[1:])
 FEW = ["index.html", CHAPTER]
 ALL = [*(f"{one.slug}.html" for one in NOTEBOOKS), "index.html", "about.html", "offline.html", "404.html"]
+OPENINGS = [one for one in NOTEBOOKS if "00" <= one.number <= "05"]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
 LARGEST = 300_000  # bytes, gzipped: everything but the font that a first visit to a page loads
@@ -72,13 +73,6 @@ SCROLLED = """async () => {
         await new Promise((done) => setTimeout(done, 20));
     }
     scrollTo(0, 0);
-}"""
-# Where the first picture is: its top, and its height, in pixels.
-FIRST_PICTURE = """() => {
-    const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height > 80;
-    const first = [...document.querySelectorAll("main :is(img, svg, .flash-widget)")].find(shown);
-    const { top, height } = first.getBoundingClientRect();
-    return [top, height];
 }"""
 # What is wrong at each place: it must play, and a step must change it.
 DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
@@ -203,6 +197,13 @@ def test_a_page_plays_fits_and_is_accessible(browser, course, amount, name, them
             return  # axe is slow, and sees both themes and both sizes in the two other cases
         page.evaluate(AXE.read_text(encoding="utf-8"))
         assert page.evaluate(VIOLATIONS, amount) == []
+
+
+@pytest.mark.parametrize("amount, name", [("few", CHAPTER), *(("all", f"{c.slug}.html") for c in OPENINGS)])
+def test_a_chapter_opens_with_something_to_see(browser, course, amount, name):
+    with visit(browser, course(amount).address + name) as page:
+        page.set_viewport_size(FIRST_SCREEN)
+        assert page.evaluate(FIRST_PICTURE) >= ENOUGH
 
 
 @pytest.mark.parametrize("amount, name", [("few", GLOSSARY), *(("all", name) for name in ALL)])
@@ -348,11 +349,11 @@ def test_a_recorded_setting_is_answered_as_by_python(browser, course):
         assert root.locator(".flash-settings").first.is_enabled()
         root.locator("input[data-name=B_c]").fill("3")
         root.locator("input[data-name=B_r]").fill("5")  # before the record has arrived
-        page.wait_for_selector(".flash-widget[data-tiles='6']")
+        page.wait_for_selector(".flash-widget[data-tiles='4']")
         sent = root.evaluate(
             "root => Array.from(new Uint8Array(root.flashWidget.model.get('frames').buffer.buffer))"
         )
-        assert bytes(sent) == FlashPlayer(B_r=5, B_c=3).frames["buffer"]
+        assert bytes(sent) == FlashPlayer.from_sentence(B_r=5, B_c=3, panels="less").frames["buffer"]
         assert not root.evaluate("root => root.flashWidget.busy.textContent")
 
 
