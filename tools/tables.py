@@ -22,7 +22,10 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 CHANGELOG = ROOT / "CHANGELOG.md"
 START_HERE = ROOT / "notebooks" / "00_start_here.ipynb"
 RESULTS = ROOT / "docs" / "results.md"
-ELECTIVES = "Before you start one, do the chapters that it builds on. Missing numbers are kept for chapters still to be written."
+ELECTIVES = (
+    "Before you start one, do the chapters that it builds on. "
+    "Missing numbers are kept for chapters still to be written."
+)
 
 
 def times() -> dict[str, minutes.Minutes]:
