@@ -155,7 +155,7 @@ def test_each_part_of_the_results_names_the_command_that_makes_its_record():
 def test_every_part_has_chapters_in_order():
     parts = list(dict.fromkeys(c.part for c in CHAPTERS))
     assert parts == list(PARTS) and [*PARTS.values()] == sorted(PARTS.values())
-    assert {named(name).part for name in ("start_here", "triton_flash")} == {"The way"}
+    assert {named(name).part for name in ("start_here", "triton_flash")} == {"The route"}
     assert named("eight_bits").part == "The machine"
 
 

@@ -5,10 +5,12 @@ import re
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("nbformat")
 
+from flashlib import naive, recorded_head, tiled  # noqa: E402
 from flashlib.chapters import named  # noqa: E402
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
 from flashlib.pipeline import MACHINE, measured  # noqa: E402
@@ -25,6 +27,25 @@ def cells(name):
 
 def text(name, cell_id):
     return next(cell.source for cell in cells(name) if cell.id == cell_id)
+
+
+def test_the_story_of_one_row_is_that_of_the_recorded_head():
+    Q, K, V, words = recorded_head.load()
+    steps, row = list(tiled.steps(Q, K, V, B_r=3, B_c=2, causal=True)), words.index("because") - 3
+    first, second = steps[2:4]  # steps 3 and 4 of the player
+    said = text("start_here", "one-row")
+    (the, cat), (slept, because) = first.S_ij[row], second.S_ij[row]
+    for word, score in (("*The*", the), ("*cat*", cat), ("*slept*", slept), ("*because*", because)):
+        assert f"{score:.2f}" in said.partition(word)[2], word
+    assert f"e^{{{the:.2f} - {cat:.2f}}}$ is {first.P_ij[row, 0]:.2f}" in said
+    assert f"the sum is {first.l[row]:.2f}." in said
+    assert f"e^{{{cat:.2f} - {slept:.2f}}}$, which is {second.alpha[row]:.2f}" in said
+    assert f"{first.l[row]:.2f} becomes {second.alpha[row] * first.l[row]:.2f}." in said
+    assert f"adds {second.P_ij[row, 0]:.0f} and" in said and f"adds {second.P_ij[row, 1]:.2f}." in said
+    textbook = naive.attention(Q, K, V, causal=True).lse[row + 3] - slept
+    assert f"The sum is {second.l[row]:.2f}, exactly" in said and np.exp(textbook) == pytest.approx(second.l[row])
+    others = np.delete(np.arange(3), row)
+    assert (second.alpha[others] == 1).all() and f"is {second.alpha[row]:.2f}" in text("start_here", "e41c5ea1")
 
 
 def test_the_sram_of_the_papers_and_that_of_a_gpu():
