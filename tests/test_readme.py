@@ -173,15 +173,6 @@ def test_chapters_build_on_earlier_ones():
         assert set(c.builds_on) <= {earlier.name for earlier in CHAPTERS[:n]}, c.slug
 
 
-@each_case(CHAPTERS[1:], lambda c: c.slug)
-def test_the_head_of_a_chapter_names_what_it_builds_on(c):
-    head = notebooks.read(FOLDER / f"{c.slug}.ipynb").cells[0].source
-    (said,) = re.findall(r"Builds on (.*?)\.(?=[\s*])", head.replace(".ipynb", ""), re.DOTALL)
-    assert sorted(re.findall(r"\]\(\d\d_(\w+)\)", said)) == sorted(c.builds_on), (
-        "builds_on in flashlib/chapters.py"
-    )
-
-
 def test_the_table_of_start_here_is_up_to_date():
     text = tables.START_HERE.read_text(encoding="utf-8")
     assert notebooks.to_text(tables.start_here(notebooks.read(tables.START_HERE))) == text, (
