@@ -213,7 +213,7 @@ def test_the_line_is_written_once_and_says_what_it_must():
     elective, on_route = named("counting_bytes"), named("one_pass")
     nb = a_chapter("# 07 · Old title\n\n*5 minutes · nowhere*\n\nWords, see [Softmax](softmax.ipynb).")
     once = chapter_heads.stated(nb, elective)
-    title, said, words = once.cells[0].source.split("\n\n")
+    title, said, words, _ = once.cells[0].source.split("\n\n")
     assert (title, words) == (f"# {elective.heading}", "Words, see [Softmax](01_softmax.ipynb).")
     assert said.startswith("*5 minutes · an elective · builds on [Tiling](05_tiling.ipynb) · no GPU needed")
     assert chapter_heads.stated(once, elective) == once
