@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from flashlib import bench
-from flashlib.bench import learner
+from flashlib.bench import learner, learner_resources
 from flashlib.bench.common import harness, problem
 from flashlib.checks.engine import solutions
 from flashlib.kernels import INTERPRETED, forward, softmax, triton
@@ -40,7 +40,9 @@ def test_our_kernel_passed_as_a_learners_uses_the_same_resources():
     for yours, ours in zip(table.rows[::2], table.rows[1::2], strict=True):
         assert (yours[:2], ours[:2]) == ((ours[0], "yours"), (yours[0], "ours"))
         assert yours[NUMBERS] == ours[NUMBERS] and yours[3] > 0
-    assert str(table.rows[-1][3]) in repr(table).splitlines()[-1]
+    rows, said = repr(table).split("\n\n")
+    assert str(table.rows[-1][3]) in rows.splitlines()[-1]
+    assert said.replace("\n", " ") == " ".join(table.sentences)
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="where there is a GPU, kernels are timed")
@@ -138,7 +140,7 @@ def test_softmax_counts_each_byte_read_once_and_written_once(wrong, made_up_gpu,
 def test_the_table_has_kilobytes_of_shared_memory_beside_the_registers():
     report = SimpleNamespace(kernel="k", registers=1, spilled=2, shared=4608, num_warps=5, programs=6)
     ours = SimpleNamespace(**vars(report) | {"kernel": "o", "shared": 1024})
-    assert learner._rows("d = 64", [report], ours) == [
+    assert [one.row for one in learner_resources.yours_and_ours("d = 64", [report], ours)] == [
         ("d = 64", "yours", "k", 1, 2, 4.5, 5, 6), ("d = 64", "ours", "o", 1, 2, 1.0, 5, 6),
     ]  # fmt: skip
 
@@ -151,6 +153,7 @@ def test_on_a_gpu_a_wrong_function_is_not_timed(capsys):
     right = bench.mine(my_attention)
     wrong = bench.mine(lambda Q, K, V, causal: 1.1 * my_attention(Q, K, V, causal).O)
     assert len(right.rows) == len(wrong.rows) == 4
+    assert right.then.rows and right.then.sentences
     assert all(row[1] > 0 and row[-1] > 0 for row in right.rows)
     assert all(row[1] == row[-1] == "-" for row in wrong.rows)
     assert capsys.readouterr().out.count("O of yours at Size") == 4
