@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from flashlib.bench.kernel_table import KernelTable
+from flashlib.checks.engine import waiting
 from flashlib.language.phrases import and_list, by_number, counted
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def table_or_reason(make: Callable[[], KernelTable]) -> KernelTable:
     from flashlib.learner.pickling import CannotBeSent
 
     try:
-        return make()
+        with waiting.told(waiting.COMPILING):
+            return make()
     except (CompileError, CannotBeSent) as error:
         return KernelTable(f"The compiler cannot tell what becomes of your kernel: {error}")
 
