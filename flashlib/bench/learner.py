@@ -19,6 +19,7 @@ CAPABILITY = 90  # of the H100: kernels are compiled for it where there is no GP
 DS = 64, 128
 N = 4096
 ATTENTION_PEERS = "ours", "sdpa_flash", "sdpa_cudnn", "flex"
+SHORT = {"bfloat16": "bf16", "float16": "fp16"}
 ROWS, LENGTHS = 2**15, (1024, 4096, 16384)  # of the matrices whose rows become weights
 
 
@@ -99,15 +100,20 @@ def _gluon(answer, interpreted):
     return KernelTable(title, ("", *peers, "yours / hopper"), rows, then=resources)
 
 
+def dtype_for(capability: int | str) -> str:
+    """Return the dtype in which attention is compared on a GPU: before the A100 none computes in bf16."""
+    return "float16" if isinstance(capability, int) and capability < 80 else "bfloat16"
+
+
 def _attention_compiled(answer, capability):
     from flashlib.kernels.compiler import compiled, learner_kernels
 
     reports = []
     for d in DS:
-        size = {"d": d, "causal": True, "capability": capability}
+        size = {"d": d, "dtype": dtype_for(capability), "causal": True, "capability": capability}
         ours = compiled.report(**size, sass=False)
         reports += yours_and_ours(f"d = {d}", learner_kernels.reports(answer, "attention", **size), ours)
-    return table(reports, "Causal attention in bf16", capability)
+    return table(reports, f"Causal attention in {SHORT[dtype_for(capability)]}", capability)
 
 
 def _softmax_compiled(answer, capability):
@@ -180,13 +186,15 @@ def _attention_timed(answer):
     peers = {"yours": yours} | {name: PEERS[name] for name in ATTENTION_PEERS}
     torch.manual_seed(0)
     sizes = [Size(4, 2048 // d, 2048 // d, N, d, causal) for d in DS for causal in (False, True)]
-    speeds = {size: measure(size, peers)["tflops"] for size in sizes}
-    environment = harness.environment()
-    _draw(speeds, f"Forward pass, N = {N}, bf16, {environment['gpu']}")
+    name = dtype_for(harness.capability())
+    dtype = getattr(torch, name)
+    speeds = {size: measure(size, peers, dtype=dtype, needed=("ours",))["tflops"] for size in sizes}
+    environment = harness.environment() | {"N": N, "dtype": SHORT[name]}
+    _draw(speeds, "Forward pass, N = {N}, {dtype}, {gpu}".format(**environment))
     rows = [
         (_words(size), *[speed[name] or "-" for name in peers], _ratio(speed)) for size, speed in speeds.items()
     ]
-    title = "TFLOP/s, bf16, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(N=N, **environment)
+    title = "TFLOP/s, {dtype}, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(**environment)
     return KernelTable(title, ("", *peers, "yours / ours"), rows)
 
 

@@ -94,11 +94,14 @@ def made_up_gpu(monkeypatch):
     plt.close("all")
 
 
-def test_measured_speeds_are_shown_in_a_table_and_a_figure(made_up_gpu, monkeypatch):
+@pytest.mark.parametrize("capability, dtype, short", [(90, torch.bfloat16, "bf16"), (75, torch.float16, "fp16")])
+def test_measured_speeds_are_shown_in_a_table_and_a_figure(capability, dtype, short, made_up_gpu, monkeypatch):
     """Each size and peer has a different speed; yours does not support the last size, flex none with a mask."""
     measured = {}
+    monkeypatch.setattr(harness, "capability", lambda: capability)
 
-    def measure(size, given):
+    def measure(size, given, **options):
+        assert options == {"dtype": dtype, "needed": ("ours",)}, "a T4 has no bf16, and PyTorch no flash for it"
         Q, K, V = torch.randn(3, 1, 1, 5, 4)
         assert torch.equal(given["yours"](Q, K, V, size.causal), Q + size.causal)
         assert size.B * size.N == 16384 and size.H_q == size.H_k == 2048 // size.d
@@ -110,7 +113,8 @@ def test_measured_speeds_are_shown_in_a_table_and_a_figure(made_up_gpu, monkeypa
     monkeypatch.setattr(problem, "measure", measure)
     table = learner._attention_timed(lambda Q, K, V, causal: (Q + causal, V))
     assert [(size.d, size.causal) for size in measured] == [(64, False), (64, True), (128, False), (128, True)]
-    assert table.heads[1:] == ("yours", *learner.ATTENTION_PEERS, "yours / ours") and "G, torch 1" in table.title
+    assert table.heads[1:] == ("yours", *learner.ATTENTION_PEERS, "yours / ours")
+    assert table.title.startswith(f"TFLOP/s, {short}, N = 4096, G, torch 1")
     (figure,) = made_up_gpu
     for row, ax, (size, speeds) in zip(table.rows, figure.axes, measured.items(), strict=True):
         assert row[0] == ax.get_title() == f"d = {size.d}, {'causal' if size.causal else 'no mask'}"
