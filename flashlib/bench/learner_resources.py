@@ -87,9 +87,9 @@ def _programs(yours):
         )
     return by_number(
         n,
-        f"1 program of yours fits on a multiprocessor at a time ({where}), limited by {limit}. While it waits "
-        "for memory nothing computes, unless it loads tiles ahead (num_stages); smaller tiles leave room for a "
-        "second program.",
+        f"1 program of yours fits on a multiprocessor at a time ({where}), limited by {limit}. No other computes "
+        "while it waits for memory, so let it load tiles ahead (num_stages), or choose smaller tiles, which leave "
+        "room for a second program.",
         f"{n} programs of yours fit on a multiprocessor at a time ({where}), limited by {limit}. That is good: "
         "while one waits for memory, another computes.",
     )

@@ -64,7 +64,11 @@ def test_what_limits_the_programs_is_named(kernel, n, limit):
 @pytest.mark.parametrize(
     "shared, beginning, remedy",
     [
-        (200_000, "1 program of yours fits", "unless it loads tiles ahead (num_stages); smaller tiles leave room"),
+        (
+            200_000,
+            "1 program of yours fits",
+            "load tiles ahead (num_stages), or choose smaller tiles, which leave room",
+        ),
         (300_000, "No program of yours fits", "Choose smaller tiles, or load fewer ahead (num_stages)."),
     ],
 )
