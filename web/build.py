@@ -124,6 +124,9 @@ def chosen(only):
 def made_of(one, static, repository="", is_live=False):
     """Write the pictures of a chapter, and return it with its notebook and its page."""
     nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = colab.opening(cell.source, repository, one.slug)
     shown = states.of_chapter(nb.cells, NOTEBOOKS, functools.partial(write_record, static / "recorded"))
     told = cells.of_chapter(nb.cells) if is_live else None
     running = cells.running(nb.cells, told) if told else []
