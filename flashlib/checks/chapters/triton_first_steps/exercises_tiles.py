@@ -84,6 +84,8 @@ def scores(answer: Callable, known: Known) -> Verdict:
         _scored(rng, "fewer keys than a tile has columns", (1, 16, 7)),
         _scored(rng, "two heads of ragged tiles", (2, 21, 37)),
         _scored(rng, "three heads, with gaps between rows", (3, 21, 5), gap=3),
+        _scored(rng, "the heads of a query side by side in Q", (2, 5, 7), Q_order="NHd"),
+        _scored(rng, "the heads of a key side by side in K", (2, 5, 7), K_order="NHd"),
         _scored(rng, "a different order of axes in Q, K and S", (2, 5, 21), **apart),
     ]
     other_tiles = [
