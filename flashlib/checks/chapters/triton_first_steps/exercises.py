@@ -51,7 +51,9 @@ def _of_32(watch, N):
     return Finding("one_block", places=places, N=N) if watch.sees and N > 32 and places not in (1, 32) else None
 
 
-@exercise(title="Scale and exponentiate", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS)
+@exercise(
+    title="Scale and exponentiate", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS, optional=True
+)
 def scale_exp(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
