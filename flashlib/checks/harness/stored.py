@@ -12,7 +12,7 @@ import numpy as np
 from flashlib.checks.engine import Finding, Measured
 from flashlib.checks.harness.strided import Out, extent, offsets_of, strides_of
 
-ROOM = 1024  # elements on each side of the output
+ROOM = 8192  # elements on each side of the output
 
 
 class Stored:

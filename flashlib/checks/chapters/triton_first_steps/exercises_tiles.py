@@ -11,6 +11,7 @@ from flashlib.checks.harness.stored import Stored, with_room
 from flashlib.checks.harness.strided import Out, Strided, contiguous, memory, strides_of
 
 INF = np.inf
+GAPS = 20, 17  # between rows of X and of Y: a wrong mask or stride does not store to one place twice, in any order
 MODEL = partial(written, memory=memory, strides_of=strides_of, Stored=Stored)
 
 
@@ -20,7 +21,7 @@ def transpose(answer: Callable, known: Known) -> Verdict:
 
     rng = np.random.default_rng(0)
     square = [
-        _copied(rng, "one whole tile", (4, 4)),
+        _copied(rng, "one whole tile, and strides without gaps", (4, 4), (4, 1), (4, 1)),
         _copied(rng, "two tiles below each other", (8, 4)),
         _copied(rng, "two tiles side by side", (4, 8)),
         _copied(rng, "whole tiles", (8, 12)),
@@ -28,15 +29,15 @@ def transpose(answer: Callable, known: Known) -> Verdict:
         _copied(rng, "more rows than a tile, and fewer columns", (6, 3)),
         _copied(rng, "fewer rows than a tile, and more columns", (3, 6)),
         _copied(rng, "ragged tiles", (7, 10)),
-        _copied(rng, "rows with gaps between them, in X and in Y", (7, 10), (16, 1), (13, 1)),
-        _copied(rng, "gaps between the elements of X", (5, 6), (15, 2)),
-        _copied(rng, "gaps between the elements of Y", (5, 6), None, (17, 3)),
-        _copied(rng, "an X that is a transposed view", (6, 9), (1, 6)),
-        _copied(rng, "a Y that is a transposed view", (6, 9), None, (1, 11)),
+        _copied(rng, "gaps between the elements of X", (5, 6), (40, 2)),
+        _copied(rng, "gaps between the elements of Y", (5, 6), None, (50, 3)),
+        _copied(rng, "an X that is a transposed view", (6, 9), (1, 23)),
+        _copied(rng, "a Y that is a transposed view", (6, 9), None, (1, 27)),
     ]
     others = [
-        _copied(rng, "tiles of 4 x 8", (10, 11), (23, 2), (1, 13), (4, 8)),
-        _copied(rng, "tiles of 8 x 2", (10, 11), (1, 12), (11, 1), (8, 2)),
+        _copied(rng, "strides without gaps", (7, 10), (10, 1), (7, 1)),
+        _copied(rng, "tiles of 4 x 8", (10, 11), (42, 2), (1, 25), (4, 8)),
+        _copied(rng, "tiles of 8 x 2", (10, 11), (1, 23), (27, 1), (8, 2)),
         *random_cases.cases(_any_copied),
     ]
     return examine_kernel(
@@ -57,14 +58,14 @@ def _transposing(kernel):
 def _copied(rng, words, shape, X_strides=None, Y_strides=None, tile=(4, 4)):
     n = int(np.prod(shape))
     X = fp32(1 + rng.permutation(n).reshape(shape) + rng.integers(1, 2**10, shape) / 2**10)
-    given = Strided(X, X_strides or contiguous(shape))
-    return Case(words, (given, Out(shape[::-1], Y_strides), *tile), (X.T, 0), 1e-7)
+    given, out = Strided(X, X_strides or (GAPS[0], 1)), Out(shape[::-1], Y_strides or (GAPS[1], 1))
+    return Case(words, (given, out, *tile), (X.T, 0), 1e-7)
 
 
 def _any_copied(rng):
-    n_rows, n_cols, gap, step = map(int, rng.integers((1, 1, 0, 1), (20, 20, 5, 4)))
+    n_rows, n_cols, gap, step = map(int, rng.integers((1, 1, 24, 1), (20, 20, 30, 4)))
     tile = tuple(map(int, rng.choice([2, 4, 8], 2)))
-    X_strides, Y_strides = (step * n_cols + gap, step), (n_rows + gap, 1)
+    X_strides, Y_strides = (step * gap, step), (gap + 1, 1)
     words = "{} x {} elements in tiles of {} x {}".format(n_rows, n_cols, *tile)
     return _copied(rng, words, (n_rows, n_cols), X_strides, Y_strides, tile)
 
