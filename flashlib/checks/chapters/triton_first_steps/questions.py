@@ -19,8 +19,9 @@ QUESTIONS = [
         "triton_masked_load",
         lambda: "nothing certain",
         "without the argument other these places are undefined: the interpreter happens to put 0 there, a GPU "
-        "whatever its registers held. In square_kernel that does no harm, as these places are not stored. In a sum "
-        "or a maximum it does: there other must be the value that changes nothing, 0 in a sum, -inf in a maximum.",
+        "whatever its registers held. In square_kernel that does no harm, as these places are not stored. In a "
+        "sum or a maximum it does: there other must be the value that changes nothing, 0 in a sum, -inf in a "
+        "maximum.",
         hint="What does the documentation promise of a masked place if no `other` is given?",
         choices=("0", "nan", "nothing certain"),
         wrong={"0": "it may be 0, but nobody promises it: for a 0 pass other=0.0"},
