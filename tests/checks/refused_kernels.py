@@ -103,7 +103,7 @@ KINDS = {
         "row_lse": (before(OFFS, "if N < 0:", '    raise ValueError("N")'), "raise"),
     },
     "del": {
-        "row_lse": (instead(GREATEST, GREATEST, "del x"), "del x"),
+        "row_lse": (instead("m = m_new", "m = m_new", "del x"), "del x"),
     },
     "in": {
         "row_lse": (before(OFFS, "start = 0 if start in (-1, -2) else start"), "in (-1, -2)"),

@@ -77,7 +77,8 @@ ONLINE_BLOCK = {
     "x_2 = np.where(more < N, second, 0.0).astype(np.float32)":
     'more < N, other=-float("inf") -> more < N, other=0.0',
     "x_2 = np.where(c < N, second, other).astype(np.float32)": "mask=more < N -> mask=offs < N",
-    "x_2 = np.where(c < N - BLOCK + 1, second, other).astype(np.float32)": "mask=more < N -> mask=offs < N - BLOCK + 1",
+    "x_2 = np.where(c < N - BLOCK + 1, second, other).astype(np.float32)":
+    "mask=more < N -> mask=offs < N - BLOCK + 1",
     "first = memory(X)(": "row * stride_x + offs -> (", "second = memory(X)(": "row * stride_x + more -> (",
     "r * N": "row * N", "(r +": "(0 * row +", "0 * r": "0 * row",
     "return *state, m, l_new": "row, m_new) -> row, m)",

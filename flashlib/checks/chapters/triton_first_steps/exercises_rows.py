@@ -74,7 +74,7 @@ def _two_blocks(watch, X, m, *others):
     (rows, N), places = X.shape, watch.widest["X"]
     if places > 16:
         return SideFinding("row_at_once", places=places)
-    again = N == 32 and watch.read["X"] > 1.5 * rows * N  # in a shorter row, offsets may wrap around
+    again = N == 32 and watch.read["X"] > 1.25 * rows * N  # in a shorter row, offsets may wrap around
     return SideFinding("read_again") if again else of_rows(watch, rows)
 
 

@@ -1,4 +1,4 @@
-"""The exercises on tiles: kernels with a grid of two and three axes. Triton is imported by the checks, not here."""
+"""The exercises on tiles: kernels with a grid of two and three axes. The checks import Triton, not this file."""
 
 from collections.abc import Callable
 from functools import partial
@@ -93,7 +93,9 @@ def scores(answer: Callable, known: Known) -> Verdict:
     ]
     in_fp16 = [
         _scored(rng, "Q and K in fp16", (2, 5, 7), dtype=np.float16, steps=2**9, scale=0.125),
-        _scored(rng, "Q and K in fp16, and a scale that fp16 cannot represent", (1, 5, 7), dtype=np.float16, scale=0.3),
+        _scored(
+            rng, "Q and K in fp16, and a scale that fp16 cannot represent", (1, 5, 7), dtype=np.float16, scale=0.3
+        ),
         _scored(rng, "Q and K in fp16, and scores beyond 65504", (1, 5, 7), dtype=np.float16, size=256),
     ]
     stages = [in_fp32, other_tiles + random_cases.cases(_any_scored, 2), in_fp16]
@@ -126,8 +128,7 @@ def _scored(
     S = np.full(shape, -INF)
     S[:, :N_q, :N_k] = Q @ K.transpose(0, 2, 1) * scale
     given = [
-        Strided(X.astype(dtype), _strides(X.shape, "HNd", order, gap))
-        for X, order in ((Q, Q_order), (K, K_order))
+        Strided(X.astype(dtype), _strides(X.shape, "HNd", order, gap)) for X, order in ((Q, Q_order), (K, K_order))
     ]
     out = Out(shape, _strides(shape, "Hqk", S_order, gap))
     return Case(words, (*given, out, scale, B_R, B_C), (S, 0), 1e-6)
