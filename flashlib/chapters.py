@@ -161,9 +161,10 @@ CHAPTERS = (
     ),
     Chapter(
         "06_triton_first_steps", "First steps in Triton",
-        "programs, blocks, masks: a row softmax",
+        "programs, blocks, masks: your first kernels",
         builds_on=("online_softmax",),
         needs=("triton",),
+        widgets=("ProgramsLab",),
     ),
     Chapter(
         "07_triton_flash", "FlashAttention in Triton",

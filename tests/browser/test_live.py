@@ -27,7 +27,7 @@ from web.live.inside import no_input
 
 pytestmark = pytest.mark.browser
 
-FEW, NOT_LIVE = "online_softmax", "triton_first_steps"
+FEW, NOT_LIVE = "online_softmax", "triton_backward"
 LIVE = [*live_chapters.EXERCISES]  # the names of chapters
 OTHERS = [name for name in LIVE if name not in ("start_here", FEW)]
 AMOUNTS = [("few", FEW), *(("all", name) for name in OTHERS)]
