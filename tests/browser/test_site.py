@@ -74,19 +74,30 @@ SCROLLED = """async () => {
     }
     scrollTo(0, 0);
 }"""
-# What is wrong at each place: it must play, and a step must change it.
-DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
-    const root = place.querySelector(".flash-widget");
-    const { place: cell } = place.dataset;
-    if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
-    if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
-    const { transport } = root.flashWidget;
-    if (!transport) return [];
-    transport.seek(0);
-    const before = root.innerHTML;
-    transport.step(1);
-    return transport.position === 1 && root.innerHTML !== before ? [] : [`a step changes nothing: ${cell}`];
-})"""
+# Opens what questions cover, and waits for the widgets there.
+UNCOVERED = """async () => {
+    for (const cover of document.querySelectorAll(".cover")) cover.open = true;
+    const waits = () => document.querySelector("[data-place]:not(.plays, .fails)");
+    for (let k = 0; k < 500 && waits(); k++) await new Promise((done) => setTimeout(done, 10));
+}"""
+# What is wrong at each place: it must play, and a step must change it. Covers are closed again.
+DEAD = """async () => {
+    await (UNCOVERED)();
+    const dead = [...document.querySelectorAll("[data-place]")].flatMap((place) => {
+        const root = place.querySelector(".flash-widget");
+        const { place: cell } = place.dataset;
+        if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
+        if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
+        const { transport } = root.flashWidget;
+        if (!transport) return [];
+        transport.seek(0);
+        const before = root.innerHTML;
+        transport.step(1);
+        return transport.position === 1 && root.innerHTML !== before ? [] : [`a step changes nothing: ${cell}`];
+    });
+    for (const cover of document.querySelectorAll(".cover")) cover.open = false;
+    return dead;
+}""".replace("UNCOVERED", UNCOVERED)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -302,6 +313,19 @@ def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
     chapter.wait_for_selector(READY, state="attached")
     assert "1 of" in chapter.locator("#contents [aria-current] .have").inner_text()
     assert card.get_attribute("data-outcome") in ("right", "wrong")
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+def test_a_widget_below_a_question_is_drawn_when_it_is_opened(browser, course, size):
+    with visit(browser, f"{course('few').address}{CHAPTER}", size) as page:
+        cover = page.locator(".cover:has([data-place])").first
+        assert cover.locator(".flash-widget").count() == 0, "it would give the answer away"
+        cover.locator("> summary").click()
+        widget = cover.locator(".plays > * > .flash-widget")
+        widget.wait_for()
+        room, box = (one.bounding_box() for one in (cover.locator("[data-place]"), widget))
+        assert room["width"] - 8 <= box["width"] <= room["width"] and box["height"] > 40
+        assert page.evaluate(TOO_WIDE) == []
 
 
 def test_progress_is_saved_and_loaded(browser, course, tmp_path):
