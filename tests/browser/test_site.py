@@ -21,6 +21,7 @@ from flashlib.chapters import FURTHER, NOTEBOOKS, PARTS, named
 from flashlib.widgets import FlashPlayer
 from tests.browser.probes import AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN
 from web import build, scripts
+from web.chapter import COVER
 
 pytestmark = pytest.mark.browser
 
@@ -74,19 +75,30 @@ SCROLLED = """async () => {
     }
     scrollTo(0, 0);
 }"""
-# What is wrong at each place: it must play, and a step must change it.
-DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
-    const root = place.querySelector(".flash-widget");
-    const { place: cell } = place.dataset;
-    if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
-    if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
-    const { transport } = root.flashWidget;
-    if (!transport) return [];
-    transport.seek(0);
-    const before = root.innerHTML;
-    transport.step(1);
-    return transport.position === 1 && root.innerHTML !== before ? [] : [`a step changes nothing: ${cell}`];
-})"""
+# Opens what questions cover, and waits for the widgets there.
+UNCOVERED = """async () => {
+    for (const cover of document.querySelectorAll(".cover")) cover.open = true;
+    const waits = () => document.querySelector("[data-place]:not(.plays, .fails)");
+    for (let k = 0; k < 500 && waits(); k++) await new Promise((done) => setTimeout(done, 10));
+}"""
+# What is wrong at each place: it must play, and a step must change it. Covers are closed again.
+DEAD = """async () => {
+    await (UNCOVERED)();
+    const dead = [...document.querySelectorAll("[data-place]")].flatMap((place) => {
+        const root = place.querySelector(".flash-widget");
+        const { place: cell } = place.dataset;
+        if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
+        if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
+        const { transport } = root.flashWidget;
+        if (!transport) return [];
+        transport.seek(0);
+        const before = root.innerHTML;
+        transport.step(1);
+        return transport.position === 1 && root.innerHTML !== before ? [] : [`a step changes nothing: ${cell}`];
+    });
+    for (const cover of document.querySelectorAll(".cover")) cover.open = false;
+    return dead;
+}""".replace("UNCOVERED", UNCOVERED)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -302,6 +314,28 @@ def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
     chapter.wait_for_selector(READY, state="attached")
     assert "1 of" in chapter.locator("#contents [aria-current] .have").inner_text()
     assert card.get_attribute("data-outcome") in ("right", "wrong")
+
+
+WIDGET = re.compile(r'<div class="widget" data-place="[^"]*"><div class="still">.*?</div></div>', re.DOTALL)
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+def test_a_covered_widget_is_drawn_when_it_is_opened(browser, course, size):
+    path = course("few").folder / "covered.html"
+    text = (path.parent / CHAPTER).read_text(encoding="utf-8")
+    covered = WIDGET.sub(lambda found: COVER.format(names="unanswered", outputs=found[0]), text, count=1)
+    path.write_text(covered, encoding="utf-8")
+    with visit(browser, f"{course('few').address}{path.name}", size) as page:
+        cover = page.locator(".cover[data-cards=unanswered]")
+        assert cover.locator("[data-place]").count() == 1 and cover.locator(".flash-widget").count() == 0
+        page.evaluate("for (const cover of document.querySelectorAll('.cover:has(.cover)')) cover.open = true")
+        cover.locator("> summary").click()
+        widget = cover.locator(".plays > * > .flash-widget")
+        widget.wait_for()
+        room, box = (one.bounding_box() for one in (cover.locator("[data-place]"), widget))
+        assert room["width"] - 8 <= box["width"] <= room["width"] and box["height"] > 40
+        assert page.evaluate(TOO_WIDE) == []
+    path.unlink()
 
 
 def test_progress_is_saved_and_loaded(browser, course, tmp_path):
