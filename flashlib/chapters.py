@@ -170,6 +170,7 @@ CHAPTERS = (
         "the kernel next to its NumPy lines; then your own",
         builds_on=("one_pass", "tiling", "triton_first_steps"),
         needs=("triton",),
+        widgets=("FlashPlayer",),
     ),
     Chapter(
         "08_counting_bytes", "Counting bytes",
