@@ -94,6 +94,21 @@ QUESTIONS = [
         labels={"m_2": "m_2"},
     ),
     Question(
+        "flash_registers",
+        lambda: {f"with_{warps}": 64 * 128 // (32 * warps) for warps in (4, 8)},
+        "4 warps are 128 threads, and 64 x 128 numbers divided among them are 64 for each; twice as many threads "
+        "hold half as many each.",
+        hint="Count the threads first. A number in fp32 takes one register.",
+        wrong={
+            ("with_4", 2048): "that is what each warp holds; it has 32 threads",
+            ("with_8", 1024): "that is what each warp holds; it has 32 threads",
+            ("with_4", 256): "4 bytes are one register of 32 bits",
+            ("with_8", 128): "4 bytes are one register of 32 bits; or are there more threads?",
+            ("with_8", 64): "8 warps are twice as many threads",
+        },
+        labels={"with_4": "with 4 warps", "with_8": "with 8 warps"},
+    ),
+    Question(
         "flash_kinds_square",
         lambda: _kinds(96, 16, 16),
         "the 6 tiles on the diagonal are cut, the 15 below it full, the 15 above it skipped.",
