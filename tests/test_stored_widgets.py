@@ -40,4 +40,6 @@ def test_a_cell_that_made_a_widget_stores_a_picture_of_it(cell):
     shown = [output for output in cell.outputs if is_widget(output)]
     assert shown, "no output of this cell is the text of a widget: does it end in the widget?"
     for output in shown:
+        if "is not solved yet: there is nothing to play" in output.data["text/plain"]:
+            continue
         assert output.data["image/png"].startswith("iVBORw0KGgo"), "the first bytes of a PNG"
