@@ -168,9 +168,10 @@ CHAPTERS = (
     ),
     Chapter(
         "07_triton_flash", "FlashAttention in Triton",
-        "the kernel next to its NumPy lines; then your own",
+        "its pieces next to their NumPy lines; then your own",
         builds_on=("one_pass", "tiling", "triton_first_steps"),
         needs=("triton",),
+        widgets=("FlashPlayer",),
     ),
     Chapter(
         "08_counting_bytes", "Counting bytes",

@@ -287,3 +287,30 @@ def test_the_roofs_of_the_l2_cache_are_those_of_the_records():
     assert "At $d = 64$ our kernel reaches three quarters of its roof" in text("speed", "roofline-text")
     assert ours[64] == pytest.approx(3 / 4, abs=0.03)
     assert each == pytest.approx(MACHINE.copy, abs=0.1)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("d", [64, 128])
+def test_what_spills_on_a_t4_is_what_the_compiler_says(d):
+    pytest.importorskip("triton")
+    from flashlib.checks.engine import solutions
+    from flashlib.kernels.compiler import learner_kernels
+
+    told = text("triton_flash", "7c10029e1707434ab3fe295caea7d13f")
+    assert "64 × 64 with four warps spill thousands of bytes of each thread there" in told
+    assert "32 × 32 with eight warps spill none" in told
+    source = solutions.program("attention").source
+    small = source.replace("else (64, 64)", "else (32, 32)").replace("num_stages=2", "num_stages=2, num_warps=8")
+    for kernel, warps, spills in ((source, 4, True), (small, 8, False)):
+        answer = solutions.build("attention", kernel)
+        (report,) = learner_kernels.reports(answer, "attention", d=d, dtype="float16", causal=True, capability=75)
+        assert report.num_warps == warps and (report.spilled >= 2000 if spills else report.spilled == 0)
+
+
+def test_where_the_first_row_block_ends_is_told_right():
+    """In FlashAttention in Triton, with tiles of 32 x 32, under the causal mask."""
+    told = text("triton_flash", "play-mine-causal")
+    tiles = list(tiled.blocks(88, 32))
+    seen = [bool(tiled.is_visible(slice(0, 32), cols, 88 - 72).any()) for cols in tiles]
+    assert (seen, 31 + 88 - 72) == ([True, True, False], 47)
+    assert "two of its three tiles, since its last row, 31, sees the keys up to 47" in told.replace("\n", " ")
