@@ -81,7 +81,7 @@ def routes() -> str:
 
 
 def _hours(total):
-    return f"{round(total / 60)} hours"
+    return f"{round(total / 30) / 2:g} hours"
 
 
 def _about(total):

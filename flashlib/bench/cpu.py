@@ -19,11 +19,11 @@ from functools import partial
 import numpy as np
 
 from flashlib import naive, tiled
+from flashlib.learner.one_thread import ONE_THREAD
 
 D = 64
 SIZES = (1024, 2048, 4096, 8192, 16384)
 BLOCKS = ((64, 64), (128, 128), (256, 256), (512, 512), (1024, 512))
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def plain(Q: np.ndarray, K: np.ndarray, V: np.ndarray, causal: bool) -> np.ndarray:
@@ -89,10 +89,9 @@ def main() -> None:
     parser.add_argument("--out", help="a JSON file to record the run in")
     parser.add_argument("--quick", action="store_true", help="N up to 2048 only: some ten seconds")
     args = parser.parse_args()
-    one_thread = dict.fromkeys(THREADS, "1")
-    if not one_thread.items() <= os.environ.items():  # NumPy reads them once, when it is loaded
+    if not ONE_THREAD.items() <= os.environ.items():  # NumPy reads them once, when it is loaded
         command = [sys.executable, "-m", "flashlib.bench.cpu", *sys.argv[1:]]
-        sys.exit(subprocess.call(command, env={**os.environ, **one_thread}))
+        sys.exit(subprocess.call(command, env={**os.environ, **ONE_THREAD}))
 
     from flashlib.bench.common import harness  # it imports torch, which the first process does not need
 

@@ -41,6 +41,7 @@ from flashlib.bench import (
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
 from flashlib.kernels.launch import tile_sizes
+from flashlib.learner import one_thread
 from flashlib.lm.model import Config
 from flashlib.ring import processes
 from tests.bench import recorded
@@ -551,7 +552,7 @@ def test_the_counters(replay, monkeypatch):
 
 def test_numpy_on_a_cpu(replay, monkeypatch):
     record, asked = stored("cpu_numpy.json"), []
-    for name in cpu.THREADS:
+    for name in one_thread.THREADS:
         monkeypatch.setenv(name, "1")
 
     def measure(N, causal, turns):

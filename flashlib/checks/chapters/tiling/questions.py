@@ -89,16 +89,29 @@ QUESTIONS = [
     ),
     Question(
         "tiled_numpy",
-        lambda: "faster",
-        "plain NumPy holds three matrices of N x N numbers, and most of its time went into getting memory for "
-        "them from the operating system. A tile of 512 x 512 stays in the cache, and is so large that the Python "
-        "loop costs next to nothing.",
-        hint="How large is S in fp32, and how large is a tile? Where does each of them stay while it is used?",
-        choices=("longer", "about as long", "faster"),
+        lambda: "about 400",
+        "plain NumPy holds three matrices of N x N numbers, 3 x 16384 x 16384 x 4 bytes or 3.2 GB. The loop holds "
+        "tiles of 512 x 512, 1 MB each, and O, 4 MB.",
+        hint="How many bytes does a matrix of N x N numbers take in fp32? How many do a tile and O take?",
+        choices=("about 4", "about 40", "about 400"),
         wrong={
-            "longer": "the loop has 32 x 32 turns, and each does products of 512 x 512: the calls cost little",
-            "about as long": "the operations are nearly as many, but plain NumPy also waits for gigabytes",
+            "about 4": "S alone takes 1.1 GB, and O 4 MB: the loop holds no matrix of N x N numbers",
+            "about 40": "plain NumPy needs 3.2 GB, and the loop about 9 MB: O, and a few tiles of 1 MB",
         },
+    ),
+    Question(
+        "l2_traffic",
+        lambda: 16 * 128 * 2 * 8192 * 64 * 2 / 1e9,
+        "there are 8192 / 64 = 128 row blocks, and each asks for 2.1 MB: 268 MB for each head, and 4.3 GB for 16 "
+        "heads.",
+        hint="How many row blocks has a head? What does each of them ask for?",
+        wrong={
+            0.27: "that is one head: there are 16",
+            0.034: "that is K and V of 16 heads once: each row block asks for them again",
+            2.15: "that is K or V alone: both are asked for",
+        },
+        tolerance=0.1,
+        unit="GB",
     ),
     Question(
         "more_queries",
