@@ -16,6 +16,7 @@ from web.live import cells
 from web.plots import of_plot
 
 TERM = re.compile(r'<tr id="(term-[^"]*)">\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>\s*</tr>', re.DOTALL)
+NEXT_TOPIC = re.compile(r"^(?:#|\*\*Predict\.)", re.MULTILINE)  # a text up to there belongs to the answer above
 VERDICT = "application/vnd.flashlib.verdict+json"
 UNNAMED = "A picture that the code above draws"
 
@@ -58,12 +59,10 @@ class Writer:
         return Page(body, self.sections, *searched, self.shown, self.cards, self.exercises)
 
     def _leave(self, cell):
-        """Before a cell that is not part of them, end an open exercise and the part that questions cover."""
+        """Before a cell that is not part of it, end an open exercise."""
         if self.exercise and not self._is_of_exercise(cell):
             self.parts.append(DONE.format(name=self.exercise) + "</section>")
             self.exercise = ""
-        if cell is None or cell.cell_type == "markdown" and (self.answered or "\n#" in "\n" + cell.source):
-            self.asked, self.answered = [], False
 
     def _is_of_exercise(self, cell):
         if cell is None or cell.cell_type == "markdown":
@@ -72,14 +71,27 @@ class Writer:
 
     def _text(self, cell):
         exercise = next((tag.partition(":")[2] for tag in tags(cell) if tag.startswith("exercise:")), "")
-        markup, headings = prose.to_html(chapter_heads.TITLE.sub("", cell.source), self.repository)
         if exercise:
             self.exercise = exercise
             self.exercises.append(exercise)
             self.parts.append(f'<section class="exercise" data-exercise="{exercise}">')
-        self.sections += [(anchor, text) for level, anchor, text in headings if level == 2]
+        text = chapter_heads.TITLE.sub("", cell.source)
+        if self.answered and "no-answer" not in tags(cell):
+            begins = NEXT_TOPIC.search(text)
+            answer = text[: begins.start()] if begins else text
+            if answer.strip():
+                self.parts.append(COVER.format(names=" ".join(self.asked), outputs=self._markup(answer)))
+            text = text[len(answer) :]
+        if self.answered or NEXT_TOPIC.search(text):
+            self.asked, self.answered = [], False
+        self.parts.append(self._markup(text))
+
+    def _markup(self, text):
+        """Return the HTML of a text; note its sections, and its words for the search."""
+        markup, headings = prose.to_html(text, self.repository)
+        self.sections += [(anchor, title) for level, anchor, title in headings if level == 2]
         self._index(markup)
-        self.parts.append(markup)
+        return markup
 
     def _index(self, markup):
         """Store the words of a text for the search, by heading and by the term that they explain."""

@@ -55,7 +55,7 @@ def test_outputs_below_a_question_are_covered_by_its_card(write):
         markdown("So it is."),
         code("print(5)", said="5\n"),
     )
-    assert covered(page.body) == [("one two", "3"), ("one two", "4")]
+    assert covered(page.body) == [("one two", "3"), ("one two", "4"), ("one two", "So it is.\n")]
     assert page.cards == ["one", "two"] and "checks.predict" not in page.body
     assert "99 · Title" not in page.body, "the page has it already"
 
@@ -72,7 +72,7 @@ def test_a_widget_below_a_question_is_covered_too(write):
         code("print(4)", said="4\n"),
         shown={widget.id: {"class": "Player"}},
     )
-    assert covered(page.body) == [("one", "Player()"), ("one", "3")]
+    assert covered(page.body) == [("one", "Player()"), ("one", "3"), ("one", "Now another.\n")]
 
 
 def test_an_output_that_answers_nothing_is_not_covered(write):
@@ -85,6 +85,15 @@ def test_an_output_that_answers_nothing_is_not_covered(write):
     assert covered(page.body) == [("one", "3")]
     assert "equal" in page.body
     assert re.search("<summary>(.*?)</summary>", page.body)[1] == "Opens when you answer the question above"
+
+
+@pytest.mark.parametrize("after", ["### Next\n\nMore.", "**Predict.** Again?"])
+def test_the_text_below_an_answer_is_covered_up_to_the_next_topic(write, after):
+    ask, answer = code('checks.predict("one")'), code("print(3)", said="3\n")
+    page = write(ask, answer, markdown(f"So it is.\n\n{after}"), code("print(4)", said="4\n"))
+    assert covered(page.body) == [("one", "3"), ("one", "So it is.\n")]
+    page = write(ask, answer, code("x"), markdown("Aside.", "no-answer"))
+    assert covered(page.body)[-1] == ("one", "3")
 
 
 def test_a_question_covers_outputs_up_to_the_next_heading(write):

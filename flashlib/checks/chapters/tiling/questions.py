@@ -101,17 +101,34 @@ QUESTIONS = [
     ),
     Question(
         "l2_traffic",
-        lambda: 16 * 128 * 2 * 8192 * 64 * 2 / 1e9,
-        "there are 8192 / 64 = 128 row blocks, and each asks for 2.1 MB: 268 MB for each head, and 4.3 GB for 16 "
-        "heads.",
-        hint="How many row blocks has a head? What does each of them ask for?",
+        lambda: {"hbm": 1, "l2": 4},
+        "four times as many row blocks ask for K and V. Those that run at once share what the first of them got "
+        "from HBM, but each fetches it from the cache.",
+        hint="Four times as many row blocks ask for all of K and V. Who answers: HBM each time, or the cache?",
         wrong={
-            0.27: "that is one head: there are 16",
-            0.034: "that is K and V of 16 heads once: each row block asks for them again",
-            2.15: "that is K or V alone: both are asked for",
+            (
+                "hbm",
+                4,
+            ): "row blocks that run at once ask for the same K_j, and HBM is asked by the first of them alone",
+            ("l2", 1): "each row block fetches all of K and V from the cache, and there are four times as many",
+            ("l2", 0.25): "smaller blocks are more blocks, and each fetches all of K and V",
+            ("hbm", 0.25): "a smaller block of Q does not make K and V smaller",
         },
-        tolerance=0.1,
-        unit="GB",
+        tolerance=0.05,
+        labels={"hbm": "from HBM", "l2": "from the L2 cache"},
+    ),
+    Question(
+        "stores_of_O",
+        lambda: {"q_outer": 1, "kv_outer": 4},
+        "with Q in the outer loop O stays on chip until its row block is done. With K and V there, each of the 4 "
+        "column blocks stores it.",
+        hint="When does a row block leave the chip in each order?",
+        wrong={
+            ("q_outer", 4): "O_acc stays on chip over all tiles of its row block, and O is stored at the end",
+            ("kv_outer", 1): "a row block is interrupted after every tile, and its O is stored each time",
+            ("kv_outer", 16): "a row is in the 4 tiles of its row block, not in all 16",
+        },
+        labels={"q_outer": "Q in the outer loop", "kv_outer": "K and V in the outer loop"},
     ),
     Question(
         "more_queries",

@@ -46,7 +46,7 @@ QUESTIONS = [
         lambda: _programs(2, 72, 88, 16),
         "5 row blocks in each of 2 heads make 10 programs, and the 5 of a head all read its K. With a program for "
         "each tile, a row's terms would be spread over the 6 tiles beside each other.",
-        hint="72 rows make 5 row blocks, the last of them half full. A row of K belongs to one head.",
+        hint="the last row block of the 72 rows is half full. A row of K belongs to one head.",
         wrong={
             ("programs", 5): "there are two heads",
             ("programs", 60): "those are the tiles of both heads; here a program has a row block",
