@@ -16,7 +16,9 @@ from web.live import cells
 from web.plots import of_plot
 
 TERM = re.compile(r'<tr id="(term-[^"]*)">\s*<td[^>]*>(.*?)</td>\s*<td[^>]*>(.*?)</td>\s*</tr>', re.DOTALL)
-NEXT_TOPIC = re.compile(r"^(?:#|\*\*Predict\.)", re.MULTILINE)  # a text up to there belongs to the answer above
+NEXT_TOPIC = re.compile(r"^(?:#|\*\*Predict\.)", re.MULTILINE)
+# A paragraph that says something: it does not lead to what follows, or to another topic.
+PARAGRAPH = re.compile(r"(?!#|\*\*Predict\.)(?:(?!\n\n).)*[^:\n](?=\n\n|\Z)", re.DOTALL)
 VERDICT = "application/vnd.flashlib.verdict+json"
 UNNAMED = "A picture that the code above draws"
 
@@ -76,15 +78,16 @@ class Writer:
             self.exercises.append(exercise)
             self.parts.append(f'<section class="exercise" data-exercise="{exercise}">')
         text = chapter_heads.TITLE.sub("", cell.source)
-        if self.answered and "no-answer" not in tags(cell):
-            begins = NEXT_TOPIC.search(text)
-            answer = text[: begins.start()] if begins else text
-            if answer.strip():
-                self.parts.append(COVER.format(names=" ".join(self.asked), outputs=self._markup(answer)))
-            text = text[len(answer) :]
+        if self.answered and "no-answer" not in tags(cell) and (answer := PARAGRAPH.match(text)):
+            self.parts.append(self._covered(self._markup(answer[0]), "Its explanation"))
+            text = text[answer.end() :]
         if self.answered or NEXT_TOPIC.search(text):
             self.asked, self.answered = [], False
         self.parts.append(self._markup(text))
+
+    def _covered(self, markup, label):
+        """Return HTML that opens when the cards that it answers are answered."""
+        return COVER.format(" ".join(self.asked), label, markup)
 
     def _markup(self, text):
         """Return the HTML of a text; note its sections, and its words for the search."""
@@ -120,7 +123,7 @@ class Writer:
             code = f"<details class='folded'><summary>{html.escape(first)}</summary>{code}</details>"
         outputs = "" if self.exercise else self._outputs(cell)
         if outputs and self.asked and "no-answer" not in tags(cell):
-            outputs = COVER.format(names=" ".join(self.asked), outputs=outputs)
+            outputs = self._covered(outputs, "Opens when you answer the question above")
             self.answered |= cell.id not in self.shown  # outputs after the text below a widget often answer too
         if self.missing and self.missing[cell.id] and not cells.exercise_of(cell):  # its check says it
             outputs += f'<p class="note">{self.missing[cell.id]}{STORED if outputs else ""}</p>'
@@ -162,10 +165,7 @@ class Writer:
 
 
 STORED = " Its stored output is shown here."
-COVER = (
-    '<details class="cover" data-cards="{names}"><summary>Opens when you answer the question above</summary>'
-    "{outputs}</details>"
-)
+COVER = '<details class="cover" data-cards="{}"><summary>{}</summary>{}</details>'
 DONE = (
     '<p class="done"><label><input type="checkbox" data-solved="{name}"> I have solved it</label> '
     '<a href="about.html#run">How to run and check it</a></p>'

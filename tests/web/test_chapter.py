@@ -87,11 +87,12 @@ def test_an_output_that_answers_nothing_is_not_covered(write):
     assert re.search("<summary>(.*?)</summary>", page.body)[1] == "Opens when you answer the question above"
 
 
-@pytest.mark.parametrize("after", ["### Next\n\nMore.", "**Predict.** Again?"])
-def test_the_text_below_an_answer_is_covered_up_to_the_next_topic(write, after):
+@pytest.mark.parametrize("after", ["### Next\n\nMore.", "**Predict.** Again?", "Another paragraph."])
+def test_the_paragraph_below_an_answer_is_covered_too(write, after):
     ask, answer = code('checks.predict("one")'), code("print(3)", said="3\n")
     page = write(ask, answer, markdown(f"So it is.\n\n{after}"), code("print(4)", said="4\n"))
     assert covered(page.body) == [("one", "3"), ("one", "So it is.\n")]
+    assert len(covered(write(ask, answer, markdown("So it is:"), code("x")).body)) == 1, "it leads to the cell"
     page = write(ask, answer, code("x"), markdown("Aside.", "no-answer"))
     assert covered(page.body)[-1] == ("one", "3")
 
