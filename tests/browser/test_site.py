@@ -323,7 +323,7 @@ WIDGET = re.compile(r'<div class="widget" data-place="[^"]*"><div class="still">
 def test_a_covered_widget_is_drawn_when_it_is_opened(browser, course, size):
     path = course("few").folder / "covered.html"
     text = (path.parent / CHAPTER).read_text(encoding="utf-8")
-    covered = WIDGET.sub(lambda found: COVER.format(names="unanswered", outputs=found[0]), text, count=1)
+    covered = WIDGET.sub(lambda found: COVER.format("unanswered", "Opens later", found[0]), text, count=1)
     path.write_text(covered, encoding="utf-8")
     with visit(browser, f"{course('few').address}{path.name}", size) as page:
         cover = page.locator(".cover[data-cards=unanswered]")
