@@ -71,6 +71,29 @@ def _first_wrong():
     raise AssertionError("no row is rescaled")
 
 
+def _with_wrong_m():
+    """Return what O is in row block 0 of the player if m starts at 10, and if it is that of each tile alone."""
+    Q, K, V = _random(8, 4)
+    S = Q[:4] @ K.T / np.sqrt(4)
+    return {
+        "from_10": _outcome(S, V, np.full(4, 10.0), np.maximum),
+        "of_tile": _outcome(S, V, np.full(4, -np.inf), lambda m, m_of_tile: m_of_tile),
+    }
+
+
+def _outcome(S, V, m, of_both):
+    """Return "right", "wrong" or "nan": what O is if `of_both` makes m of the old one and of the tile's."""
+    l, O_acc = np.zeros(4), np.zeros((4, 4))
+    for cols in tiled.blocks(8, 2):
+        m_old, m = m, of_both(m, S[:, cols].max(axis=1))
+        alpha, P_ij = np.exp(m_old - m), np.exp(S[:, cols] - m[:, None])
+        l, O_acc = alpha * l + P_ij.sum(axis=1), alpha[:, None] * O_acc + P_ij @ V[cols]
+    O = O_acc / l[:, None]
+    if np.isnan(O).any():
+        return "nan"
+    return "right" if np.allclose(O, np.exp(S) @ V / np.exp(S).sum(axis=1, keepdims=True)) else "wrong"
+
+
 def _passes():
     Q, K, V = _random(64, 8)
     passes = {}
@@ -212,6 +235,21 @@ QUESTIONS = [
             1: "in step 1 alpha is 0 and nothing is lost; in step 2 rows 0, 1 and 3 go wrong, row 0 first",
             3: "in step 2 rows 0, 1 and 3 go wrong already, row 0 first",
         },
+    ),
+    Question(
+        "wrong_m",
+        _with_wrong_m,
+        "l and O_acc are both multiplied by exp(-m), whatever m is, as long as alpha moves the old sums to the "
+        "new m. O_acc / l cancels that factor.",
+        hint="A wrong m changes both l and O_acc. By which factor is each of them changed, and what is O made of?",
+        choices=("right", "wrong", "nan"),
+        wrong={
+            ("from_10", "wrong"): "every weight is exp(x - 10): l and O_acc are too small by the same factor",
+            ("from_10", "nan"): "exp(x - 10) is small for these scores, but far from 0: nothing is lost",
+            ("of_tile", "wrong"): "when m falls, alpha is above 1, and moves both old sums to the smaller m",
+            ("of_tile", "nan"): "all scores are finite, and in the first tile alpha is exp(-inf) = 0, as ever",
+        },
+        labels={"from_10": "m starts at 10", "of_tile": "m of each tile alone"},
     ),
     Question(
         "passes_over_K",
