@@ -67,10 +67,11 @@ def stored(name):
     return next(chapter for chapter in course.chapters() if chapter.slug.endswith(name))
 
 
-def of_two(first=5, second=7):
-    """Return the first cells of two chapters as one notebook, with the chapters."""
-    parts = [stored("one_pass"), stored("counting_bytes")]
-    cells = [c for part, n in zip(parts, (first, second), strict=True) for c in list(part.cells.values())[:n]]
+def of_two(first=9, second=7):
+    """Return cells of two chapters as one notebook, without those whose ids both have, with the chapters."""
+    parts = [stored("roofline"), stored("masks")]
+    own = [[c for id, c in part.cells.items() if id not in other.cells] for part, other in (parts, parts[::-1])]
+    cells = [*own[0][:first], *own[1][:second]]
     return new_notebook(cells=[new_code_cell(cell.source, id=cell.id) for cell in cells]), parts
 
 
@@ -78,11 +79,11 @@ def test_cells_of_several_chapters_are_all_compared():
     nb, parts = of_two()
     assert course.parts(nb) == parts
     kinds = [course.kind(cell, parts) for cell in nb.cells]
-    assert kinds == [course.kind(cell, parts[:1]) for cell in nb.cells[:5]] + [
-        course.kind(cell, parts[1:]) for cell in nb.cells[5:]
+    assert kinds == [course.kind(cell, parts[:1]) for cell in nb.cells[:9]] + [
+        course.kind(cell, parts[1:]) for cell in nb.cells[9:]
     ]
     assert not {course.CellKind.OWN, course.CellKind.CHANGED} & set(kinds)
-    counts = [sum(k == course.CellKind.COMPARED for k in some) for some in (kinds[:5], kinds[5:])]
+    counts = [sum(k == course.CellKind.COMPARED for k in some) for some in (kinds[:9], kinds[9:])]
     sizes = [len(part.cells) for part in parts]
     assert all(counts) and course.remarks(nb, parts)[0] == ", ".join(
         f"{n} of {size} cells compared with {part.slug}"
@@ -99,12 +100,12 @@ def test_cells_of_several_chapters_are_found_by_their_sources_too():
 
 
 def test_an_id_that_two_chapters_have_is_that_of_the_chapter_with_the_source():
-    nb, (one_pass, counting) = of_two()
-    (same,) = one_pass.cells.keys() & counting.cells.keys()
-    for chapter in (one_pass, counting):
+    _, (roofline, masks) = of_two()
+    same = min(roofline.cells.keys() & masks.cells.keys())
+    for chapter in (roofline, masks):
         cell = new_code_cell(chapter.cells[same].source, id=same)
-        assert course.home(cell, [one_pass, counting]) == course.home(cell, [counting, one_pass]) == chapter
-    assert course.parts(notebook([*one_pass.cells])) == [one_pass], "one id in common is no part"
+        assert course.home(cell, [roofline, masks]) == course.home(cell, [masks, roofline]) == chapter
+    assert course.parts(notebook([*roofline.cells])) == [roofline], "ids in common are no part"
 
 
 @pytest.fixture
