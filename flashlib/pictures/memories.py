@@ -78,7 +78,7 @@ def _draw_chip(picture, gpu, at):
     metres = sqrt(gpu.memory / BYTES) / METRE
     for y, words in (
         (266, f"Areas are bytes: the two small squares are drawn to the scale of {gpu.kind}."),
-        (284, f"The boxes are enlarged: at their scale {gpu.kind} would be {metres:.0f} metres high."),
+        (284, f"The boxes are enlarged: at their scale {gpu.kind} would be {metres:.0f} metres tall."),
         (302, "SRAM is shared by the threads of a program; registers belong to one thread each."),
     ):
         picture.text(368, y, words, 11)

@@ -68,7 +68,7 @@ def test_words_are_in_the_picture_and_do_not_overlap(name, at, monkeypatch):
 def test_the_h200_as_the_course_shows_it():
     texts = memories.draw_memories().texts
     assert {"141 GB", "4.8 TB/s", "33 TB/s", "989", "228 KB", "256 KB", "all SRAM: 29.39 MB"} <= set(texts)
-    assert any("30 metres high" in text for text in texts)
+    assert any("30 metres tall" in text for text in texts)
 
 
 def test_unknown_names_are_refused():
