@@ -64,7 +64,7 @@ KERNEL = "a causal FlashAttention kernel that you wrote"
 FROM_ZERO = Route("the route from zero", ("01", "02", "03", "04", "05", "06", "07"), KERNEL)
 KNOWN = Route("the route, if you know softmax and attention", ("03", "04", "05", "06", "07"), KERNEL)
 ROUTES = (
-    Route("ten minutes", ("00",), "a rough idea of how it works"),
+    Route("ten minutes", ("00",), "the idea, on real numbers"),
     Route("an evening, if you know softmax and attention", ("03", "04", "05"), "the whole algorithm, in NumPy"),
     KNOWN,
     FROM_ZERO,

@@ -39,7 +39,7 @@ def _words(gpu):
     return (
         f"{gpu.name}: {gpu.memory // GB} GB of {gpu.kind}, {gpu.bandwidth / 1e12:.4g} TB/s; {gpu.sms} "
         f"multiprocessors with {gpu.sram // KB} KB of SRAM and {gpu.registers // KB} KB of registers each, "
-        f"{gpu.all_sram / MB:.4g} MB and {gpu.sms * gpu.registers / MB:.4g} MB in all"
+        f"{gpu.all_sram / MB:.0f} MB and {gpu.sms * gpu.registers / MB:.0f} MB in all"
     )
 
 
@@ -65,7 +65,7 @@ def _draw_chip(picture, gpu, at):
         width, small = size / BYTES / HEIGHT, SIDE * sqrt(gpu.sms * size / gpu.memory)
         middle = left + width / 2
         picture.box(middle - small / 2, 56 - small, small, small, fill=INK)
-        picture.text(middle + 10, 54, f"all {name}: {gpu.sms * size / MB:.4g} MB", 11)
+        picture.text(middle + 10, 54, f"all {name}: {gpu.sms * size / MB:.0f} MB", 11)
         for corner in (left, left + width):
             picture.line([(middle, 60), (corner, TOP - 2)], dash=(2, 3))
         ink = _draw_memory(picture, (left, TOP, width, HEIGHT), at == name)
@@ -76,12 +76,11 @@ def _draw_chip(picture, gpu, at):
         picture.text(566, 82 + 15 * k, line, 11, align="m")
     _draw_speeds(picture, gpu, ends)
     metres = sqrt(gpu.memory / BYTES) / METRE
-    for y, words in (
-        (266, f"Areas are bytes: the two small squares are drawn to the scale of {gpu.kind}."),
-        (284, f"The boxes are enlarged: at their scale {gpu.kind} would be {metres:.0f} metres high."),
-        (302, "SRAM is shared by the threads of a program; registers belong to one thread each."),
-    ):
-        picture.text(368, y, words, 11)
+    picture.text(
+        368, 266, f"At the scale of these boxes {gpu.kind} would be {metres:.0f} metres tall.", 13, face="bold"
+    )
+    picture.text(368, 285, f"Areas are bytes: the two small squares are drawn to the scale of {gpu.kind}.", 11)
+    picture.text(368, 302, "SRAM is shared by the threads of a program; registers belong to one thread each.", 11)
 
 
 def _draw_speeds(picture, gpu, ends):

@@ -9,6 +9,10 @@ from flashlib.memory import HBM
 
 N = 16384  # 16K
 LONG = 8192  # of the bars
+WORDS = "the", "cat", "drank", "milk", "it", "purred"
+OFFERS = (0, 0, 0, 0), (1, 1, 0, 0), (0, 0, 0, 1), (1, 0, 1, 0), (0, 0, 0, 0), (0, 0, 0, 1)  # their keys
+ASKS = {"purred": (0, 3, 0, 0), "drank": (0, 2, 2, 0)}  # two queries
+SRAM_SIDE = 0.037  # metres, of one multiprocessor's in the picture of the memories
 
 
 def _moved():
@@ -17,6 +21,11 @@ def _moved():
     naive.attention(Q, K, V)
     S = 64 * 64 * 8
     return {"written": Q.traffic.written // S, "read": Q.traffic.read // S}
+
+
+def _found():
+    scores = {asks: np.dot(OFFERS, query) for asks, query in ASKS.items()}
+    return {asks: " and ".join(WORDS[j] for j in np.flatnonzero(row == max(row))) for asks, row in scores.items()}
 
 
 def _without_a_key():
@@ -28,7 +37,41 @@ def _share(N, d):
     return 4 * N * N * 2 / cost.standard_traffic(N, N, d, dtype="float16").total
 
 
+def _hbm_side():
+    """Return the metres of a side of HBM, drawn as a square at the scale of one multiprocessor's SRAM."""
+    return SRAM_SIDE * (GPUS["H200"].memory / GPUS["H200"].sram) ** 0.5
+
+
 QUESTIONS = [
+    Question(
+        "who_is_found",
+        _found,
+        "purred asks for something alive, and only cat offers that: its score is 3, and all others are 0. drank "
+        "scores 2 with cat, which is alive, and 2 with milk, which is a drink.",
+        hint="A score is a dot product: multiply a key by the query, number by number, and add up.",
+        choices=("cat", "milk", "it", "drank", "cat and milk", "all equally"),
+        wrong={
+            ("purred", "it"): "the sentence says so, but the key of it is all 0: it offers nothing",
+            ("purred", "drank"): "it asks for something alive, and drank offers an action",
+            ("purred", "cat and milk"): "milk is a thing and a drink, but not alive",
+            ("drank", "cat"): "it asks for a drink as well",
+            ("drank", "milk"): "it asks for someone alive as well",
+            "all equally": "the scores are not all equal, so neither are the weights",
+        },
+    ),
+    Question(
+        "hbm_at_scale",
+        _hbm_side,
+        "HBM has about 650000 times as many bytes, so its square has a side about 800 times as long.",
+        hint="Areas show bytes. How many times as many bytes does HBM have? A square's side grows with the root "
+        "of its area.",
+        wrong={
+            24000: "that many times 3.7 cm is for a side that grows as the area does",
+            2.6: "that is the scale of the SRAM of all multiprocessors together",
+        },
+        tolerance=0.2,
+        unit="m",
+    ),
     Question(
         "size_of_S",
         lambda: {"one_head": N * N * 4 / 1e9, "heads_32": 32 * N * N * 4 / 1e9},
