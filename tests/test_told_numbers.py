@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("nbformat")
 
-from flashlib import naive, recorded_head, tiled  # noqa: E402
+from flashlib import cost, naive, recorded_head, tiled  # noqa: E402
 from flashlib.chapters import named  # noqa: E402
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
 from flashlib.pipeline import MACHINE, measured  # noqa: E402
@@ -314,3 +314,13 @@ def test_where_the_first_row_block_ends_is_told_right():
     seen = [bool(tiled.is_visible(slice(0, 32), cols, 88 - 72).any()) for cols in tiles]
     assert (seen, 31 + 88 - 72) == ([True, True, False], 47)
     assert "two of its three tiles, since its last row, 31, sees the keys up to 47" in told.replace("\n", " ")
+
+
+def test_standard_attention_moves_more_than_a_hundred_times_the_bytes():
+    assert "more than a hundred times fewer bytes" in text("start_here", "3ba0474c").replace("\n", " ")
+    recorded = json.loads((FOLDER / "data" / "h200_counters.json").read_text(encoding="utf-8"))
+    rows = [r for r in recorded["rows"] if (r["name"], r["N"], r["d"], r["causal"]) == ("ours", 8192, 64, False)]
+    standard = recorded["H"] * cost.standard_traffic(8192, 8192, 64, dtype="float16").total
+    for row in rows:
+        assert standard > 100 * sum(k["dram_read"] + k["dram_written"] for k in row["cold"])
+    assert rows

@@ -56,7 +56,7 @@ def _rows(*parts, link=False):
     rows, takes = [], times()
     for part in parts:
         of_part = [c for c in CHAPTERS if c.part == part]
-        rows.append([f"*{part}*", "", "", _hours(sum(takes[c.number].core for c in of_part))])
+        rows.append([f"*{part}*", "", "", _about(sum(takes[c.number].core for c in of_part))])
         for c in of_part:
             title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
             builds_on = ", ".join(sorted(named(name).number for name in c.builds_on))
@@ -66,8 +66,8 @@ def _rows(*parts, link=False):
 
 def _in_all():
     everything = sum(times().values(), start=minutes.Minutes(0, 0))
-    more = _hours(everything.optional)
-    return ["*the whole course*", f"optional sections take {more} more", "", _hours(everything.core)]
+    more = _about(everything.optional)
+    return ["*the whole course*", f"optional sections take {more} more", "", _about(everything.core)]
 
 
 def routes() -> str:
@@ -80,12 +80,8 @@ def routes() -> str:
     return markdown.table(["", "chapters", "time", "what you will have"], rows)
 
 
-def _hours(total):
-    return f"{round(total / 30) / 2:g} hours"
-
-
 def _about(total):
-    """Return the time of a route, rounded up to ten minutes or to half an hour."""
+    """Return a time, rounded up to ten minutes or to half an hour."""
     return f"{-int(-total // 30) / 2:g} hours" if total > 60 else f"{-int(-total // 10) * 10} min"
 
 
