@@ -37,7 +37,8 @@ def replace_in_interpreter(
 ) -> None:  # fmt: skip
     """Replace functions of the interpreter by the results of these, and leave out a test of integers.
 
-    Only one thread launches at a time, since a launch changes `triton.language` for all of them.
+    Only one thread launches at a time, since a launch changes `triton.language` for all of them. After it the
+    interpreter forgets the grid: a kernel that is called without one then fails, as it does before any launch.
 
     Each takes the interpreter's function and returns a new one. patch_lang: prepares `triton.language` for a
     function. np_dtype: the NumPy dtype of a type. block_type: takes the __init__ of block types and returns
@@ -46,9 +47,9 @@ def replace_in_interpreter(
     bring tensors to another type, to one shape, and to one type and shape; operands also gets the new broadcast.
     """
     kernels, turn = interpreter.InterpretedFunction, threading.RLock()
-    kernels.run = _in_turn(kernels.run, turn)
-    interpreter._patch_lang = patch_lang(interpreter._patch_lang)
     builder = interpreter.interpreter_builder
+    kernels.run = _in_turn(kernels.run, turn, builder)
+    interpreter._patch_lang = patch_lang(interpreter._patch_lang)
     # The test for integer overflow of a sum: eight operations each time, whose result nobody reads.
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
     interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
@@ -97,11 +98,15 @@ def widened_handle(x: tl.tensor, dims: tuple[int, ...]) -> object:
     return builder.create_splat(_Shape(dims), x.handle)
 
 
-def _in_turn(launch, turn):
+def _in_turn(launch, turn, builder):
     @functools.wraps(launch)
     def run(*arguments, **options):
         with turn:
-            return launch(*arguments, **options)
+            try:
+                return launch(*arguments, **options)
+            finally:
+                for name in ("grid_idx", "grid_dim"):
+                    vars(builder).pop(name, None)
 
     return run
 
