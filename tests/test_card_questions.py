@@ -38,6 +38,13 @@ def test_the_question_is_in_the_cell_just_above_its_card(chapter):
             assert above.cell_type == "markdown" and begins, f"{found[1]}: its question is not just above"
 
 
+def test_what_follows_an_answer_is_said_once_in_the_first_chapter():
+    said = "You are told at once whether you are right, and why. If you are wrong, you get a hint first."
+    stored = [notebooks.read(cards.STORED / f"{chapter.slug}.ipynb") for chapter in NOTEBOOKS]
+    found = [" ".join(" ".join(cell.source for cell in nb.cells).split()).count(said) for nb in stored]
+    assert found == [1] + [0] * (len(NOTEBOOKS) - 1)
+
+
 def test_every_question_is_asked_in_plain_words():
     found = prediction.card_texts()
     assert sorted(found) == sorted(prediction.questions())

@@ -218,16 +218,27 @@ def a_chapter(head, *texts):
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text) for text in (head, *texts)])
 
 
-def test_a_line_is_written_once_and_taken_away_again():
+def test_the_line_is_written_once_and_says_what_it_must():
     elective, on_route = named("counting_bytes"), named("one_pass")
-    nb = a_chapter("# 07 · Old title\n\nWords.\n\n*About 9 minutes. Builds on [Softmax](softmax.ipynb).*")
+    nb = a_chapter("# 07 · Old title\n\n*5 minutes · nowhere*\n\nWords, see [Softmax](softmax.ipynb).")
     once = chapter_heads.stated(nb, elective)
-    head = once.cells[0].source
-    assert head.startswith(f"# {elective.number} · {elective.title}\n\nWords.\n\n**An elective** ")
-    assert "\n\n*About 5 minutes. Builds on [Softmax](01_softmax.ipynb).*" in head
+    title, said, words = once.cells[0].source.split("\n\n")
+    assert (title, words) == (f"# {elective.heading}", "Words, see [Softmax](01_softmax.ipynb).")
+    assert said.startswith("*5 minutes · an elective · builds on [Tiling](05_tiling.ipynb) · no GPU needed")
     assert chapter_heads.stated(once, elective) == once
-    assert "2 of 5" in chapter_heads.line(on_route) and "4 of 7" in chapter_heads.line(on_route)
-    assert chapter_heads.line(CHAPTERS[0]) == ""
+    takes = minutes.Minutes(74, 6)
+    assert "*75 minutes (+ 10 optional) · [on the route](00_start_here.ipynb) · " in chapter_heads.line(
+        on_route, takes
+    )
+    assert chapter_heads.line(named("speed"), takes).endswith(" · on Linux, no GPU needed*")
+    assert chapter_heads.line(named("glossary"), takes) == ""
+    assert chapter_heads.stated(a_chapter("# Old"), named("glossary")).cells[0].source == "# Glossary"
+
+
+def test_a_head_leaves_out_what_a_chapter_that_it_names_builds_on():
+    line = chapter_heads.line(named("one_query"), minutes.Minutes(5, 0))
+    assert "[Roofline]" in line and "[Masks]" in line and "[Counting bytes]" not in line
+    assert "attention" in named("one_query").all_before() - {*named("one_query").builds_on}
 
 
 def test_links_to_chapters_get_the_file_of_the_name():
@@ -242,9 +253,7 @@ def test_links_to_chapters_get_the_file_of_the_name():
 
 
 def test_the_next_chapter_is_named_before_what_is_optional():
-    nb = a_chapter(
-        "# T\n\n*About 5 minutes.*", "## Sources\n\nNext: [old](05_tiling.ipynb).", "## More (optional)\n\nx"
-    )
+    nb = a_chapter("# T", "## Sources\n\nNext: [old](05_tiling.ipynb).", "## More (optional)\n\nx")
     first, second = chapter_heads.stated(nb, CHAPTERS[0]), CHAPTERS[1]
     link = f"Next: [{second.number} · {second.title}]({second.slug}.ipynb)."
     assert [cell.source for cell in first.cells[1:]] == [f"## Sources\n\n{link}", "## More (optional)\n\nx"]
@@ -266,31 +275,22 @@ def test_minutes_are_of_words_lines_predictions_and_exercises():
         nb.cells.append(make(text, metadata=metadata))
 
     add("# Title\n\n" + "word " * 129 + "<details>" + "hidden " * 500 + "</details>")
-    assert minutes.of(nb) == pytest.approx((1, 0, 0), abs=0.01)
+    assert minutes.of(nb) == pytest.approx((1, 0), abs=0.01)
     add("x = 1\n\n" * 60, code=True)
     add("# What this cell does.\n" + "x = 1\n" * 500, code=True, tags=["folded"])
     add("checks.predict('x')", code=True)
-    assert minutes.of(nb) == pytest.approx((1 + 61 * 7 / 60 + 1.5, 0, 0), abs=0.01)
+    assert minutes.of(nb) == pytest.approx((1 + 61 * 7 / 60 + 1.5, 0), abs=0.01)
     before = minutes.of(nb)
     add("### Exercise: A\n\n*20 minutes · hard*\n\n" + "word " * 500, tags=["exercise:a"])
     add("def my_a():\n    " + "word\n" * 500, code=True, tags=["stub:a"])
     add("### Exercise: B\n\n*20 minutes · hard*\n\n" + "word " * 500, tags=["exercise:b"])
     add("@gluon.jit\ndef my_b():\n    " + "word\n" * 500, code=True, tags=["stub:b"])
-    assert minutes.of(nb) == pytest.approx((before.core + 15 + 20, 35, 0), abs=0.01)
+    assert minutes.of(nb) == pytest.approx((before.core + 15 + 20, 0), abs=0.01)
     before = minutes.of(nb)
     add("## More (optional)\n\n" + "word " * 129)
     add("### Exercise: C\n\n*20 minutes · hard*", tags=["exercise:c"])
-    assert minutes.of(nb) == pytest.approx((*before[:2], 16), abs=0.05)
-    assert minutes.sentence(minutes.of(nb)) == (
-        "About 45 minutes, of which 35 are for exercises; optional sections take 20 more."
-    )
-    assert minutes.sentence(minutes.Minutes(4, 0, 0)) == "About 5 minutes."
-
-
-@pytest.mark.parametrize("rest", ["", " Builds on\nsoftmax."])
-def test_a_head_may_end_with_how_long_it_takes(rest):
-    nb = a_chapter(f"# T\n\n*About 99 minutes.{rest}*")
-    assert minutes.stated(nb).cells[0].source == f"# T\n\n*About 5 minutes.{rest}*"
+    assert minutes.of(nb) == pytest.approx((before.core, 16), abs=0.05)
+    assert minutes.of(nb).rounded() == (45, 20)
 
 
 @each_case(CHAPTERS, lambda c: c.slug)

@@ -43,13 +43,14 @@ def line(chapter: Chapter, takes: minutes.Minutes) -> str:
     """Return the line of a chapter, in Markdown; "" for the glossary, which is looked up and not read."""
     if not chapter.widgets and not chapter.builds_on and not chapter.number:
         return ""
-    core, _, optional = takes.rounded()
+    core, optional = takes.rounded()
     before = [named(name) for name in chapter.builds_on]
     before = [on for on in before if not any(on.name in other.all_before() for other in before)]
     runs = [where for need, where in RUNS.items() if need in chapter.needs]
+    route = f"[on the route]({CHAPTERS[0].slug}.ipynb)"
     facts = [
         f"{core} minutes" + f" (+ {optional} optional)" * bool(optional),
-        f"[on the route]({CHAPTERS[0].slug}.ipynb)" if chapter.on_route else "an elective" * (chapter in CHAPTERS[1:]),
+        route if chapter.on_route else "an elective" * (chapter in CHAPTERS[1:]),
         "builds on " * bool(before) + ", ".join(f"[{on.short_title}]({on.slug}.ipynb)" for on in before),
         *(runs or ["no GPU needed"]),
     ]

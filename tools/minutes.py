@@ -24,10 +24,9 @@ WORD = re.compile(r"\S*\w\S*")
 
 
 class Minutes(NamedTuple):
-    """The minutes of a chapter: of all that is not optional, of exercises among that, and of what is optional."""
+    """The minutes of a chapter: of all that is not optional, and of what is optional."""
 
     core: float
-    exercises: float
     optional: float
 
     def __add__(self, other):
@@ -39,7 +38,7 @@ class Minutes(NamedTuple):
 
 def of(nb) -> Minutes:
     """Return how long a chapter takes."""
-    total = Minutes(0, 0, 0)
+    total = Minutes(0, 0)
     in_gluon = {
         tag.partition(":")[2]
         for cell in nb.cells
@@ -47,8 +46,8 @@ def of(nb) -> Minutes:
         if tag.startswith("stub:") and "@gluon.jit" in cell.source
     }
     for cell, part, is_optional in sections(nb):
-        taken, exercise = _taken(cell, part, in_gluon)
-        total += Minutes(0, 0, taken) if is_optional else Minutes(taken, exercise, 0)
+        taken = _taken(cell, part, in_gluon)
+        total += Minutes(0, taken) if is_optional else Minutes(taken, 0)
     return total
 
 
@@ -75,18 +74,17 @@ def _sections(cell):
     return re.split(r"(?m)^(?=##+ )", FOLDED.sub("", cell.source))
 
 
-def _taken(cell, text, in_gluon) -> tuple[float, float]:
-    """Return the minutes of a part of a cell, and those of them for an exercise, its text and its cells."""
+def _taken(cell, text, in_gluon) -> float:
+    """Return the minutes of a part of a cell; those of an exercise are for its text and its cells."""
     tags = _tags(cell)
     if found := EXERCISE.search(text):
         is_gluon = any(tag.partition(":")[2] in in_gluon for tag in tags if tag.startswith("exercise:"))
-        taken = float(found[1]) * (1 if is_gluon else EXERCISE_SHARE)
-        return taken, taken
+        return float(found[1]) * (1 if is_gluon else EXERCISE_SHARE)
     if any(tag.startswith("stub:") for tag in tags):
-        return 0.0, 0.0
+        return 0.0
     if cell.cell_type != "code":
-        return len(WORD.findall(text)) / WORDS, 0.0
+        return len(WORD.findall(text)) / WORDS
     if asked := text.count("checks.predict("):
-        return PREDICTION * asked, 0.0
+        return PREDICTION * asked
     lines = sum(1 for line in text.splitlines() if line.strip())
-    return LINE * (min(lines, 1) if "folded" in tags else lines), 0.0
+    return LINE * (min(lines, 1) if "folded" in tags else lines)

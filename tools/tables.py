@@ -43,7 +43,7 @@ def chapters(*, link) -> str:
             title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
             builds_on = ", ".join(sorted(named(name).number for name in c.builds_on))
             rows.append([f"{c.number} {title}", c.idea, builds_on, f"{takes[c.number].rounded().core} min"])
-    everything = sum(takes.values(), start=minutes.Minutes(0, 0, 0))
+    everything = sum(takes.values(), start=minutes.Minutes(0, 0))
     more = _hours(everything.optional)
     rows.append(["*in all*", f"optional sections take {more} more", "", _hours(everything.core)])
     titles = ["chapter", "the idea", "builds on", "time with exercises"]

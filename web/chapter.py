@@ -44,7 +44,7 @@ class Writer:
         self.cards, self.exercises = [], []
         self.exercise = ""  # whose cells these are
         self.asked = []  # the cards whose answers the outputs below give away
-        self.answered = False  # whether a cell below them was written already
+        self.answered = False  # whether an output below them, other than a widget, was written already
 
     def write(self, of_page):
         """Return the Page of some cells."""
@@ -107,10 +107,9 @@ class Writer:
             first = cell.source.partition("\n")[0].lstrip("# ")
             code = f"<details class='folded'><summary>{html.escape(first)}</summary>{code}</details>"
         outputs = "" if self.exercise else self._outputs(cell)
-        if outputs and self.asked and cell.id not in self.shown:
-            names = " ".join(self.asked)
-            outputs = COVER.format(names=names, outputs=outputs)
-            self.answered = True
+        if outputs and self.asked and "no-answer" not in tags(cell):
+            outputs = COVER.format(names=" ".join(self.asked), outputs=outputs)
+            self.answered |= cell.id not in self.shown  # outputs after the text below a widget often answer too
         if self.missing and self.missing[cell.id] and not cells.exercise_of(cell):  # its check says it
             outputs += f'<p class="note">{self.missing[cell.id]}{STORED if outputs else ""}</p>'
         kind = " stub" if f"stub:{self.exercise}" in tags(cell) else " check" if self.exercise else ""
@@ -152,7 +151,7 @@ class Writer:
 
 STORED = " Its stored output is shown here."
 COVER = (
-    '<details class="cover" data-cards="{names}"><summary>The output, which answers the question above</summary>'
+    '<details class="cover" data-cards="{names}"><summary>Opens when you answer the question above</summary>'
     "{outputs}</details>"
 )
 DONE = (

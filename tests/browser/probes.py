@@ -14,6 +14,16 @@ VIOLATIONS = """async (widgets) => {
     return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }"""
 
+# How many pixels of the first picture or widget on a page, or in a notebook, are in view.
+FIRST_PICTURE = """() => {
+    const all = document.querySelectorAll(":is(main, .jp-OutputArea) :is(img, svg, .flash-widget)");
+    const first = [...all].find((e) => e.checkVisibility() && e.getBoundingClientRect().height > 80);
+    const { top, bottom } = first?.getBoundingClientRect() ?? { top: innerHeight, bottom: innerHeight };
+    return Math.min(bottom, innerHeight) - top;
+}"""
+FIRST_SCREEN = {"width": 1280, "height": 800}
+ENOUGH = 120  # pixels of it
+
 # Where Tab must stop: at elements that are visible, enabled and focusable, and at one radio button of each group.
 STOPS = """root => {
     const all = "a[href], button, input, select, textarea, summary, [tabindex], [contenteditable]";

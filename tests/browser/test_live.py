@@ -275,6 +275,7 @@ ASKED = """async (root) => {
 @pytest.mark.parametrize("amount, name", AMOUNTS)
 def test_a_setting_of_each_widget_is_answered(readers, amount, name):
     reader = readers(amount, name)
+    reader.page.evaluate(test_site.UNCOVERED)
     for root in reader.page.locator("[data-cell] .widget .flash-widget:has(.flash-settings)").all():
         root.scroll_into_view_if_needed()
         assert root.evaluate(ASKED)[0] == ""

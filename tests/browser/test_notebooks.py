@@ -10,9 +10,12 @@ pytest.importorskip("anywidget")
 from flashlib import widgets
 from flashlib.chapters import NOTEBOOKS as CHAPTERS
 from tests.browser.lab import KERNEL_TIMEOUT, NOTEBOOKS
+from tests.browser.probes import ENOUGH, FIRST_PICTURE, FIRST_SCREEN
+from tools.workspace import folded
 
 pytestmark = pytest.mark.browser
 
+OPENINGS = [chapter.slug for chapter in CHAPTERS if "00" <= chapter.number <= "05"]
 WITH_WIDGETS = [chapter.slug for chapter in CHAPTERS if set(chapter.widgets) & set(widgets.__all__)]
 WIDGET = tuple(f"{name}(" for name in widgets.__all__)  # the beginnings of texts of outputs
 
@@ -59,3 +62,12 @@ def test_the_widgets_of_all_chapters_are_drawn(open_lab):
             widget.scroll_into_view_if_needed()
             assert int(widget.get_attribute("data-loads")) == 1
             assert widget.bounding_box()["height"] > 100
+
+
+@pytest.mark.parametrize("slug", OPENINGS)
+def test_a_chapter_opens_with_something_to_see(open_lab, folder, slug):
+    nb = folded(nbformat.read(NOTEBOOKS / f"{slug}.ipynb", as_version=4))
+    nbformat.write(nb, folder / "notebooks" / "opening.ipynb")
+    with open_lab("opening.ipynb") as lab:
+        lab.page.set_viewport_size(FIRST_SCREEN)
+        lab.page.wait_for_function(f"() => ({FIRST_PICTURE})() >= {ENOUGH}")

@@ -19,7 +19,7 @@ pytest.importorskip("nbconvert")
 
 from flashlib.chapters import FURTHER, NOTEBOOKS, PARTS, named
 from flashlib.widgets import FlashPlayer
-from tests.browser.probes import AXE
+from tests.browser.probes import AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN
 from web import build, scripts
 
 pytestmark = pytest.mark.browser
@@ -29,6 +29,7 @@ SOME = ["start_here", "online_softmax", "glossary"]
 CHAPTER, GLOSSARY = (f"{named(name).slug}.html" for name in SOME[1:])
 FEW = ["index.html", CHAPTER]
 ALL = [*(f"{one.slug}.html" for one in NOTEBOOKS), "index.html", "about.html", "offline.html", "404.html"]
+OPENINGS = [one for one in NOTEBOOKS if "00" <= one.number <= "05"]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
 LARGEST = 300_000  # bytes, gzipped: everything but the font that a first visit to a page loads
@@ -73,26 +74,30 @@ SCROLLED = """async () => {
     }
     scrollTo(0, 0);
 }"""
-# Where the first picture is: its top, and its height, in pixels.
-FIRST_PICTURE = """() => {
-    const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height > 80;
-    const first = [...document.querySelectorAll("main :is(img, svg, .flash-widget)")].find(shown);
-    const { top, height } = first.getBoundingClientRect();
-    return [top, height];
+# Opens what questions cover, and waits for the widgets there.
+UNCOVERED = """async () => {
+    for (const cover of document.querySelectorAll(".cover")) cover.open = true;
+    const waits = () => document.querySelector("[data-place]:not(.plays, .fails)");
+    for (let k = 0; k < 500 && waits(); k++) await new Promise((done) => setTimeout(done, 10));
 }"""
-# What is wrong at each place: it must play, and a step must change it.
-DEAD = """() => [...document.querySelectorAll("[data-place]")].flatMap((place) => {
-    const root = place.querySelector(".flash-widget");
-    const { place: cell } = place.dataset;
-    if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
-    if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
-    const { transport } = root.flashWidget;
-    if (!transport) return [];
-    transport.seek(0);
-    const before = root.innerHTML;
-    transport.step(1);
-    return transport.position === 1 && root.innerHTML !== before ? [] : [`a step changes nothing: ${cell}`];
-})"""
+# What is wrong at each place: it must play, and a step must change it. Covers are closed again.
+DEAD = """async () => {
+    await (UNCOVERED)();
+    const dead = [...document.querySelectorAll("[data-place]")].flatMap((place) => {
+        const root = place.querySelector(".flash-widget");
+        const { place: cell } = place.dataset;
+        if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
+        if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
+        const { transport } = root.flashWidget;
+        if (!transport) return [];
+        transport.seek(0);
+        const before = root.innerHTML;
+        transport.step(1);
+        return transport.position === 1 && root.innerHTML !== before ? [] : [`a step changes nothing: ${cell}`];
+    });
+    for (const cover of document.querySelectorAll(".cover")) cover.open = false;
+    return dead;
+}""".replace("UNCOVERED", UNCOVERED)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -205,6 +210,13 @@ def test_a_page_plays_fits_and_is_accessible(browser, course, amount, name, them
         assert page.evaluate(VIOLATIONS, amount) == []
 
 
+@pytest.mark.parametrize("amount, name", [("few", CHAPTER), *(("all", f"{c.slug}.html") for c in OPENINGS)])
+def test_a_chapter_opens_with_something_to_see(browser, course, amount, name):
+    with visit(browser, course(amount).address + name) as page:
+        page.set_viewport_size(FIRST_SCREEN)
+        assert page.evaluate(FIRST_PICTURE) >= ENOUGH
+
+
 @pytest.mark.parametrize("amount, name", [("few", GLOSSARY), *(("all", name) for name in ALL)])
 def test_roots_are_drawn_and_formulas_are_in_their_font(browser, course, amount, name):
     """A root is wider than its content; a sign that the font lacks comes from another font."""
@@ -303,6 +315,19 @@ def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
     assert card.get_attribute("data-outcome") in ("right", "wrong")
 
 
+@pytest.mark.parametrize("size", WIDTHS)
+def test_a_widget_below_a_question_is_drawn_when_it_is_opened(browser, course, size):
+    with visit(browser, f"{course('few').address}{CHAPTER}", size) as page:
+        cover = page.locator(".cover:has([data-place])").first
+        assert cover.locator(".flash-widget").count() == 0, "it would give the answer away"
+        cover.locator("> summary").click()
+        widget = cover.locator(".plays > * > .flash-widget")
+        widget.wait_for()
+        room, box = (one.bounding_box() for one in (cover.locator("[data-place]"), widget))
+        assert room["width"] - 8 <= box["width"] <= room["width"] and box["height"] > 40
+        assert page.evaluate(TOO_WIDE) == []
+
+
 def test_progress_is_saved_and_loaded(browser, course, tmp_path):
     (name, *_) = next(one.page.exercises for one in course("few").made if one.page.exercises)
     with visit(browser, f"{course('few').address}{CHAPTER}") as page:
@@ -348,11 +373,11 @@ def test_a_recorded_setting_is_answered_as_by_python(browser, course):
         assert root.locator(".flash-settings").first.is_enabled()
         root.locator("input[data-name=B_c]").fill("3")
         root.locator("input[data-name=B_r]").fill("5")  # before the record has arrived
-        page.wait_for_selector(".flash-widget[data-tiles='6']")
+        page.wait_for_selector(".flash-widget[data-tiles='4']")
         sent = root.evaluate(
             "root => Array.from(new Uint8Array(root.flashWidget.model.get('frames').buffer.buffer))"
         )
-        assert bytes(sent) == FlashPlayer(B_r=5, B_c=3).frames["buffer"]
+        assert bytes(sent) == FlashPlayer.from_sentence(B_r=5, B_c=3, panels="less").frames["buffer"]
         assert not root.evaluate("root => root.flashWidget.busy.textContent")
 
 

@@ -139,8 +139,8 @@ def test_a_term_of_the_glossary_is_opened_on_its_row(start, course, by, name):
 
 
 def test_a_result_keeps_its_formulas(start):
-    search(start, "accumulated along")
-    assert "is accumulated along with l, and it must be rescaled" in options(start).first.inner_text()
+    search(start, "running result from item")
+    assert "Once m and l are known" in options(start).first.inner_text()
 
 
 @pytest.mark.parametrize("size", test_site.WIDTHS)

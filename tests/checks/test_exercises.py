@@ -78,7 +78,8 @@ def test_every_exercise_has_a_solution_and_no_other():
 
 
 def test_a_folder_of_a_chapter_is_registered_and_a_package():
-    inside = [path for path in folders.FOLDER.iterdir() if any(path.glob("*.py"))]  # not what an older version left
+    # Not what an older version left.
+    inside = [path for path in folders.FOLDER.iterdir() if any(path.glob("*.py"))]
     unknown = {path.name for path in inside} - {chapter.name for chapter in REGISTERED}
     assert not unknown, f"register {unknown} in flashlib/chapters.py, or their exercises are not found"
     bare = [path.name for path in inside if not (path / "__init__.py").exists()]

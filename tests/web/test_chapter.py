@@ -60,6 +60,33 @@ def test_outputs_below_a_question_are_covered_by_its_card(write):
     assert "99 · Title" not in page.body, "the page has it already"
 
 
+def test_a_widget_below_a_question_is_covered_too(write):
+    widget = code("Player()", data={"text/plain": "Player()"})
+    page = write(
+        code('checks.predict("one")'),
+        markdown("Play it."),
+        widget,
+        markdown("So it is. Counted:"),
+        code("print(3)", said="3\n"),
+        markdown("Now another."),
+        code("print(4)", said="4\n"),
+        shown={widget.id: {"class": "Player"}},
+    )
+    assert covered(page.body) == [("one", "Player()"), ("one", "3")]
+
+
+def test_an_output_that_answers_nothing_is_not_covered(write):
+    page = write(
+        code('checks.predict("one")'),
+        code("print('equal')", "no-answer", said="equal\n"),
+        markdown("Now count."),
+        code("print(3)", said="3\n"),
+    )
+    assert covered(page.body) == [("one", "3")]
+    assert "equal" in page.body
+    assert re.search("<summary>(.*?)</summary>", page.body)[1] == "Opens when you answer the question above"
+
+
 def test_a_question_covers_outputs_up_to_the_next_heading(write):
     page = write(code('checks.predict("one")'), markdown("## Next"), code("print(3)", said="3\n"))
     assert covered(page.body) == []

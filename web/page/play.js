@@ -86,7 +86,13 @@ function remember(model) {
   model.on("change:given", () => keep(({ predicted }) => (predicted[name] = model.get("given"))));
 }
 
-/** Open the outputs below questions once all of them are answered, or their answers were shown. */
+/** Resolves when a place can be seen: a widget in a closed cover would find no room to draw in. */
+function opened(place) {
+  const cover = place.closest(".cover:not([open])");
+  return cover && new Promise((done) => cover.addEventListener("toggle", done, { once: true }));
+}
+
+/** Open what is below questions once all of them are answered, or their answers were shown. */
 function uncover() {
   const cards = new Map();
   /** @type {NodeListOf<HTMLElement>} */
@@ -146,7 +152,13 @@ export async function startWidgets(python) {
     restore(told);
     const answers = place.matches(".widget") && !place.closest("[data-cell]") ? undefined : python; // its cell cannot run
     if (told.record && !answers) told.state.frames.controls = told.record.settings; // for the others there is no answer
-    await play(place, { ...told, cell }, answers);
+    const start = () => play(place, { ...told, cell }, answers);
+    const waits = opened(place);
+    if (waits) {
+      void waits.then(start);
+      continue;
+    }
+    await start();
     if (place.hasAttribute("data-starts") && !matchMedia("(prefers-reduced-motion: reduce)").matches)
       /** @type {HTMLElement | null} */ (place.querySelector(".flash-play"))?.click();
     await new Promise((done) => setTimeout(done)); // the page answers meanwhile

@@ -2,13 +2,12 @@
 // Python only stores the answers.
 
 /** @import { Answer, Traits } from "./types.js" */
-import { h, note, typeset } from "../shared/elements.js";
+import { h, typeset } from "../shared/elements.js";
 import { Widget } from "../shared/widget.js";
 import { controlOf } from "./fields.js";
 import { grade } from "./grade.js";
 import { readAll } from "./typed_text.js";
 
-const NEXT = "You hear at once whether it is right, and why; a wrong one gets a hint first.";
 const SAID = { right: ["✓", "Right:"], wrong: ["✗", "Wrong:"], open: ["○", "Not answered yet:"] };
 
 /** @extends {Widget<Traits>} */
@@ -30,7 +29,7 @@ class Card extends Widget {
       h("div", { class: "flash-card-field" }, seen(label), element, seen(unit)),
     );
     const button = h("button", { class: "flash-button flash-text" }, "Check");
-    const last = h("div", { class: "flash-card-check" }, button, note(NEXT));
+    const last = h("div", { class: "flash-card-check" }, button);
     const form = h("form", { class: "flash-card-form", novalidate: true }, rows, last);
     form.addEventListener("submit", (event) => {
       event.preventDefault(); // the browser would leave the page

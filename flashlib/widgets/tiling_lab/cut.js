@@ -66,9 +66,12 @@ export class Cut {
     setText(this.share, `A step computes one tile; ${number((100 * computed) / tiles)}% are computed.`);
     const all = apart(grid.rows) && apart(grid.cols);
     setText(this.squares, reduced ? square : all ? "Each square is a tile." : "Too many to draw the edges of all.");
-    setText(this.size, `${N} × ${N} scores${this.less ? "" : `, ${number((N * N * size) / MB)} MB`}`);
+    setText(this.size, this.less ? `${N} × ${N} scores` : `${N} × ${N} scores, ${number((N * N * size) / MB)} MB`);
     this.part.style.visibility = reduced && skipped ? "visible" : "hidden";
-    this.picture.setAttribute("aria-label", `S as ${T_r} by ${T_c} tiles, ${computed} of ${tiles} computed, one tile ${this.less ? "" : "and SRAM "}to scale`);
+    const drawn = this.less
+      ? `S as ${T_r} by ${T_c} tiles, ${computed} of ${tiles} computed, one tile to scale`
+      : `S as ${T_r} by ${T_c} tiles, ${computed} of ${tiles} computed, one tile and SRAM to scale`;
+    this.picture.setAttribute("aria-label", drawn);
   }
 
   #draw(grid, N, B_r, B_c) {

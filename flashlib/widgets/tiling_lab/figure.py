@@ -31,7 +31,7 @@ def draw(result: dict) -> Picture:
 def _draw_first_look(result):
     """Draw only the tiles, with the sentences next to them."""
     picture = Picture(930, 252, " ".join(result["words"]))
-    picture.shade(0, 0, 930, 252)
+    picture.shade(0, 0, 214, 252)
     _draw_tiles(picture, result)
     for k, words in enumerate(result["words"]):
         picture.text(232, 60 + 24 * k, words, 12)

@@ -67,7 +67,7 @@ def stored(name):
     return next(chapter for chapter in course.chapters() if chapter.slug.endswith(name))
 
 
-def of_two(first=9, second=7):
+def of_two(first=5, second=7):
     """Return the first cells of two chapters as one notebook, with the chapters."""
     parts = [stored("one_pass"), stored("counting_bytes")]
     cells = [c for part, n in zip(parts, (first, second), strict=True) for c in list(part.cells.values())[:n]]
@@ -78,11 +78,11 @@ def test_cells_of_several_chapters_are_all_compared():
     nb, parts = of_two()
     assert course.parts(nb) == parts
     kinds = [course.kind(cell, parts) for cell in nb.cells]
-    assert kinds == [course.kind(cell, parts[:1]) for cell in nb.cells[:9]] + [
-        course.kind(cell, parts[1:]) for cell in nb.cells[9:]
+    assert kinds == [course.kind(cell, parts[:1]) for cell in nb.cells[:5]] + [
+        course.kind(cell, parts[1:]) for cell in nb.cells[5:]
     ]
     assert not {course.CellKind.OWN, course.CellKind.CHANGED} & set(kinds)
-    counts = [sum(k == course.CellKind.COMPARED for k in some) for some in (kinds[:9], kinds[9:])]
+    counts = [sum(k == course.CellKind.COMPARED for k in some) for some in (kinds[:5], kinds[5:])]
     sizes = [len(part.cells) for part in parts]
     assert all(counts) and course.remarks(nb, parts)[0] == ", ".join(
         f"{n} of {size} cells compared with {part.slug}"

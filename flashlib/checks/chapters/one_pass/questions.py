@@ -130,10 +130,12 @@ QUESTIONS = [
     Question(
         "two_sums_nan",
         _nan_rows,
-        "in a row with a score far above 709, exp becomes inf in fp64, so l is inf, and inf / inf is nan. In a row "
-        "whose scores are all far below -745, every exp is 0, and 0 / 0 is nan.",
+        "in a row with a score far above 709, exp becomes inf in fp64, so l is inf, and inf / inf is nan. In a "
+        "row whose scores are all far below -745, every exp is 0, and 0 / 0 is nan.",
         hint="Scores become very large. What is exp of them in fp64, and what is then numerator / l?",
-        wrong={0: "exp of a score above 709 is inf in fp64, and inf / inf is nan; if all are far below 0, 0 / 0 is"},
+        wrong={
+            0: "exp of a score above 709 is inf in fp64, and inf / inf is nan; with all far below 0, so is 0 / 0"
+        },
     ),
     Question(
         "other_order",

@@ -151,8 +151,8 @@ QUESTIONS = [
         "merge is associative and commutative and has an identity, so the State of the whole is the same but for "
         "the last digits. In a plain mean of means each mean counts one half, so the parts that come last get "
         "more weight than those that come first.",
-        hint="Does a State remember from which parts it was made, or in which order? For the plain mean, take the "
-        "outputs 1, 2 and 6, and join the first two first, then the last two first.",
+        hint="Does a State remember its parts, or their order? For the plain mean, take the outputs 1, 2 and 6, "
+        "and join the first two first, then the last two.",
     ),
     Question(
         "large_logsumexp",

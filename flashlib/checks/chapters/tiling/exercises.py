@@ -21,7 +21,7 @@ START = partial(update.start, dtype=np.float64)
 LOOP = partial(loops.program, Step=Step, is_hidden=is_hidden, is_visible=is_visible, start=START)
 
 
-@exercise(title="The loop with Q outside", minutes=20, difficulty="medium", program=LOOP)
+@exercise(title="Q in the outer loop", minutes=20, difficulty="medium", program=LOOP)
 def fa2(answer: Callable, known: Known) -> Verdict:
     return loops.examine(answer, "fa2", known)
 

@@ -97,7 +97,7 @@ QUESTIONS = [
         choices=("longer", "about as long", "faster"),
         wrong={
             "longer": "the loop has 32 x 32 turns, and each does products of 512 x 512: the calls cost little",
-            "about as long": "the operations are about as many, but plain NumPy also waits for gigabytes of memory",
+            "about as long": "the operations are nearly as many, but plain NumPy also waits for gigabytes",
         },
     ),
     Question(
