@@ -123,7 +123,7 @@ def readers(browser, course):
 
 def exercises_of(name):
     """Return the exercises that can be solved on the page: the name, the id of the stub and that of the check."""
-    running = live_chapters.runs_in(notebook(name))
+    running = live_chapters.runs_in(named(name))
     pairs = zip(running, running[1:], strict=False)
     return [(one, stub.id, check.id) for stub, check in pairs if (one := cells.exercise_of(stub))]
 
@@ -132,7 +132,7 @@ def some_cell(name):
     """Return a cell that prints something, after others that it needs; a short one, if there is one."""
     found = [
         cell
-        for cell in live_chapters.runs_in(notebook(name))
+        for cell in live_chapters.runs_in(named(name))
         if printed(cell) and not cell.source.startswith("checks.") and not live_chapters.says_what_is_here(cell)
     ]
     short = [cell for cell in found if len(cell.source) < 400 and "folded" not in notebooks.tags(cell)]
@@ -341,7 +341,7 @@ def test_it_works_without_a_network_after_the_first_visit(readers, course, amoun
 @pytest.mark.parametrize("amount, name", [("all", name) for name in LIVE])
 def test_every_cell_that_can_run_prints_its_stored_output(readers, amount, name):
     reader = readers(amount, name)
-    told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(notebook(name).cells)}
+    told = {cell["id"]: cell["missing"] for cell in live_chapters.told_of(named(name))[0]}
     for cell in notebook(name).cells:
         if cell.cell_type != "code" or told[cell.id] or not reader.cell(cell.id).count():
             continue
