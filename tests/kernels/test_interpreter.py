@@ -201,3 +201,13 @@ def test_threads_that_launch_at_once_give_the_same_to_the_bit(amount):
         if result.exception() or result.result() != alone[name]
     }
     assert not wrong, "several threads cannot use the kernels at once"
+
+
+def test_what_was_replaced_before_is_let_go():
+    from flashlib.kernels.interpreter import patch_interpreter
+    from triton.runtime import interpreter
+
+    run, cast = interpreter.InterpretedFunction.run, interpreter.interpreter_semantic.cast
+    patch_interpreter()
+    assert interpreter.InterpretedFunction.run is not run and interpreter.interpreter_semantic.cast is not cast
+    assert interpreter.InterpretedFunction.run.__wrapped__ is run.__wrapped__
