@@ -7,13 +7,13 @@ from .tensor import Tensor
 
 METHODS = (
     "abs add all amax amin any argmax argmin argsort bitwise_and bitwise_not bitwise_or bitwise_xor bmm "
-    "broadcast_to ceil chunk clamp clone count_nonzero cos cumsum detach diagonal div eq exp exp2 expm1 flatten flip floor "
-    "floor_divide fmod gather ge gt index_select is_complex is_floating_point isfinite isinf isnan le log log1p "
-    "log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt masked_fill "
-    "masked_select matmul max maximum mean min minimum mm movedim mul nan_to_num narrow ne neg nonzero norm numel "
-    "permute pow prod ravel reciprocal relu remainder repeat_interleave reshape roll round rsqrt select sigmoid "
-    "sign sin softmax sort split sqrt square squeeze std sub sum swapaxes t tanh topk transpose tril triu trunc "
-    "unbind unflatten unsqueeze var"
+    "broadcast_to ceil chunk clamp clone count_nonzero cos cumsum detach diagonal div eq exp exp2 expm1 "
+    "flatten flip floor floor_divide fmod gather ge gt index_select is_complex is_floating_point isfinite "
+    "isinf isnan le log log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor "
+    "logsumexp lt masked_fill masked_select matmul max maximum mean min minimum mm movedim mul nan_to_num "
+    "narrow ne neg nonzero norm numel permute pow prod ravel reciprocal relu remainder repeat_interleave "
+    "reshape roll round rsqrt select sigmoid sign sin softmax sort split sqrt square squeeze std sub sum "
+    "swapaxes t tanh topk transpose tril triu trunc unbind unflatten unsqueeze var"
 ).split()
 
 

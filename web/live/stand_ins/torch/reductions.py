@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .dtypes import bool_, computing, int64
+from .dtypes import bool_, computing, int64, uint8
 
 
 class Found(NamedTuple):
@@ -24,6 +24,10 @@ class Reductions:
     def _wide(self):
         """Return the numbers in which sums are computed."""
         return self._numbers().astype(computing(self.dtype), copy=False)
+
+    def _truth(self):
+        """Return the type of what is true of some numbers."""
+        return uint8 if self.dtype is uint8 else bool_
 
     def sum(self, dim=None, keepdim=False, *, axis=None, dtype=None):
         X = self if dtype is None else self.to(dtype)
@@ -63,10 +67,10 @@ class Reductions:
         return self._made(np.cumsum(self._wide(), dim), of)
 
     def any(self, dim=None, keepdim=False):
-        return self._made(np.any(self._numbers(), axes(dim), keepdims=keepdim), bool_)
+        return self._made(np.any(self._numbers(), axes(dim), keepdims=keepdim), self._truth())
 
     def all(self, dim=None, keepdim=False):
-        return self._made(np.all(self._numbers(), axes(dim), keepdims=keepdim), bool_)
+        return self._made(np.all(self._numbers(), axes(dim), keepdims=keepdim), self._truth())
 
     def count_nonzero(self, dim=None):
         return self._made(np.asarray(np.count_nonzero(self._numbers(), axes(dim)), np.int64))

@@ -131,7 +131,7 @@ class Writing:
         each = tuple(self._raw(one.astype(np.int64), NAMED["int64"]) for one in found)
         if as_tuple:
             return each
-        return self._raw(np.argwhere(self._numbers()).astype(np.int64), NAMED["int64"])
+        return self._made(np.argwhere(self._numbers()), NAMED["int64"])
 
 
 def _conversion(of):
