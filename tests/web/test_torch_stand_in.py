@@ -130,6 +130,11 @@ def test_it_has_no_names_that_torch_lacks():
         ("t.zeroes(3)", "no torch.zeroes; the nearest name that it has is torch.zeros"),
         ("x.soft_max(1)", "no Tensor.soft_max; the nearest name that it has is Tensor.softmax"),
         ("t.nn.Linear(3, 4)", "no torch.nn.Linear"),
+        (
+            "exec('from page_torch.nn.functional import elus')",
+            "no torch.nn.functional.elus; the nearest name that it has is torch.nn.functional.elu",
+        ),
+        ("exec('from page_torch import vmap')", "no torch.vmap"),
         ("t.cuda.synchronize()", "no torch.cuda.synchronize"),
         ("t.zeros(3, device='cuda')", "no device 'cuda': it has the CPU only"),
     ],
@@ -146,6 +151,12 @@ def test_what_it_lacks_is_named(call, said, rng):
 def test_gradients_are_refused(call, rng):
     kind, sentence = raised(page_torch, call, numbers(rng, True))
     assert (kind, sentence) == ("RuntimeError", "the stand-in for torch in this page computes no gradients")
+
+
+@pytest.mark.parametrize("t", [torch, page_torch], ids=["torch", "stand-in"])
+def test_more_memory_than_there_is_is_refused(t):
+    with pytest.raises(RuntimeError, match="can't allocate memory: you tried to allocate 1125899906842624 bytes"):
+        t.empty(2**48)
 
 
 def test_it_says_what_it_is():

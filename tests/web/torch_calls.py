@@ -84,7 +84,7 @@ NEAR = _table("""
     x[None] @ x.T; t.einsum("ab,cb->ac", x, x); t.einsum("ab,b->a", x, y); t.isclose(x, x + 1e-9); t.allclose(x, x)
     t.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None])
     t.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], is_causal=True, scale=0.3)
-    t.nn.functional.softmax(x, dim=-1); i.float().mean(); i.exp(); i.sqrt()
+    t.nn.functional.softmax(x, dim=-1); t.nn.functional.elu(x); i.float().mean(); i.exp(); i.sqrt()
 """)
 REFUSED = _table("""
     x.reshape(4, 4); x.T.view(15); bool(x); len(x[0, 0]); x.item(); x[::-1]; x @ x; x[None] @ x[None]; x[5]

@@ -103,6 +103,10 @@ def scaled_dot_product_attention(
     return (scores.softmax(-1) @ value.float()).to(query.dtype)
 
 
+def elu(input, alpha=1.0):
+    return where(input > 0, input, alpha * input.expm1())
+
+
 def pad(input, pad, mode="constant", value=None):
     if mode != "constant":
         raise ValueError(f"the stand-in for torch in this page has no padding of the mode {mode!r}")

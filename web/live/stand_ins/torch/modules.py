@@ -28,6 +28,7 @@ MODULES = {
     "nn": {},
     "nn.functional": {
         "scaled_dot_product_attention": functions.scaled_dot_product_attention,
+        "elu": functions.elu,
         "pad": functions.pad,
         "softmax": Tensor.softmax,
         "log_softmax": Tensor.log_softmax,

@@ -61,7 +61,11 @@ def dense_strides(shape, strides):
 def new_array(shape, strides, of):
     """Return (an array of zeros with these strides, in elements; its storage)."""
     last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if math.prod(shape) else -1
-    storage = UntypedStorage(np.zeros((last + 1) * of.itemsize, np.uint8))
+    n = (last + 1) * of.itemsize
+    try:
+        storage = UntypedStorage(np.zeros(n, np.uint8))
+    except (MemoryError, ValueError):  # ValueError: more than 32 bits can count
+        raise RuntimeError(f"can't allocate memory: you tried to allocate {n} bytes.") from None
     return view(storage, shape, strides, 0, of), storage
 
 
