@@ -1,0 +1,65 @@
+"""A page's stand-ins give the verdicts that Triton and torch give, on all answers to the first kernels."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flashlib import checks
+from flashlib.chapters import named
+from flashlib.checks.engine import solutions
+from tests.checks import answers
+from tests.web import page_packages
+from web.live.parts import ROOT
+
+pytest.importorskip("triton")
+
+PROGRAM = Path(__file__).with_name("run_on_stand_ins.py")
+NUMBER = re.compile(r"[-+]?\d[\d.e+-]*")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The environment of a process that has a page's packages."""
+    return os.environ | {"PYTHONPATH": str(page_packages.write(tmp_path_factory.mktemp("page")))}
+
+
+def verdicts(which, asked, env):
+    """Return the verdict on each answer; which: "page", without Python's own packages, or "real"."""
+    command = [sys.executable, "-P", *(["-S"] if which == "page" else []), str(PROGRAM), which]
+    run = subprocess.run(
+        command, input=json.dumps(asked), stdout=subprocess.PIPE, text=True, env=env, check=True, timeout=1800
+    )
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def answers_of(exercise):
+    """Yield (text, the id of the mistake that must be named or "") of each answer to an exercise that ends."""
+    yield solutions.program(exercise).source, ""
+    for answer in (*answers.right(), *answers.wrong()):
+        if answer.exercise == exercise and answer.mistake != "not_ended":
+            yield answer.source, answer.mistake
+
+
+def first_sentence(text):
+    """Return the first sentence of a verdict, without its numbers, in which last digits may differ."""
+    return NUMBER.sub("#", text.splitlines()[0].partition(". ")[0])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("chapter", ["triton_first_steps", "triton_flash"])
+def test_verdicts_are_those_of_triton_and_torch(chapter, page):
+    exercises = [e.name for e in checks.EXERCISES.values() if e.chapter == named(chapter).slug]
+    given = [(exercise, *answer) for exercise in exercises for answer in answers_of(exercise)]
+    asked = [(exercise, text) for exercise, text, _ in given]
+    real = verdicts("real", asked, os.environ | {"PYTHONPATH": str(ROOT)})
+    found = verdicts("page", asked, page)
+    assert len(given) > 300
+    for (exercise, text, mistake), own, other in zip(given, found, real, strict=True):
+        assert own["mistake"] == mistake and (own["outcome"] == "right") == (not mistake), f"{own}\n{text}"
+        assert own["outcome"] == other["outcome"], f"{exercise}:\n{text}"
+        assert first_sentence(own["text"]) == first_sentence(other["text"]), f"{exercise}:\n{text}"
