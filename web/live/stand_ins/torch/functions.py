@@ -79,7 +79,7 @@ def searchsorted(sorted_sequence, values, *, right=False, out_int32=False):
 
 
 def bincount(X, minlength=0):
-    return Tensor._made(np.bincount(X._array, minlength=minlength).astype(np.int64))
+    return Tensor._made(np.bincount(X._array.astype(np.intp), minlength=minlength).astype(np.int64))
 
 
 # ---- of torch.nn.functional

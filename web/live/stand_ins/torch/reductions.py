@@ -22,8 +22,9 @@ def axes(dim, axis=None):
 
 class Reductions:
     def _wide(self):
-        """Return the numbers in which sums are computed."""
-        return self._numbers().astype(computing(self.dtype), copy=False)
+        """Return the numbers in which sums are computed: whole ones in 64 bits, where NumPy itself may take 32."""
+        wide = computing(self.dtype) if self.dtype.is_floating_point else np.int64
+        return self._numbers().astype(wide, copy=False)
 
     def _truth(self):
         """Return the type of what is true of some numbers."""

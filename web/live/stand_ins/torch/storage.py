@@ -48,7 +48,11 @@ def of_array(array):
 
 def contiguous_strides(shape):
     """Return the steps from one element to the next along each axis, in elements, of an array in order."""
-    return tuple(math.prod(max(n, 1) for n in shape[k + 1 :]) for k in range(len(shape)))
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
 
 
 def dense_strides(shape, strides):

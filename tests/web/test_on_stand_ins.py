@@ -1,4 +1,4 @@
-"""A page's stand-ins give the verdicts that Triton and torch give, on all answers to the first kernels."""
+"""Kernels on a page's stand-ins, in a new process: errors, and the verdicts that Triton and torch give."""
 
 import json
 import os
@@ -63,3 +63,35 @@ def test_verdicts_are_those_of_triton_and_torch(chapter, page):
         assert own["mistake"] == mistake and (own["outcome"] == "right") == (not mistake), f"{own}\n{text}"
         assert own["outcome"] == other["outcome"], f"{exercise}:\n{text}"
         assert first_sentence(own["text"]) == first_sentence(other["text"]), f"{exercise}:\n{text}"
+
+
+WILD = """
+import torch, triton, triton.language as tl
+@triton.jit
+def kernel(X_ptr, Y_ptr, far, n: tl.constexpr):
+    at = tl.program_id(0) * n + tl.arange(0, n)
+    tl.store(Y_ptr + at, tl.load(X_ptr + at + far))
+X, Y = torch.ones(3, 4), torch.zeros(16, dtype=torch.float16)
+for far, n in (-4, 8), (2**20, 4), (0, 16):
+    try:
+        kernel[(1,)](X, Y, far, n)
+    except Exception as error:
+        print(error)
+try:
+    kernel(X, Y, 0, 4)
+except Exception as error:
+    print("grid_idx" in str(error))
+"""
+
+
+@pytest.mark.process
+def test_an_address_where_no_tensor_lies_names_the_nearest_argument(page, tmp_path):
+    (tmp_path / "wild.py").write_text("import flashlib.kernels" + WILD)
+    command = [sys.executable, "-P", "-S", str(tmp_path / "wild.py")]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=page, check=True, timeout=120)
+    before, far, past, no_grid = run.stdout.splitlines()
+    place = "X_ptr, a tensor of float32 with the shape (3, 4)"
+    assert f"loads 4 bytes at an address where no tensor lies: 16 bytes before the start of {place}" in before
+    assert f"0 bytes past the end of {place}" in past
+    assert "no tensor lies" in far
+    assert no_grid == "True"
