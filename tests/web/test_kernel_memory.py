@@ -49,17 +49,18 @@ def numbers(rng, shape, kind):
 def test_loads_and_stores(kind, shape, rng):
     twice, item = Twice(rng), np.dtype(kind).itemsize
     for aligned in (True, False) if kind != "bool" else (True,):
-        for mask in (rng.random(shape) < 0.6, np.ones(shape, bool), np.zeros(shape, bool)):
+        some = np.array(rng.random(shape) < 0.6)
+        for mask in (some, some.astype(np.int32), np.ones(shape, bool), np.zeros(shape, bool)):
             own, page = twice.addresses(rng, shape, item, aligned)
             other = numbers(rng, shape, kind)
             loaded = [
-                module.load(ptrs, np.array(mask), other, np.dtype(kind))
+                module.load(ptrs, mask, other, np.dtype(kind))
                 for module, ptrs in ((libtriton.interpreter, own), (page_libtriton.interpreter, page))
             ]
             assert loaded[0].dtype == loaded[1].dtype and loaded[0].tobytes() == loaded[1].tobytes()
             values = numbers(rng, shape, kind)
-            libtriton.interpreter.store(own, values, np.array(mask))
-            page_libtriton.interpreter.store(page, values, np.array(mask))
+            libtriton.interpreter.store(own, values, mask)
+            page_libtriton.interpreter.store(page, values, mask)
             twice.assert_equal()
 
 

@@ -101,6 +101,19 @@ def test_every_float_is_converted_to_the_same_bits(rng):
         assert len(bits) > 190_000 and np.array_equal(bits, page_bits), kind
 
 
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+def test_floats_of_8_bits_are_those_of_torch(kind, rng):
+    given = rng.integers(0, 2**32, 100_000, dtype=np.uint32).view(np.float32)
+    given[:1000] = rng.standard_normal(1000) * np.repeat([1, 300, 0.002, 40000], 250)
+    given[1000:1006] = 464, 465, -464, 61440, 61441, -0.0
+    own, page = (t.from_numpy(given).to(getattr(t, kind)) for t in (torch, page_torch))
+    assert np.array_equal(own.view(torch.uint8).numpy(), page.view(page_torch.uint8).numpy())
+    assert page_torch.finfo(page.dtype).max == torch.finfo(own.dtype).max
+    codes = np.arange(256, dtype=np.uint8)
+    own, page = (t.from_numpy(codes).view(getattr(t, kind)).float().numpy() for t in (torch, page_torch))
+    np.testing.assert_array_equal(own, page)
+
+
 def raised(t, call, arrays):
     with pytest.raises(Exception) as error:
         evaluated(t, call, arrays, "float32")

@@ -11,21 +11,21 @@ def _table(text):
 
 
 EXACT = _table("""
-    x + y; x - y; x * y; x / 3; 2 - x; 1.5 * x; 0.1 * x; x / y; -x; abs(x); x.abs(); x.square(); x**2; x.floor()
-    x.ceil(); x.round(); x.trunc(); x.sign(); x.neg(); x.relu(); x.reciprocal(); x + 2 * y; x < y; x <= 0.1; x == x
-    x != y; x > 1; x >= y; x == 0.1; t.lt(x, y); x.maximum(y); t.minimum(x, y); x.clamp(-0.5, 0.5); x.clamp(min=0)
-    x.clamp(max=y); x.isnan(); x.isinf(); t.isfinite(x); x.logical_not(); x.logical_and(y); t.logical_or(x, y)
-    (x > 0) & (x < 1); ~(x > 0); (x > 0) | (y > 0); (x > 0) ^ (y > 0); (x > 0).sum(); (x > 0).sum(1)
-    (x > 0).float(); (x > 0).any(1); t.nan_to_num(x); x.nan_to_num(1.0, 5, -5); x.T; x.T * 2; x.T + 1; x.T + x.T
-    x[1]; x[1, 2]; x[:, 1:4:2]; x[..., None]; x[None]; x[-1, :2]; x[2:0]; x[[2, 0]]; x[x > 0]; x[1:, [0, 3]]
-    x[t.tensor([0, 2, 2])]; x[t.tensor(1)]; x[i[0, 0] % 3]; x[:, None, 2]; x.reshape(5, 3); x.T.reshape(-1)
-    x.reshape(-1, 3); x.view(15); x.flatten(); x[None].flatten(1); x.ravel(); x.unsqueeze(1); x[None].squeeze(0)
-    x[None].squeeze(); x.squeeze(0); x.expand(2, 3, 5); y.expand(3, -1); x.permute(1, 0); x.transpose(0, 1); x.mT
-    x.t(); x.movedim(0, 1); x.swapaxes(0, 1); x.narrow(1, 1, 3); x.select(0, 2); x.unbind(1)[3]; x.split(2)[1]
-    x.split([1, 2])[1]; x.chunk(2, 1)[1]; x.unflatten(1, (5, 1)); x.diagonal(); x.diagonal(1); x.diagonal(-1)
-    x.as_strided((2, 2), (5, 1), 3); x.view_as(x); x.reshape_as(x); x.detach(); x.data; x.cpu()
-    t.broadcast_tensors(x, y)[1]; y.expand_as(x); x[:, 2].contiguous(); x.T.data; x.tril(); x.triu(1)
-    t.tril(x, -1); x.repeat(2, 1); x.repeat_interleave(2, 1); x.flip(1); x.flip(0, 1); x.roll(1, 0)
+    x + y; x - y; x.diff(); x * y; x / 3; 2 - x; 1.5 * x; 0.1 * x; x / y; -x; abs(x); x.abs(); x.square(); x**2
+    x.floor(); x.ceil(); x.round(); x.trunc(); x.sign(); x.neg(); x.relu(); x.reciprocal(); x + 2 * y; x < y
+    x <= 0.1; x == x; x != y; x > 1; x >= y; x == 0.1; t.lt(x, y); x.maximum(y); t.minimum(x, y)
+    x.clamp(-0.5, 0.5); x.clamp(min=0); x.clamp(max=y); x.isnan(); x.isinf(); t.isfinite(x); x.logical_not()
+    x.logical_and(y); t.logical_or(x, y); (x > 0) & (x < 1); ~(x > 0); (x > 0) | (y > 0); (x > 0) ^ (y > 0)
+    (x > 0).sum(); (x > 0).sum(1); (x > 0).float(); (x > 0).any(1); t.nan_to_num(x); x.nan_to_num(1.0, 5, -5); x.T
+    x.T * 2; x.T + 1; x.T + x.T; x[1]; x[1, 2]; x[:, 1:4:2]; x[..., None]; x[None]; x[-1, :2]; x[2:0]; x[[2, 0]]
+    x[x > 0]; x[1:, [0, 3]]; x[t.tensor([0, 2, 2])]; x[t.tensor(1)]; x[i[0, 0] % 3]; x[:, None, 2]; x.reshape(5, 3)
+    x.T.reshape(-1); x.reshape(-1, 3); x.view(15); x.flatten(); x[None].flatten(1); x.ravel(); x.unsqueeze(1)
+    x[None].squeeze(0); x[None].squeeze(); x.squeeze(0); x.expand(2, 3, 5); y.expand(3, -1); x.permute(1, 0)
+    x.transpose(0, 1); x.mT; x.t(); x.movedim(0, 1); x.swapaxes(0, 1); x.narrow(1, 1, 3); x.select(0, 2)
+    x.unbind(1)[3]; x.split(2)[1]; x.split([1, 2])[1]; x.chunk(2, 1)[1]; x.unflatten(1, (5, 1)); x.diagonal()
+    x.diagonal(1); x.diagonal(-1); x.as_strided((2, 2), (5, 1), 3); x.view_as(x); x.reshape_as(x); x.detach()
+    x.data; x.cpu(); t.broadcast_tensors(x, y)[1]; y.expand_as(x); x[:, 2].contiguous(); x.T.data; x.tril()
+    x.triu(1); t.tril(x, -1); x.repeat(2, 1); x.repeat_interleave(2, 1); x.flip(1); x.flip(0, 1); x.roll(1, 0)
     x.gather(1, i % 5); x.index_select(0, t.tensor([2, 0])); x.masked_fill(x > 0, 2.5); x.masked_select(x > 0)
     t.nonzero(x); x.nonzero(as_tuple=True)[1]; t.where(x > 0, x, y); t.where(x > 0, x, 0.0); x.any(); x.all(1)
     x.amax(); x.amax(1, keepdim=True); x.amin(0); x.amax((0, 1)); x.max(); x.min(1).values; x.max(0).indices
@@ -50,18 +50,19 @@ EXACT = _table("""
 WHOLE = _table("""
     i + 1; i * i; i - 7; i / 2; i // 2; -i // 2; i % 3; -i % 3; i & 3; i | 4; i ^ 5; ~i; i << 2; i >> 1; i**2
     i * 0.5; i + True; i.sum(); i.sum(0); i.cumsum(1); i.prod(1); i.max(); i.min(1).indices; i.argmax(1)
-    i.sort(1)[0]; i.float() * 0.1; i * x; i + y; i == 2; i > x; i.clamp(1, 3); i.abs(); i.neg(); i.bool(); i.int()
-    i.short() + i; i.to(t.int8); i.to(t.uint8); i.tolist(); t.iinfo(i.dtype).max; t.bincount(i.flatten()); i.any()
-    (i > 1).all(0); t.arange(5); t.arange(2, 9, 3); t.arange(0, 1, 0.25); t.arange(5.0); t.arange(5, dtype=t.int32)
-    t.eye(3); t.zeros(2, 3); t.zeros((2, 3)); t.ones(2, dtype=t.int64); t.full((2, 2), 7); t.full((2,), 1.5)
-    t.full((2,), True); t.empty(0); t.empty_strided((2, 3), (1, 2)).zero_(); t.linspace(0, 1, 5); t.tensor(3)
-    t.tensor([1.5, 2]); t.tensor([[1, 2], [3, 4]]); t.tensor([True, False]); t.tensor([t.tensor(1), t.tensor(2)])
-    t.tensor(2.5).item(); t.tensor([1, 2], dtype=t.bfloat16); t.tensor([], dtype=t.float32); t.as_tensor([1, 2])
-    t.as_tensor(i); t.tensor([0.1, 1e-5, 3e6]); t.tensor([1.0, 2e9]); t.tensor([float("nan"), 1.0, -float("inf")])
-    t.zeros(2, 0); t.arange(2000); t.arange(2000.0).reshape(20, 100); t.arange(30.0) / 7
-    t.arange(24).reshape(2, 3, 4); t.zeros(()); t.arange(1200).reshape(2, 3, 200); t.tensor([[0.5], [100.25]])
-    t.tensor([1e10, 1.0]); t.tensor(True); t.tensor([]); t.float; t.long; t.inf; t.pi; t.Size([1, 2])
-    t.device("cpu"); t.device("cpu") == i.device; t.Size((2, 3)).numel()
+    i.sort(1)[0]; i.float() * 0.1; i * x; i + y; i == 2; i > x; i.clamp(1, 3); i.abs(); i.diff(); t.diff(i, dim=0)
+    i.neg(); i.bool(); i.int(); i.short() + i; i.to(t.int8); i.to(t.uint8); i.tolist(); t.iinfo(i.dtype).max
+    t.bincount(i.flatten()); i.any(); (i > 1).all(0); t.arange(5); t.arange(2, 9, 3); t.arange(0, 1, 0.25)
+    t.arange(5.0); t.arange(5, dtype=t.int32); t.eye(3); t.zeros(2, 3); t.zeros((2, 3)); t.ones(2, dtype=t.int64)
+    t.full((2, 2), 7); t.full((2,), 1.5); t.full((2,), True); t.empty(0); t.empty_strided((2, 3), (1, 2)).zero_()
+    t.linspace(0, 1, 5); t.tensor(3); t.tensor([1.5, 2]); t.tensor([[1, 2], [3, 4]]); t.tensor([True, False])
+    t.tensor([t.tensor(1), t.tensor(2)]); t.tensor(2.5).item(); t.tensor([1, 2], dtype=t.bfloat16)
+    t.tensor([], dtype=t.float32); t.as_tensor([1, 2]); t.as_tensor(i); t.tensor([0.1, 1e-5, 3e6])
+    t.tensor([1.0, 2e9]); t.tensor([float("nan"), 1.0, -float("inf")]); t.zeros(2, 0); t.arange(2000)
+    t.arange(2000.0).reshape(20, 100); t.arange(30.0) / 7; t.arange(24).reshape(2, 3, 4); t.zeros(())
+    t.arange(1200).reshape(2, 3, 200); t.tensor([[0.5], [100.25]]); t.tensor([1e10, 1.0]); t.tensor(True)
+    t.tensor([]); t.float; t.long; t.inf; t.pi; t.Size([1, 2]); t.device("cpu"); t.device("cpu") == i.device
+    t.Size((2, 3)).numel()
 """)
 RANDOM = _table("""
     t.rand(7); t.rand(3, 5, generator=g); t.randint(10, (4, 5)); t.randint(-3, 4, (20,), generator=g)

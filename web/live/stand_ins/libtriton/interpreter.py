@@ -25,7 +25,7 @@ OPERATIONS = {  # operation: (what it computes of the old and the new value, of 
 
 def load(ptrs, mask, other, dtype):
     """Return the elements at addresses; `other` where the mask is False."""
-    mask = _like(ptrs, mask)
+    mask = _like(ptrs, mask, bool)
     if mask.all():
         return page_memory.read(ptrs.reshape(-1), np.dtype(dtype)).reshape(ptrs.shape)
     found = np.array(_like(ptrs, other), dtype)
@@ -35,16 +35,16 @@ def load(ptrs, mask, other, dtype):
 
 def store(ptrs, values, mask):
     """Store values where the mask is True; of two for the same address the last counts."""
-    mask, values = _like(ptrs, mask), _like(ptrs, values)
+    mask, values = _like(ptrs, mask, bool), _like(ptrs, values)
     if mask.all():
         page_memory.write(ptrs.reshape(-1), values.reshape(-1))
     else:
         page_memory.write(ptrs[mask], values[mask])
 
 
-def _like(ptrs, x):
+def _like(ptrs, x, dtype=None):
     """Return x as an array with the shape of addresses."""
-    x = np.asarray(x)
+    x = np.asarray(x, dtype)
     return x if x.shape == ptrs.shape else np.broadcast_to(x, ptrs.shape)
 
 
@@ -53,7 +53,7 @@ def atomic_rmw(operation, ptrs, values, mask, order):  # noqa: ARG001  only one 
     change, dtypes = OPERATIONS[operation]
     if values.dtype.name not in dtypes:
         raise ValueError("Unsupported data type")
-    mask, values = _like(ptrs, mask), _like(ptrs, values)
+    mask, values = _like(ptrs, mask, bool), _like(ptrs, values)
     before = np.zeros(ptrs.shape, values.dtype)
     before[mask] = _exchanged(ptrs[mask], values[mask], change)
     return before

@@ -4,6 +4,7 @@ It has tensors on a CPU, with the numbers that torch computes, and its random nu
 and has no torch.nn and no compiler. A name that it lacks raises an error that says so.
 
     dtypes, device, storage   types of numbers, the one device, memory with addresses for kernels
+    eight_bits                floats of 8 bits
     core                      what a tensor is; tensor: the class with all its methods, which are in
     views, reading, printing  the same numbers; numbers for Python; the text of a tensor
     arithmetic, reductions    numbers computed of each, of two, of many

@@ -7,7 +7,7 @@ from .tensor import Tensor
 
 METHODS = (
     "abs add all amax amin any argmax argmin argsort bitwise_and bitwise_not bitwise_or bitwise_xor bmm "
-    "broadcast_to ceil chunk clamp clone count_nonzero cos cumsum detach diagonal div eq exp exp2 expm1 "
+    "broadcast_to ceil chunk clamp clone count_nonzero cos cumsum detach diagonal diff div eq exp exp2 expm1 "
     "flatten flip floor floor_divide fmod gather ge gt index_select is_complex is_floating_point isfinite "
     "isinf isnan le log log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor "
     "logsumexp lt masked_fill masked_select matmul max maximum mean min minimum mm movedim mul nan_to_num "

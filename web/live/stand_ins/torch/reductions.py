@@ -67,6 +67,9 @@ class Reductions:
         of = dtype or (self.dtype if self.dtype.is_floating_point else int64)
         return self._made(np.cumsum(self._wide(), dim), of)
 
+    def diff(self, n=1, dim=-1):
+        return self._made(np.diff(self._wide(), n, dim), self.dtype)
+
     def any(self, dim=None, keepdim=False):
         return self._made(np.any(self._numbers(), axes(dim), keepdims=keepdim), self._truth())
 
