@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from flashlib import checks
-from flashlib.chapters import named
-from flashlib.checks.engine import solutions
-from tests.checks import answers
-from tests.web import page_packages
-from web.live.parts import ROOT
-
 pytest.importorskip("triton")
+pytest.importorskip("cloudpickle")
+
+from flashlib import checks  # noqa: E402
+from flashlib.chapters import named  # noqa: E402
+from flashlib.checks.engine import solutions  # noqa: E402
+from tests.checks import answers  # noqa: E402
+from tests.web import page_packages  # noqa: E402
+from web.live.parts import ROOT  # noqa: E402
 
 PROGRAM = Path(__file__).with_name("run_on_stand_ins.py")
 NUMBER = re.compile(r"[-+]?\d[\d.e+-]*")

@@ -148,6 +148,7 @@ def test_it_has_no_names_that_torch_lacks():
             "no torch.nn.functional.elus; the nearest name that it has is torch.nn.functional.elu",
         ),
         ("exec('from page_torch import vmap')", "no torch.vmap"),
+        ("exec('import page_torch.distributed')", "no module torch.distributed"),
         ("t.cuda.synchronize()", "no torch.cuda.synchronize"),
         ("t.zeros(3, device='cuda')", "no device 'cuda': it has the CPU only"),
     ],
