@@ -69,11 +69,15 @@ _RANGES = _Ranges()
 
 def read(addresses: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return the elements at these addresses, a flat array of uint64."""
-    found = np.empty(addresses.shape, dtype)
+    found = None
     for storage, here in _storages_of(addresses, dtype.itemsize, "loads"):
         elements, at = _elements(storage, addresses[here], dtype)
-        found[here] = elements[at].view(dtype).reshape(-1)
-    return found
+        part = elements[at].view(dtype).reshape(-1)
+        if len(part) == len(addresses):
+            return part
+        found = np.empty(addresses.shape, dtype) if found is None else found
+        found[here] = part
+    return np.empty(0, dtype) if found is None else found
 
 
 def write(addresses: np.ndarray, values: np.ndarray) -> None:

@@ -36,13 +36,7 @@ def get_cache_invalidating_env_vars():
 
 
 def native_specialize_impl(backend, argument, is_const, specialize, align):
-    """Return (the name of an argument's type, None): where nothing is compiled, nothing is specialised.
-
-    Of a tuple, return a tuple of each.
-    """
-    if isinstance(argument, tuple):
-        each = [native_specialize_impl(backend, one, is_const, specialize, align) for one in argument]
-        return tuple(name for name, _ in each), tuple(key for _, key in each)
+    """Return (the name of an argument's type, None): where nothing is compiled, nothing is specialised."""
     return _type_name(argument), None
 
 

@@ -25,18 +25,27 @@ OPERATIONS = {  # operation: (what it computes of the old and the new value, of 
 
 def load(ptrs, mask, other, dtype):
     """Return the elements at addresses; `other` where the mask is False."""
-    found = np.array(np.broadcast_to(other, ptrs.shape), dtype)
-    mask = np.broadcast_to(mask, ptrs.shape)
+    mask = _like(ptrs, mask, bool)
     if mask.all():
-        return page_memory.read(ptrs.reshape(-1), found.dtype).reshape(ptrs.shape)
+        return page_memory.read(ptrs.reshape(-1), np.dtype(dtype)).reshape(ptrs.shape)
+    found = np.array(_like(ptrs, other), dtype)
     found[mask] = page_memory.read(ptrs[mask], found.dtype)
     return found
 
 
 def store(ptrs, values, mask):
     """Store values where the mask is True; of two for the same address the last counts."""
-    mask = np.broadcast_to(mask, ptrs.shape)
-    page_memory.write(ptrs[mask], np.broadcast_to(values, ptrs.shape)[mask])
+    mask, values = _like(ptrs, mask, bool), _like(ptrs, values)
+    if mask.all():
+        page_memory.write(ptrs.reshape(-1), values.reshape(-1))
+    else:
+        page_memory.write(ptrs[mask], values[mask])
+
+
+def _like(ptrs, x, dtype=None):
+    """Return x as an array with the shape of addresses."""
+    x = np.asarray(x, dtype)
+    return x if x.shape == ptrs.shape else np.broadcast_to(x, ptrs.shape)
 
 
 def atomic_rmw(operation, ptrs, values, mask, order):  # noqa: ARG001  only one program runs at a time
@@ -44,18 +53,16 @@ def atomic_rmw(operation, ptrs, values, mask, order):  # noqa: ARG001  only one 
     change, dtypes = OPERATIONS[operation]
     if values.dtype.name not in dtypes:
         raise ValueError("Unsupported data type")
-    mask = np.broadcast_to(mask, ptrs.shape)
+    mask, values = _like(ptrs, mask, bool), _like(ptrs, values)
     before = np.zeros(ptrs.shape, values.dtype)
-    before[mask] = _exchanged(ptrs[mask], np.broadcast_to(values, ptrs.shape)[mask], change)
+    before[mask] = _exchanged(ptrs[mask], values[mask], change)
     return before
 
 
 def atomic_cas(ptrs, expected, values, order):  # noqa: ARG001
     """Replace the elements whose bits are the expected ones, one after the other; return what was there."""
     bits = f"u{values.dtype.itemsize}"
-    each = [
-        np.ascontiguousarray(np.broadcast_to(x, ptrs.shape)).reshape(-1).view(bits) for x in (expected, values)
-    ]
+    each = [np.ascontiguousarray(_like(ptrs, x)).reshape(-1).view(bits) for x in (expected, values)]
     pairs = np.stack(each, axis=1)
     before = _exchanged(ptrs.reshape(-1), pairs, lambda old, pair: np.where(old == pair[:, 0], pair[:, 1], old))
     return before.view(values.dtype).reshape(ptrs.shape)

@@ -4,6 +4,7 @@ It has tensors on a CPU, with the numbers that torch computes, and its random nu
 and has no torch.nn and no compiler. A name that it lacks raises an error that says so.
 
     dtypes, device, storage   types of numbers, the one device, memory with addresses for kernels
+    eight_bits                floats of 8 bits
     core                      what a tensor is; tensor: the class with all its methods, which are in
     views, reading, printing  the same numbers; numbers for Python; the text of a tensor
     arithmetic, reductions    numbers computed of each, of two, of many
@@ -13,7 +14,7 @@ and has no torch.nn and no compiler. A name that it lacks raises an error that s
     missing                   the error of a missing name
 """
 
-import math
+import math as _math
 
 from . import autograd, dtypes, functions, making, missing, modes, modules, random
 from .device import Size, device
@@ -23,12 +24,10 @@ from .storage import UntypedStorage
 from .tensor import Tensor
 
 __version__ = "stand-in"
-nan, inf, pi, e = math.nan, math.inf, math.pi, math.e
-newaxis, strided, contiguous_format, preserve_format = (
-    None, "torch.strided", "torch.contiguous_format", "torch.preserve_format",
-)  # fmt: skip
+nan, inf, pi, e = _math.nan, _math.inf, _math.pi, _math.e
+strided, contiguous_format, preserve_format = "torch.strided", "torch.contiguous_format", "torch.preserve_format"
 no_grad = inference_mode = autograd.no_grad
-SEEN = {  # functions that modes see
+_SEEN = {  # functions that modes see
     making: "arange as_tensor empty empty_like empty_strided eye from_numpy full full_like linspace ones "
     "ones_like tensor zeros zeros_like",
     random: "rand rand_like randint randn randn_like randperm",
@@ -58,7 +57,7 @@ def get_default_dtype():
 
 is_tensor, concat, concatenate = functions.is_tensor, functions.cat, functions.cat
 globals().update(functions.of_methods())
-for _module, _names in SEEN.items():
+for _module, _names in _SEEN.items():
     globals().update({name: modes.seen(getattr(_module, name)) for name in _names.split()})
 globals().update(dtypes.NAMED)  # last: torch.bool, torch.int and torch.float are types
 modules.make(__name__)

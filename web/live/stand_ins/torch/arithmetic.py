@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .dtypes import bool_, computing, float32, kept, numbers, result_type
+from .dtypes import bool_, computing, finfo, float32, kept, numbers, result_type
+from .errors import check_product
 
 OPERATORS = {  # name: (what computes it; the name of the method without underscores, "" if there is none)
     "add": (np.add, "add"), "sub": (np.subtract, "sub"), "mul": (np.multiply, "mul"), "pow": (np.power, "pow"),
@@ -36,6 +37,7 @@ class Arithmetic:
         if self.dtype is not other.dtype:
             types = f"{self.dtype} != {other.dtype}"
             raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {types}")
+        check_product(self.shape, other.shape)
         wide = computing(self.dtype)
         with np.errstate(all="ignore"):
             found = np.matmul(self._numbers().astype(wide, copy=False), other._numbers().astype(wide, copy=False))
@@ -63,6 +65,8 @@ class Arithmetic:
     def nan_to_num(self, nan=0.0, posinf=None, neginf=None):
         if not self.dtype.is_floating_point:
             return self.clone()
+        limits = finfo(self.dtype)
+        posinf, neginf = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
         found = np.nan_to_num(self._numbers(), nan=nan, posinf=posinf, neginf=neginf)
         return self._made(found, self.dtype)
 
@@ -133,9 +137,11 @@ def power(base, exponent):
     return np.power(base, exponent)
 
 
-def _add(name, function):
+def _add(function, name, operator=None):
+    """Give the class a method, and an operator that does the same."""
     function.__name__ = function.__qualname__ = name
-    setattr(Arithmetic, name, function)
+    for one in filter(None, (name, operator)):
+        setattr(Arithmetic, one, function)
 
 
 def _in_place(function):
@@ -153,27 +159,22 @@ def _in_place(function):
 def _fill():
     """Give the class its methods for the tables above: x + y, 1 + x, x += y, x.add(y), x.add_(y)."""
     for operator, (ufunc, name) in OPERATORS.items():
-        function = power if operator == "pow" else ufunc
-        two = dict(divides=operator == "truediv")
-        for one in (f"__{operator}__", name):
-            _add(one, binary(function, **two))
-        _add(f"__r{operator}__", binary(lambda a, b, function=function: function(b, a), **two))
-        for one in (f"__i{operator}__", f"{name}_"):
-            _add(one, _in_place(getattr(Arithmetic, name)))
+        function, divides = power if operator == "pow" else ufunc, operator == "truediv"
+        _add(binary(function, divides=divides), name, f"__{operator}__")
+        _add(_in_place(getattr(Arithmetic, name)), f"{name}_", f"__i{operator}__")
+        reflected = binary(lambda a, b, function=function: function(b, a), divides=divides)
+        _add(reflected, f"__r{operator}__")
     for name, ufunc in COMPARISONS.items():
-        for one in (f"__{name}__", name):
-            _add(one, binary(ufunc, to_bool=True))
+        _add(binary(ufunc, to_bool=True), name, f"__{name}__")
     for name, ufunc in OF_TWO.items():
-        _add(name, binary(ufunc))
+        _add(binary(ufunc), name)
     for name, ufunc in LOGICAL.items():
-        _add(name, binary(ufunc, to_bool=True))
-    for table, how in ((FLOATS, {"floats": True}), (SAME_TYPE, {}), (TESTS, {"to_bool": True})):
-        for name, ufunc in table.items():
-            _add(name, unary(ufunc, **how))
-            if table is not TESTS:
-                _add(f"{name}_", _in_place(getattr(Arithmetic, name)))
-    _add("__abs__", unary(np.abs))
-    _add("__neg__", unary(np.negative))
+        _add(binary(ufunc, to_bool=True), name)
+    for name, ufunc in TESTS.items():
+        _add(unary(ufunc, to_bool=True), name)
+    for name, ufunc in (FLOATS | SAME_TYPE).items():
+        _add(unary(ufunc, floats=name in FLOATS), name, f"__{name}__" if name in ("abs", "neg") else None)
+        _add(_in_place(getattr(Arithmetic, name)), f"{name}_")
 
 
 _fill()

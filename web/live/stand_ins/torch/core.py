@@ -36,7 +36,8 @@ class Core:
         """Return a tensor of computed numbers; its axes lie in memory as those of the array do."""
         found = np.asarray(found)
         of = of or OF_ARRAYS[found.dtype]
-        X = cls._new(found.shape, of, storage.dense_strides(found.shape, found.strides))
+        in_order = found.flags.c_contiguous
+        X = cls._new(found.shape, of, None if in_order else storage.dense_strides(found.shape, found.strides))
         X._array[...] = kept(found, of)
         return X
 

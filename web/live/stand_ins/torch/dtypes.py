@@ -1,13 +1,13 @@
 """Types of numbers: how they are kept in arrays, which of two a result has, and their limits.
 
-bfloat16 is kept as its 16 bits, and computed in fp32. Of the types with 8 bits there are only the names.
+bfloat16 is kept as its 16 bits, floats of 8 bits as these, and both are computed in fp32.
 """
 
 import math
 
 import numpy as np
 
-PACKAGE = __name__.rpartition(".")[0]
+from . import eight_bits
 
 
 class dtype:
@@ -38,15 +38,18 @@ uint16, uint32, uint64 = (dtype(name, name) for name in "uint16 uint32 uint64".s
 float16, bfloat16 = dtype("float16", "float16", 10), dtype("bfloat16", "uint16", 7)
 float32, float64 = dtype("float32", "float32", 23), dtype("float64", "float64", 52)
 float8_e4m3fn, float8_e5m2 = dtype("float8_e4m3fn", "uint8", 3), dtype("float8_e5m2", "uint8", 2)
+EIGHT_BITS = float8_e4m3fn, float8_e5m2
 PLAIN = bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, float32, float64
-NAMED = {one.name: one for one in (*PLAIN, bfloat16, float8_e4m3fn, float8_e5m2)} | {
+NAMED = {one.name: one for one in (*PLAIN, bfloat16, *EIGHT_BITS)} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
 }  # fmt: skip
 OF_ARRAYS = {one.kept: one for one in PLAIN}
 
 
 def numbers(array, of):
-    """Return an array to compute with: that of a tensor, with bfloat16 in fp32."""
+    """Return an array to compute with: that of a tensor, with bfloat16 and floats of 8 bits in fp32."""
+    if of in EIGHT_BITS:
+        return eight_bits.numbers(array, of.name)
     return (array.astype(np.uint32) << 16).view(np.float32) if of is bfloat16 else array
 
 
@@ -54,6 +57,8 @@ def kept(array, of):
     """Return numbers as a tensor of this type keeps them, rounded to the nearest, of two to the even one."""
     array = np.asarray(array)
     with np.errstate(all="ignore"):
+        if of in EIGHT_BITS:
+            return eight_bits.codes(array, of.name)
         if of is not bfloat16:
             return array.astype(of.kept, copy=False)
         bits = np.ascontiguousarray(array, np.float32).view(np.uint32).reshape(array.shape)
@@ -62,8 +67,8 @@ def kept(array, of):
 
 
 def computing(of):
-    """Return the NumPy dtype in which numbers of this type are computed: fp32 for those of 16 bits."""
-    return np.dtype(np.float32) if of in (float16, bfloat16) else of.kept
+    """Return the NumPy dtype in which numbers of this type are computed: fp32 for those of 16 bits and of 8."""
+    return np.dtype(np.float32) if of in (float16, bfloat16, *EIGHT_BITS) else of.kept
 
 
 # ---- which type a result has
@@ -128,7 +133,7 @@ class finfo:
         exponents = 8 if of is bfloat16 else of.itemsize * 8 - 1 - of.fraction
         last = 2 ** (exponents - 1) - 1  # the largest exponent
         self.dtype, self.bits, self.eps = of.name, of.itemsize * 8, 2.0**-of.fraction
-        self.max = math.ldexp(2 - self.eps, last)
+        self.max = 448.0 if of is float8_e4m3fn else math.ldexp(2 - self.eps, last)
         self.min, self.tiny, self.resolution = -self.max, 2.0 ** (1 - last), 10.0 ** -int(of.fraction * 0.30103)
         self.smallest_normal = self.tiny
 

@@ -7,13 +7,13 @@ from .tensor import Tensor
 
 METHODS = (
     "abs add all amax amin any argmax argmin argsort bitwise_and bitwise_not bitwise_or bitwise_xor bmm "
-    "broadcast_to ceil chunk clamp clone count_nonzero cos cumsum detach diagonal div eq exp exp2 expm1 flatten flip floor "
-    "floor_divide fmod gather ge gt index_select is_complex is_floating_point isfinite isinf isnan le log log1p "
-    "log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor logsumexp lt masked_fill "
-    "masked_select matmul max maximum mean min minimum mm movedim mul nan_to_num narrow ne neg nonzero norm numel "
-    "permute pow prod ravel reciprocal relu remainder repeat_interleave reshape roll round rsqrt select sigmoid "
-    "sign sin softmax sort split sqrt square squeeze std sub sum swapaxes t tanh topk transpose tril triu trunc "
-    "unbind unflatten unsqueeze var"
+    "broadcast_to ceil chunk clamp clone count_nonzero cos cumsum detach diagonal diff div eq exp exp2 expm1 "
+    "flatten flip floor floor_divide fmod gather ge gt index_select is_complex is_floating_point isfinite "
+    "isinf isnan le log log1p log2 log_softmax logaddexp logical_and logical_not logical_or logical_xor "
+    "logsumexp lt masked_fill masked_select matmul max maximum mean min minimum mm movedim mul nan_to_num "
+    "narrow ne neg nonzero norm numel permute pow prod ravel reciprocal relu remainder repeat_interleave "
+    "reshape roll round rsqrt select sigmoid sign sin softmax sort split sqrt square squeeze std sub sum "
+    "swapaxes t tanh topk transpose tril triu trunc unbind unflatten unsqueeze var"
 ).split()
 
 
@@ -79,7 +79,7 @@ def searchsorted(sorted_sequence, values, *, right=False, out_int32=False):
 
 
 def bincount(X, minlength=0):
-    return Tensor._made(np.bincount(X._array, minlength=minlength).astype(np.int64))
+    return Tensor._made(np.bincount(X._array.astype(np.intp), minlength=minlength).astype(np.int64))
 
 
 # ---- of torch.nn.functional
@@ -101,6 +101,10 @@ def scaled_dot_product_attention(
         hides = attn_mask.dtype is bool_
         scores = scores.masked_fill(~attn_mask, -np.inf) if hides else scores + attn_mask
     return (scores.softmax(-1) @ value.float()).to(query.dtype)
+
+
+def elu(input, alpha=1.0):
+    return where(input > 0, input, alpha * input.expm1())
 
 
 def pad(input, pad, mode="constant", value=None):

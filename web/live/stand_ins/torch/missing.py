@@ -1,6 +1,8 @@
 """The error of a name that the stand-in lacks."""
 
 import difflib
+import opcode
+import sys
 
 
 class Missing(AttributeError):
@@ -27,9 +29,23 @@ def refuse(name, of, here):
     raise Missing(name, of, here)
 
 
-def module(name, here):
+def module(of, here):
     """Return the `__getattr__` of a module with the names `here`."""
-    return lambda missing: refuse(missing, name, here)
+
+    def missing(name):
+        try:
+            refuse(name, of, here)
+        except Missing as error:
+            if _imports(sys._getframe(1)):  # Python would replace the error by one that says less
+                raise ImportError(str(error)) from None
+            raise
+
+    return missing
+
+
+def _imports(frame):
+    """Return whether a frame is at `from module import name`."""
+    return frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]
 
 
 def no_gradients():

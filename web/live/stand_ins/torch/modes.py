@@ -2,6 +2,8 @@
 
 import functools
 
+from .errors import as_torch
+
 _active = []
 
 
@@ -20,12 +22,15 @@ class TorchFunctionMode:
 
 
 def seen(function):
-    """Return a function that tells the active mode of its calls."""
+    """Return a function that tells the active mode of its calls, and raises errors in torch's words."""
 
     @functools.wraps(function)
     def call(*arguments, **options):
         if not _active:
-            return function(*arguments, **options)
+            try:
+                return function(*arguments, **options)
+            except (ValueError, IndexError) as error:
+                raise as_torch(error) from None
         mode = _active.pop()
         try:
             return mode.__torch_function__(call, (), arguments, options)

@@ -28,6 +28,7 @@ MODULES = {
     "nn": {},
     "nn.functional": {
         "scaled_dot_product_attention": functions.scaled_dot_product_attention,
+        "elu": functions.elu,
         "pad": functions.pad,
         "softmax": Tensor.softmax,
         "log_softmax": Tensor.log_softmax,
@@ -41,8 +42,21 @@ MODULES = {
 }
 
 
+class _Finder:
+    """Says that a module below torch is missing: the last of Python's finders."""
+
+    def __init__(self, package):
+        self.start = f"{package}."
+
+    def find_spec(self, name, path=None, target=None):  # noqa: ARG002
+        if name.startswith(self.start):
+            said = f"the stand-in for torch in this page has no module torch.{name.removeprefix(self.start)}"
+            raise ModuleNotFoundError(said, name=name)
+
+
 def make(package):
     """Make the modules below a package."""
+    sys.meta_path.append(_Finder(package))
     for name, names in MODULES.items():
         full = f"{package}.{name}"
         module = types.ModuleType(full)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .device import sizes
-from .dtypes import bfloat16, float16, float32, float64, int64, kept, numbers
+from .dtypes import computing, float32, float64, int64
 from .making import asked_type
 from .tensor import Tensor
 from .writing import options_of
@@ -21,8 +21,7 @@ class Generator:
         self.manual_seed(67280421310721)
 
     def manual_seed(self, seed):
-        self._twister, self._left = np.random.RandomState(seed % 2**32), None  # noqa: NPY002
-        self._seed = seed
+        self._seed, self._twister, self._left = seed, None, None
         return self
 
     def initial_seed(self):
@@ -30,6 +29,8 @@ class Generator:
 
     def words(self, n):
         """Return n random numbers of 32 bits."""
+        if self._twister is None:
+            self._twister = np.random.RandomState(self._seed % 2**32)  # noqa: NPY002
         return self._twister.randint(0, 2**32, n, dtype=np.uint32)
 
     def longs(self, n):
@@ -46,32 +47,27 @@ def manual_seed(seed):
 
 
 def _uniform(n, of, generator):
-    """Return n numbers from 0 to below 1, with as many bits as the type's fraction has, and one more."""
-    bits = of.fraction + 1
-    words = generator.longs(n) if of is float64 else generator.words(n)
-    mask = words.dtype.type(2**bits - 1)
-    return (words & mask).astype(np.float64) * 2.0**-bits
+    """Return n numbers from 0 to below 1 in fp64, or in fp32 for all other types."""
+    words, bits = (generator.longs(n), 53) if of is float64 else (generator.words(n), 24)
+    return (words & words.dtype.type(2**bits - 1)).astype(computing(of)) * computing(of).type(2.0**-bits)
 
 
 def _normal(n, of, generator):
     """Return n normal numbers: by Box and Muller, of 16 uniform ones at a time, or of two if there are fewer."""
     if n < BATCH:
         return np.array([_one_normal(generator) for _ in range(n)])
-    u = _uniform(n, of, generator)
-    found = np.empty(n, np.float64)
     whole = n // BATCH * BATCH
-    found[:whole] = _batches(u[:whole], of)
+    u = _uniform(whole if of.itemsize == 2 else n, of, generator)
+    found = np.concatenate([_batches(u[:whole]), np.zeros(n - whole, u.dtype)])
     if n > whole:  # the last 16 are made anew
-        found[-BATCH:] = _batches(_uniform(BATCH, of, generator), of)
+        found[-BATCH:] = _batches(_uniform(BATCH, of, generator))
     return found
 
 
-def _batches(u, of):
-    u = u.reshape(-1, BATCH).astype(np.float64 if of is float64 else np.float32)
-    half = BATCH // 2
-    rounded = (lambda x: numbers(kept(x, of), of).astype(u.dtype)) if of in (float16, bfloat16) else lambda x: x
-    radius = rounded(np.sqrt(-2 * np.log(rounded(1 - u[:, :half]))))
-    theta = rounded(u.dtype.type(2 * math.pi) * u[:, half:])
+def _batches(u):
+    u, half = u.reshape(-1, BATCH), BATCH // 2
+    radius = np.sqrt(-2 * np.log(1 - u[:, :half]))
+    theta = u.dtype.type(2 * math.pi) * u[:, half:]
     return np.concatenate([radius * np.cos(theta), radius * np.sin(theta)], axis=1).reshape(-1)
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .dtypes import bool_, computing, int64
+from .dtypes import bool_, computing, int64, uint8
 
 
 class Found(NamedTuple):
@@ -22,8 +22,13 @@ def axes(dim, axis=None):
 
 class Reductions:
     def _wide(self):
-        """Return the numbers in which sums are computed."""
-        return self._numbers().astype(computing(self.dtype), copy=False)
+        """Return the numbers in which sums are computed: whole ones in 64 bits, where NumPy itself may take 32."""
+        wide = computing(self.dtype) if self.dtype.is_floating_point else np.int64
+        return self._numbers().astype(wide, copy=False)
+
+    def _truth(self):
+        """Return the type of what is true of some numbers."""
+        return uint8 if self.dtype is uint8 else bool_
 
     def sum(self, dim=None, keepdim=False, *, axis=None, dtype=None):
         X = self if dtype is None else self.to(dtype)
@@ -62,11 +67,14 @@ class Reductions:
         of = dtype or (self.dtype if self.dtype.is_floating_point else int64)
         return self._made(np.cumsum(self._wide(), dim), of)
 
+    def diff(self, n=1, dim=-1):
+        return self._made(np.diff(self._wide(), n, dim), self.dtype)
+
     def any(self, dim=None, keepdim=False):
-        return self._made(np.any(self._numbers(), axes(dim), keepdims=keepdim), bool_)
+        return self._made(np.any(self._numbers(), axes(dim), keepdims=keepdim), self._truth())
 
     def all(self, dim=None, keepdim=False):
-        return self._made(np.all(self._numbers(), axes(dim), keepdims=keepdim), bool_)
+        return self._made(np.all(self._numbers(), axes(dim), keepdims=keepdim), self._truth())
 
     def count_nonzero(self, dim=None):
         return self._made(np.asarray(np.count_nonzero(self._numbers(), axes(dim)), np.int64))

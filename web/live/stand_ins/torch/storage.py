@@ -48,7 +48,11 @@ def of_array(array):
 
 def contiguous_strides(shape):
     """Return the steps from one element to the next along each axis, in elements, of an array in order."""
-    return tuple(math.prod(max(n, 1) for n in shape[k + 1 :]) for k in range(len(shape)))
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
 
 
 def dense_strides(shape, strides):
@@ -61,7 +65,11 @@ def dense_strides(shape, strides):
 def new_array(shape, strides, of):
     """Return (an array of zeros with these strides, in elements; its storage)."""
     last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if math.prod(shape) else -1
-    storage = UntypedStorage(np.zeros((last + 1) * of.itemsize, np.uint8))
+    n = (last + 1) * of.itemsize
+    try:
+        storage = UntypedStorage(np.zeros(n, np.uint8))
+    except (MemoryError, ValueError):  # ValueError: more than 32 bits can count
+        raise RuntimeError(f"can't allocate memory: you tried to allocate {n} bytes.") from None
     return view(storage, shape, strides, 0, of), storage
 
 

@@ -107,7 +107,7 @@ class Writing:
         return self._raw(np.tile(self._array, sizes(repeats)), self.dtype)
 
     def repeat_interleave(self, repeats, dim=None):
-        repeats = repeats._array if hasattr(repeats, "_storage") else repeats
+        repeats = repeats._array.astype(np.intp) if hasattr(repeats, "_storage") else repeats
         return self._raw(np.repeat(self._array, repeats, dim), self.dtype)
 
     def gather(self, dim, index):
@@ -115,7 +115,7 @@ class Writing:
         return self._raw(np.take_along_axis(self._array[within], index._array, dim), self.dtype)
 
     def index_select(self, dim, index):
-        return self._raw(np.take(self._array, index._array, dim), self.dtype)
+        return self._raw(np.take(self._array, index._array.astype(np.intp), dim), self.dtype)
 
     def masked_select(self, mask):
         return self[mask.expand(self.shape)]
@@ -131,7 +131,7 @@ class Writing:
         each = tuple(self._raw(one.astype(np.int64), NAMED["int64"]) for one in found)
         if as_tuple:
             return each
-        return self._raw(np.argwhere(self._numbers()).astype(np.int64), NAMED["int64"])
+        return self._made(np.argwhere(self._numbers()), NAMED["int64"])
 
 
 def _conversion(of):
