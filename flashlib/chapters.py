@@ -40,7 +40,7 @@ NEEDS = {
 
 
 PARTS = {  # {title: the number of its first chapter}
-    "The way": 0,
+    "The route": 0,
     "Bytes": 8,
     "Training": 10,
     "In use": 12,
@@ -64,8 +64,8 @@ KERNEL = "a causal FlashAttention kernel that you wrote"
 FROM_ZERO = Route("the route from zero", ("01", "02", "03", "04", "05", "06", "07"), KERNEL)
 KNOWN = Route("the route, if you know softmax and attention", ("03", "04", "05", "06", "07"), KERNEL)
 ROUTES = (
-    Route("ten minutes", ("00",), "a first idea of how it works"),
-    Route("an evening", ("03", "04", "05"), "the whole algorithm, in NumPy"),
+    Route("ten minutes", ("00",), "a rough idea of how it works"),
+    Route("an evening, if you know softmax and attention", ("03", "04", "05"), "the whole algorithm, in NumPy"),
     KNOWN,
     FROM_ZERO,
 )
@@ -161,15 +161,17 @@ CHAPTERS = (
     ),
     Chapter(
         "06_triton_first_steps", "First steps in Triton",
-        "programs, blocks, masks: a row softmax",
+        "programs, blocks, masks: your first kernels",
         builds_on=("online_softmax",),
         needs=("triton",),
+        widgets=("ProgramsLab",),
     ),
     Chapter(
         "07_triton_flash", "FlashAttention in Triton",
-        "the kernel next to its NumPy lines; then your own",
+        "its pieces next to their NumPy lines; then your own",
         builds_on=("one_pass", "tiling", "triton_first_steps"),
         needs=("triton",),
+        widgets=("FlashPlayer",),
     ),
     Chapter(
         "08_counting_bytes", "Counting bytes",

@@ -4,8 +4,8 @@
 algorithm uses the same steps. Both orders keep `m`, `l` and `O_acc` per row and never hold more of S than one
 tile; they differ in which block stays on chip:
 
-    "fa2"  Q outside: the state of a row block stays on chip, K and V stream past, O is written once.
-    "fa1"  K/V outside: K_j and V_j stay, and m, l and O of every row block are re-read and re-written.
+    "fa2"  Q in the outer loop: the state of a row block stays on chip, K and V stream past, O is written once.
+    "fa1"  K/V in the outer loop: K_j and V_j stay, and m, l and O of every row block are re-read and re-written.
 
 `backward_steps` and `backward` are the same for the gradients. P is not stored: a tile of it is recomputed from
 Q_i, K_j and lse.
@@ -66,7 +66,7 @@ def steps(
 
     Q: (N_q, d); K: (N_k, d); V: (N_k, d_v); all float16, float32 or float64.
     B_r, B_c: rows of Q and of K/V in a block; whole numbers of at least 1, the last block may be shorter.
-    order: "fa2" (Q outside) or "fa1" (K/V outside).
+    order: "fa2" (Q in the outer loop) or "fa1" (K/V in the outer loop).
     causal: query r sees key c if c <= r + N_k - N_q (aligned bottom-right). mask: one of flashlib.masks; combined
     with causal, the scores that both see. A tile in which nothing is seen is skipped and has no Step. A row that
     sees no key gets O = 0 and lse = -inf. O, lse: (N_q, d_v) and (N_q,), written as the generator runs; allocated
@@ -79,7 +79,7 @@ def steps(
     check_block_sizes(B_r=B_r, B_c=B_c)
     mask = masks.resolve(mask, causal, len(Q), len(K))
     if order not in ("fa1", "fa2"):
-        raise ValueError(f'order is {order!r}; accepted are "fa2" (Q outside) and "fa1" (K/V outside)')
+        raise ValueError(f'order is {order!r}; accepted are "fa2" (Q in the outer loop) and "fa1" (K/V there)')
     scale = resolve_scale(scale, Q.shape[-1])
     O = _output("O", O, Q, (len(Q), V.shape[1]), Q.dtype)
     lse = _output("lse", lse, Q, Q.shape[:1], _accumulator_dtype(Q))

@@ -1,5 +1,6 @@
 """A chapter with a capstone says how long that takes, and the rest takes no more than an evening or two."""
 
+import copy
 import re
 from pathlib import Path
 
@@ -32,3 +33,33 @@ def test_the_head_says_how_long_a_kernel_for_any_mask_takes():
     (takes,) = re.findall(r"^\*(\d+) minutes · \w+\*$", text, re.MULTILINE)
     whole = minutes.of(nb)
     assert told == takes and whole.core - int(takes) <= MOST
+
+
+def cells_of_the_whole_kernel():
+    """Return the chapter on FlashAttention in Triton, the place of the exercise, and where the one before ends."""
+    nb = notebooks.read(NOTEBOOKS / f"{named('triton_flash').slug}.ipynb")
+    places = {tag: n for n, cell in enumerate(nb.cells) for tag in notebooks.tags(cell)}
+    return nb, places["exercise:attention"], places["stub:inner_loop"] + 1  # the check below the stub
+
+
+def test_the_whole_kernel_takes_what_the_head_says_and_little_is_new_before_it():
+    nb, at, before = cells_of_the_whole_kernel()
+    (label,) = re.findall(r"^\*(\d+) minutes · \w+\*$", nb.cells[at].source, re.MULTILINE)
+    told = re.search(r"takes (\d+) to (\d+) of these minutes", nb.cells[0].source).groups()
+    assert told == (f"{int(label) * minutes.EXERCISE_SHARE:.0f}", label) and minutes.of(nb).core <= 130
+    between = copy.copy(nb)
+    between.cells = nb.cells[before + 1 : at]
+    assert minutes.of(between).core <= 30
+
+
+def test_the_finished_kernel_comes_after_the_exercise_and_is_folded():
+    nb, at, _ = cells_of_the_whole_kernel()
+    (finished,) = (n for n, cell in enumerate(nb.cells) if any("r3_flash" in tag for tag in notebooks.tags(cell)))
+    assert finished > at and "folded" in notebooks.tags(nb.cells[finished])
+    above = "\n".join(cell.source for cell in nb.cells[:at])
+    given = [
+        words
+        for words in ("program_id", "for start in", "num_programs", "contiguous()", "[grid]")
+        if words in above
+    ]
+    assert not given, "joining the pieces, the grid and the launch are what the exercise asks for"

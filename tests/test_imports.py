@@ -80,9 +80,9 @@ ROOMS = {
     "checks.engine",
     "checks": "chapters earlier / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
-    "bench": "types splits masks ring sink cost naive tiled torch_ref cache pipeline lm pictures kernels "
-    "private_apis / kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, kernels.autograd, "
-    "checks.engine, interop.transformers, ring.distributed, ring.processes, bench.common",
+    "bench": "language types splits masks ring sink cost naive tiled torch_ref cache pipeline learner lm pictures "
+    "kernels private_apis / kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, "
+    "kernels.autograd, checks.engine, interop.transformers, ring.distributed, ring.processes, bench.common",
 }
 
 # Implementations that must not import each other: the lines that they have in common are the lesson, and sharing

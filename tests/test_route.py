@@ -21,7 +21,9 @@ LONGEST_CHAPTER, LONGEST_SOFTMAX = 140, 80  # minutes
 LONGEST_SENTENCE = 35  # words
 PLAIN = [c for c in CHAPTERS if c.number <= "05"]
 NOT_PROSE = re.compile(r"(?s:```.*?```|\$\$.*?\$\$)|^(?:[|#]|\*\d+ minutes).*$|<[^>]+>", re.MULTILINE)
-APART = re.compile(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) |(?<=[.!?])[)*\"]*\s+")  # paragraphs, items, sentences
+APART = re.compile(
+    r"\n\s*\n\s*(?:(?:[-*]|\d+\.) )?|\n\s*(?:[-*]|\d+\.) |(?<=[.!?])[)*\"]*\s+"
+)  # paragraphs, items, sentences
 
 
 def read(chapter):

@@ -5,10 +5,12 @@ import re
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("nbformat")
 
+from flashlib import naive, recorded_head, tiled  # noqa: E402
 from flashlib.chapters import named  # noqa: E402
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
 from flashlib.pipeline import MACHINE, measured  # noqa: E402
@@ -25,6 +27,25 @@ def cells(name):
 
 def text(name, cell_id):
     return next(cell.source for cell in cells(name) if cell.id == cell_id)
+
+
+def test_the_story_of_one_row_is_that_of_the_recorded_head():
+    Q, K, V, words = recorded_head.load()
+    steps, row = list(tiled.steps(Q, K, V, B_r=3, B_c=2, causal=True)), words.index("because") - 3
+    first, second = steps[2:4]  # steps 3 and 4 of the player
+    said = text("start_here", "one-row")
+    (the, cat), (slept, because) = first.S_ij[row], second.S_ij[row]
+    for word, score in (("*The*", the), ("*cat*", cat), ("*slept*", slept), ("*because*", because)):
+        assert f"{score:.2f}" in said.partition(word)[2], word
+    assert f"e^{{{the:.2f} - {cat:.2f}}}$ is {first.P_ij[row, 0]:.2f}" in said
+    assert f"the sum is {first.l[row]:.2f}." in said
+    assert f"e^{{{cat:.2f} - {slept:.2f}}}$, which is {second.alpha[row]:.2f}" in said
+    assert f"{first.l[row]:.2f} becomes {second.alpha[row] * first.l[row]:.2f}." in said
+    assert f"adds {second.P_ij[row, 0]:.0f} and" in said and f"adds {second.P_ij[row, 1]:.2f}." in said
+    textbook = naive.attention(Q, K, V, causal=True).lse[row + 3] - slept
+    assert f"The sum is {second.l[row]:.2f}, exactly" in said and np.exp(textbook) == pytest.approx(second.l[row])
+    others = np.delete(np.arange(3), row)
+    assert (second.alpha[others] == 1).all() and f"is {second.alpha[row]:.2f}" in text("start_here", "e41c5ea1")
 
 
 def test_the_sram_of_the_papers_and_that_of_a_gpu():
@@ -266,3 +287,30 @@ def test_the_roofs_of_the_l2_cache_are_those_of_the_records():
     assert "At $d = 64$ our kernel reaches three quarters of its roof" in text("speed", "roofline-text")
     assert ours[64] == pytest.approx(3 / 4, abs=0.03)
     assert each == pytest.approx(MACHINE.copy, abs=0.1)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("d", [64, 128])
+def test_what_spills_on_a_t4_is_what_the_compiler_says(d):
+    pytest.importorskip("triton")
+    from flashlib.checks.engine import solutions
+    from flashlib.kernels.compiler import learner_kernels
+
+    told = text("triton_flash", "7c10029e1707434ab3fe295caea7d13f")
+    assert "64 × 64 with four warps spill thousands of bytes of each thread there" in told
+    assert "32 × 32 with eight warps spill none" in told
+    source = solutions.program("attention").source
+    small = source.replace("else (64, 64)", "else (32, 32)").replace("num_stages=2", "num_stages=2, num_warps=8")
+    for kernel, warps, spills in ((source, 4, True), (small, 8, False)):
+        answer = solutions.build("attention", kernel)
+        (report,) = learner_kernels.reports(answer, "attention", d=d, dtype="float16", causal=True, capability=75)
+        assert report.num_warps == warps and (report.spilled >= 2000 if spills else report.spilled == 0)
+
+
+def test_where_the_first_row_block_ends_is_told_right():
+    """In FlashAttention in Triton, with tiles of 32 x 32, under the causal mask."""
+    told = text("triton_flash", "play-mine-causal")
+    tiles = list(tiled.blocks(88, 32))
+    seen = [bool(tiled.is_visible(slice(0, 32), cols, 88 - 72).any()) for cols in tiles]
+    assert (seen, 31 + 88 - 72) == ([True, True, False], 47)
+    assert "two of its three tiles, since its last row, 31, sees the keys up to 47" in told.replace("\n", " ")

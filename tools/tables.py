@@ -22,6 +22,10 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 CHANGELOG = ROOT / "CHANGELOG.md"
 START_HERE = ROOT / "notebooks" / "00_start_here.ipynb"
 RESULTS = ROOT / "docs" / "results.md"
+ELECTIVES = (
+    "Before you start one, do the chapters that it builds on. "
+    "Missing numbers are kept for chapters still to be written."
+)
 
 
 def times() -> dict[str, minutes.Minutes]:
@@ -30,26 +34,40 @@ def times() -> dict[str, minutes.Minutes]:
     return {number: minutes.of(notebooks.read(path)) for number, path in paths.items()}
 
 
-def chapters(*, link) -> str:
-    """Return the chapters as a table in Markdown; link: for Start here, which is in the folder of the others.
+def chapters() -> str:
+    """Return the chapters as a table in Markdown, for the README."""
+    rows = [[name, what, time] for name, what, _, time in (*_rows(*PARTS), _in_all())]
+    return markdown.table(["chapter", "the idea", "time with exercises"], rows)
 
-    With links, the table also says what each builds on.
-    """
+
+def linked_chapters() -> str:
+    """Return the chapters for Start here, with links: those of the route, and folded the electives."""
+    route, *others = PARTS
+    titles = ["chapter", "the idea", "builds on", "time with exercises"]
+    electives = markdown.table(titles, [*_rows(*others, link=True), _in_all()])
+    return (
+        f"{markdown.table(titles, _rows(route, link=True))}\n"
+        f"<details><summary>The electives</summary>\n\n{ELECTIVES}\n\n{electives}\n</details>\n"
+    )
+
+
+def _rows(*parts, link=False):
+    """Return a row for each of these parts of the course and for each of its chapters."""
     rows, takes = [], times()
-    for part in PARTS:
+    for part in parts:
         of_part = [c for c in CHAPTERS if c.part == part]
         rows.append([f"*{part}*", "", "", _hours(sum(takes[c.number].core for c in of_part))])
         for c in of_part:
             title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
             builds_on = ", ".join(sorted(named(name).number for name in c.builds_on))
             rows.append([f"{c.number} {title}", c.idea, builds_on, f"{takes[c.number].rounded().core} min"])
-    everything = sum(takes.values(), start=minutes.Minutes(0, 0))
+    return rows
+
+
+def _in_all():
+    everything = sum(times().values(), start=minutes.Minutes(0, 0))
     more = _hours(everything.optional)
-    rows.append(["*in all*", f"optional sections take {more} more", "", _hours(everything.core)])
-    titles = ["chapter", "the idea", "builds on", "time with exercises"]
-    if not link:
-        titles, *rows = [[name, what, time] for name, what, _, time in [titles, *rows]]
-    return markdown.table(titles, rows)
+    return ["*the whole course*", f"optional sections take {more} more", "", _hours(everything.core)]
 
 
 def routes() -> str:
@@ -59,7 +77,7 @@ def routes() -> str:
         [one.name, ", ".join(one.numbers), _about(sum(takes[n].core for n in one.numbers)), one.end]
         for one in ROUTES
     ]
-    return markdown.table(["", "chapters", "time", "at its end you have"], rows)
+    return markdown.table(["", "chapters", "time", "what you will have"], rows)
 
 
 def _hours(total):
@@ -77,7 +95,7 @@ def readme(text) -> str:
         text, "speed", results.in_short(results.read("h200_hopper"), results.read("h200_hopper_backward"))
     )
     text = markdown.replaced(text, "routes", routes())
-    return markdown.replaced(text, "chapters", chapters(link=False))
+    return markdown.replaced(text, "chapters", chapters())
 
 
 def changelog(text) -> str:
@@ -91,7 +109,7 @@ def changelog(text) -> str:
 
 def start_here(nb):
     """Return the notebook Start here with current tables."""
-    for name, made in (("chapters", chapters(link=True)), ("routes", routes())):
+    for name, made in (("chapters", linked_chapters()), ("routes", routes())):
         (cell,) = (cell for cell in nb.cells if markdown.holds(cell.source, name))
         cell.source = markdown.replaced(cell.source, name, made)
     return nb

@@ -128,6 +128,9 @@ def chosen(only):
 def made_of(one, static, repository="", is_live=False, has_kernels=False):
     """Write the pictures of a chapter, and return it with its notebook and its page."""
     nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = colab.opening(cell.source, repository, one.slug)
     shown = states.of_chapter(nb.cells, NOTEBOOKS, functools.partial(write_record, static / "recorded"))
     told, kernels = cells.of_page(one, nb.cells, has_kernels) if is_live else (None, False)
     running = cells.running(nb.cells, told) if told else []
@@ -315,6 +318,8 @@ def idea(text):
 
 def head_line(made):
     """Return the HTML of the line that says how long a chapter takes, what it builds on and where it runs."""
+    if made.nb is None:
+        return ""
     text = chapter_heads.line(made.chapter, minutes.of(made.nb)).strip("*")
     return prose.to_html(text)[0].strip().removeprefix("<p>").removesuffix("</p>")
 

@@ -15,6 +15,7 @@ from tools import notebooks, workspace
 from web import github
 
 BRANCH = "colab"
+BROWSER = "https://colab.research.google.com/github/"  # it asks for a repository, a branch and a notebook
 LINK = re.compile(r"\]\((\.\./)?([\w./-]+)")  # of Markdown, to a file
 NEEDED = ["anywidget", "cloudpickle"]  # packages that a machine with torch and Jupyter may lack
 MODELS = ["transformers", "accelerate", "gguf"]  # for chapters that need the weights of a model
@@ -50,7 +51,12 @@ WEIGHTS = 'subprocess.run([sys.executable, "-m", "tools.models"], cwd="..", chec
 def link(repository, slug):
     """Return the address that opens a chapter in Colab, "" for a repository that is not on GitHub."""
     owned = github.owned(repository)
-    return f"https://colab.research.google.com/github/{owned}/blob/{BRANCH}/{slug}.ipynb" if owned else ""
+    return f"{BROWSER}{owned}/blob/{BRANCH}/{slug}.ipynb" if owned else ""
+
+
+def opening(text, repository, slug):
+    """Return a text of a chapter with links to BROWSER leading to that chapter, if the repository is on GitHub."""
+    return text.replace(f"]({BROWSER})", f"]({link(repository, slug) or BROWSER})")
 
 
 def notebook(chapter, nb, repository):

@@ -5,7 +5,7 @@ import re
 
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-from web import readable
+from web import colab, readable
 from web.formulas import formula
 
 TAG = re.compile(r"<[^>]+>")
@@ -83,7 +83,8 @@ class Prose(IPythonRenderer):
             if not self.repository:
                 return text
             url = f"{self.repository}/blob/main/{url.removeprefix('../')}"
-        return super().link(text, re.sub(r"^(\w+)\.ipynb", r"\1.html", url), title)
+        link = super().link(text, re.sub(r"^(\w+)\.ipynb", r"\1.html", url), title)
+        return link.replace("<a ", '<a class="door" ', 1) if url.startswith(colab.BROWSER) else link
 
     def table(self, text):
         text = EMPTY.sub(r"<td\1></td>", text)  # above nothing, so not a heading

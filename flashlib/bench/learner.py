@@ -1,46 +1,33 @@
 """`bench.mine(my_attention)`: a learner's kernel next to ours and others'.
 
-On a GPU each is verified and timed, all in one run. Without a GPU, all are compiled for an H100, and a table shows
-the resources that a thread and a program of each need.
+On a GPU each is verified and timed, all in one run. Then, or without a GPU at once, all are compiled, and a table
+shows the resources that a thread and a program of each need.
 """
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from flashlib.bench import learner_hopper
+from flashlib.bench.kernel_table import KernelTable
+from flashlib.bench.learner_resources import table, table_or_reason, yours_and_ours
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
 CAPABILITY = 90  # of the H100: kernels are compiled for it where there is no GPU
 DS = 64, 128
 N = 4096
 ATTENTION_PEERS = "ours", "sdpa_flash", "sdpa_cudnn", "flex"
+SHORT = {"bfloat16": "bf16", "float16": "fp16"}
 ROWS, LENGTHS = 2**15, (1024, 4096, 16384)  # of the matrices whose rows become weights
 
 
-@dataclass(frozen=True)
-class KernelTable:
-    """A table about kernels: its title, column heads and rows."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: list[tuple] = field(repr=False)
-
-    def __repr__(self):
-        lines = [self.heads, *[tuple(map(str, row)) for row in self.rows]]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        words = [[isinstance(x, str) for x in self.rows[0]]] * len(lines)
-        cells = (
-            "  ".join(x.ljust(n) if left else x.rjust(n) for x, n, left in zip(line, widths, lefts, strict=True))
-            for line, lefts in zip(lines, words, strict=True)
-        )
-        return "\n".join([self.title, *map(str.rstrip, cells)])
-
-
 class FunctionKind(NamedTuple):
-    """A kind of function that `mine` accepts: its parameters, and how one is compiled and timed."""
+    """A kind of function that `mine` accepts: its parameters, and how one is compiled and timed.
+
+    compiled: takes the function and the capability of a GPU. timed: takes the function.
+    """
 
     parameters: str
     compiled: Callable
@@ -55,9 +42,10 @@ def mine(answer: Callable) -> KernelTable | Verdict:
     my_variant(Q, K, V, table, SEEN, SCORE, B_R, B_C), attention as in Masks, or my_decode(Q, K, V, lengths,
     table, parts), a step of decoding over pages as in Pages. It must launch your own kernels. Attention in
     Gluon is compared with ours for Hopper, and timed on a Hopper GPU. On a GPU, a function whose error is more
-    than twice that of a plain implementation in the same dtype is not timed. Without a GPU nothing is run:
-    `checks` tells you whether it is right. Raises TypeError if it is not such a function, and CompileError if the
-    compiler fails.
+    than twice that of a plain implementation in the same dtype is not timed; below the speeds is what the
+    compiler made of the kernels. Without a GPU nothing is run, and they are compiled for an H100: `checks` tells
+    you whether the function is right. If the compiler cannot do it, or Triton is missing, a sentence says so.
+    Raises TypeError if it is not such a function.
     """
     in_gluon = learner_hopper.is_in_gluon(answer)
     kind = KINDS.get(_parameters(answer))
@@ -67,11 +55,20 @@ def mine(answer: Callable) -> KernelTable | Verdict:
         raise TypeError(f"{given} was passed; pass {accepted}, a function that launches your kernel")
     if "NotImplementedError" in getattr(getattr(answer, "__code__", None), "co_names", ()):
         return Verdict(answer.__name__, Outcome.NOT_SOLVED, "")
-    from flashlib import kernels  # not before it is needed: Triton may not be installed
-
+    try:
+        from flashlib import kernels  # not before it is needed: Triton may not be installed
+    except ImportError as error:
+        return KernelTable(f"Nothing is compiled here: {error}")
     if in_gluon and kind is KINDS[4]:
         return _gluon(answer, kernels.INTERPRETED)
-    return (kind.compiled if kernels.INTERPRETED else kind.timed)(answer)
+    if kernels.INTERPRETED:
+        return table_or_reason(lambda: kind.compiled(answer, CAPABILITY))
+    from flashlib.bench.common import harness
+    from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
+
+    speeds, here = kind.timed(answer), harness.capability()
+    capability = here if here in MULTIPROCESSORS else CAPABILITY
+    return replace(speeds, then=table_or_reason(lambda: kind.compiled(answer, capability)))
 
 
 def _parameters(answer):
@@ -88,8 +85,11 @@ def _gluon(answer, interpreted):
     """Return the table of a kernel in Gluon."""
     from flashlib.bench.common import harness
 
+    resources = table_or_reason(
+        lambda: table(learner_hopper.compiled(answer), "Causal attention in bf16", CAPABILITY)
+    )
     if interpreted or harness.capability() != CAPABILITY:
-        return _table(learner_hopper.compiled(answer), "Causal attention in bf16")
+        return resources
     speeds, environment = learner_hopper.timed(answer), harness.environment()
     peers = list(next(iter(speeds.values())))
     rows = [
@@ -97,39 +97,43 @@ def _gluon(answer, interpreted):
         for size, speed in speeds.items()
     ]
     title = "TFLOP/s, bf16, {gpu}, torch {torch}, Triton {triton}, {date}; hopper is ours".format(**environment)
-    return KernelTable(title, ("", *peers, "yours / hopper"), rows)
+    return KernelTable(title, ("", *peers, "yours / hopper"), rows, then=resources)
 
 
-def _attention_compiled(answer):
+def dtype_for(capability: int | str) -> str:
+    """Return the dtype in which attention is compared on a GPU: before the A100 none computes in bf16."""
+    return "float16" if isinstance(capability, int) and capability < 80 else "bfloat16"
+
+
+def _attention_compiled(answer, capability):
     from flashlib.kernels.compiler import compiled, learner_kernels
 
-    rows = []
+    reports = []
     for d in DS:
-        size = {"d": d, "causal": True, "capability": CAPABILITY}
-        rows += _rows(
-            f"d = {d}", learner_kernels.reports(answer, "attention", **size), compiled.report(**size, sass=False)
-        )
-    return _table(rows, "Causal attention in bf16")
+        size = {"d": d, "dtype": dtype_for(capability), "causal": True, "capability": capability}
+        ours = compiled.report(**size, sass=False)
+        reports += yours_and_ours(f"d = {d}", learner_kernels.reports(answer, "attention", **size), ours)
+    return table(reports, f"Causal attention in {SHORT[dtype_for(capability)]}", capability)
 
 
-def _softmax_compiled(answer):
+def _softmax_compiled(answer, capability):
     from flashlib.kernels.compiler import compiled, learner_kernels
 
-    rows = []
+    reports = []
     for length in LENGTHS:
-        size = {"d": length, "dtype": "float32", "capability": CAPABILITY}
+        size = {"d": length, "dtype": "float32", "capability": capability}
         ours = compiled.report(kernel="softmax", **size, sass=False)
-        rows += _rows(f"rows of {length}", learner_kernels.reports(answer, "softmax", **size), ours)
-    return _table(rows, "Softmax in fp32")
+        reports += yours_and_ours(f"rows of {length}", learner_kernels.reports(answer, "softmax", **size), ours)
+    return table(reports, "Softmax in fp32", capability)
 
 
-def _variant_compiled(answer):
+def _variant_compiled(answer, capability):
     from flashlib.bench import learner_variants
 
-    rows = []
-    for name, yours, ours in learner_variants.reports(answer, CAPABILITY):
-        rows += _rows(name, yours, ours)
-    return _table(rows, f"Attention in bf16, d = {learner_variants.D}")
+    reports = []
+    for name, yours, ours in learner_variants.reports(answer, capability):
+        reports += yours_and_ours(name, yours, ours)
+    return table(reports, f"Attention in bf16, d = {learner_variants.D}", capability)
 
 
 def _variant_timed(answer):
@@ -145,13 +149,13 @@ def _variant_timed(answer):
     return KernelTable(title.format(**sizes, **harness.environment()), ("", *peers, "yours / ours"), rows)
 
 
-def _decoding_compiled(answer):
+def _decoding_compiled(answer, capability):
     from flashlib.bench import learner_decoding
 
-    rows = []
-    for size, yours, ours in learner_decoding.reports(answer, CAPABILITY):
-        rows += _rows(size, yours, *ours)
-    return _table(rows, "A step of decoding in bf16")
+    reports = []
+    for size, yours, ours in learner_decoding.reports(answer, capability):
+        reports += yours_and_ours(size, yours, *ours)
+    return table(reports, "A step of decoding in bf16", capability)
 
 
 def _decoding_timed(answer):
@@ -168,27 +172,6 @@ def _decoding_timed(answer):
     return KernelTable(title.format(page=learner_decoding.PAGE, **harness.environment()), heads, rows)
 
 
-def _rows(size, yours, *ours):
-    """Return a row for each of your kernels, and for each of ours."""
-    return [
-        (size, whose, r.kernel, r.registers, r.spilled, round(r.shared / 1024, 1), r.num_warps, r.programs)
-        for whose, r in [*(("yours", report) for report in yours), *(("ours", report) for report in ours)]
-    ]
-
-
-def _table(rows, what):
-    from flashlib.kernels import triton
-    from flashlib.kernels.compiler import occupancy
-
-    gpu = occupancy.MULTIPROCESSORS[CAPABILITY].gpus[0]
-    heads = "", "", "kernel", "registers", "spilled", "shared KB", "warps", "programs"
-    title = (
-        f"{what}, compiled for an {gpu} by Triton {triton.__version__}: registers and spilled bytes of a thread,\n"
-        "shared memory and warps of a program, and how many programs fit on a multiprocessor"
-    )
-    return KernelTable(title, heads, rows)
-
-
 def _attention_timed(answer):
     import torch
 
@@ -203,13 +186,15 @@ def _attention_timed(answer):
     peers = {"yours": yours} | {name: PEERS[name] for name in ATTENTION_PEERS}
     torch.manual_seed(0)
     sizes = [Size(4, 2048 // d, 2048 // d, N, d, causal) for d in DS for causal in (False, True)]
-    speeds = {size: measure(size, peers)["tflops"] for size in sizes}
-    environment = harness.environment()
-    _draw(speeds, f"Forward pass, N = {N}, bf16, {environment['gpu']}")
+    name = dtype_for(harness.capability())
+    dtype = getattr(torch, name)
+    speeds = {size: measure(size, peers, dtype=dtype, needed=("ours",))["tflops"] for size in sizes}
+    environment = harness.environment() | {"N": N, "dtype": SHORT[name]}
+    _draw(speeds, "Forward pass, N = {N}, {dtype}, {gpu}".format(**environment))
     rows = [
         (_words(size), *[speed[name] or "-" for name in peers], _ratio(speed)) for size, speed in speeds.items()
     ]
-    title = "TFLOP/s, bf16, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(N=N, **environment)
+    title = "TFLOP/s, {dtype}, N = {N}, {gpu}, torch {torch}, Triton {triton}, {date}".format(**environment)
     return KernelTable(title, ("", *peers, "yours / ours"), rows)
 
 

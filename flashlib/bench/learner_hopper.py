@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from flashlib.bench.learner_resources import KernelReport, yours_and_ours
+
 CAPABILITY = 90
 DS = 64, 128
 LENGTHS = 4096, 16384
@@ -21,30 +23,20 @@ def is_in_gluon(answer: Any) -> bool:
     return any(type(x).__name__ == "GluonJITFunction" for x in used)
 
 
-def compiled(answer: Callable) -> list[tuple]:
-    """Return a row for each kernel of a function and for two of ours, as shown by `bench.learner`."""
+def compiled(answer: Callable) -> list[KernelReport]:
+    """Return a KernelReport for each kernel of a function and for two of ours."""
     from flashlib.kernels.compiler import compiled as compiler
     from flashlib.kernels.compiler import learner_kernels
 
-    rows = []
+    reports = []
     for d in DS:
         size: dict = {"d": d, "causal": True, "capability": CAPABILITY}
-        reports = [("yours", one) for one in learner_kernels.reports(answer, "attention", **size)]
-        reports += [(whose, compiler.report(kernel=name, **size, sass=False)) for whose, name in OURS.items()]
-        rows += [
-            (
-                f"d = {d}",
-                whose,
-                r.kernel,
-                r.registers,
-                r.spilled,
-                round(r.shared / 1024, 1),
-                r.num_warps,
-                r.programs,
-            )
-            for whose, r in reports
+        reports += yours_and_ours(f"d = {d}", learner_kernels.reports(answer, "attention", **size))
+        reports += [
+            KernelReport(f"d = {d}", whose, compiler.report(kernel=name, **size, sass=False))
+            for whose, name in OURS.items()
         ]
-    return rows
+    return reports
 
 
 def timed(answer: Callable) -> dict[Any, dict]:

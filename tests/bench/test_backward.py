@@ -50,6 +50,17 @@ def test_O_is_verified_in_the_forward_pass(measure):
         measure(False, gradients=False, ours=lambda Q, K, V, causal: V)
 
 
+def test_a_peer_that_does_not_work_is_left_out_unless_it_is_needed(measure, capsys):
+    size = problem.Size(1, 2, 2, 80, 16, True)
+    of_forward = {"ours": peers.PEERS["ours"], "sdpa_flash": lambda Q, K, V, causal: Q.on_a_t4}
+    row = problem.measure(size, of_forward, device=kernels.DEVICE, dtype=torch.float16, needed=("ours",))
+    assert (
+        row["tflops"]["ours"] > 0 and row["tflops"]["sdpa_flash"] is None and "on_a_t4" in capsys.readouterr().out
+    )
+    with pytest.raises(AttributeError, match="on_a_t4"):
+        problem.measure(size, of_forward, device=kernels.DEVICE)
+
+
 @pytest.mark.parametrize("wrong", [False, True])
 def test_heads_that_share_K_are_verified_by_their_sum(measure, wrong):
     """The gradient of the last head of K and V is a sum over the query heads that read it."""

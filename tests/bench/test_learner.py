@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from flashlib import bench
-from flashlib.bench import learner
+from flashlib.bench import learner, learner_resources
 from flashlib.bench.common import harness, problem
 from flashlib.checks.engine import solutions
 from flashlib.kernels import INTERPRETED, forward, softmax, triton
@@ -40,7 +40,9 @@ def test_our_kernel_passed_as_a_learners_uses_the_same_resources():
     for yours, ours in zip(table.rows[::2], table.rows[1::2], strict=True):
         assert (yours[:2], ours[:2]) == ((ours[0], "yours"), (yours[0], "ours"))
         assert yours[NUMBERS] == ours[NUMBERS] and yours[3] > 0
-    assert str(table.rows[-1][3]) in repr(table).splitlines()[-1]
+    rows, said = repr(table).split("\n\n")
+    assert str(table.rows[-1][3]) in rows.splitlines()[-1]
+    assert said.replace("\n", " ") == " ".join(table.sentences)
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="where there is a GPU, kernels are timed")
@@ -92,11 +94,14 @@ def made_up_gpu(monkeypatch):
     plt.close("all")
 
 
-def test_measured_speeds_are_shown_in_a_table_and_a_figure(made_up_gpu, monkeypatch):
+@pytest.mark.parametrize("capability, dtype, short", [(90, torch.bfloat16, "bf16"), (75, torch.float16, "fp16")])
+def test_measured_speeds_are_shown_in_a_table_and_a_figure(capability, dtype, short, made_up_gpu, monkeypatch):
     """Each size and peer has a different speed; yours does not support the last size, flex none with a mask."""
     measured = {}
+    monkeypatch.setattr(harness, "capability", lambda: capability)
 
-    def measure(size, given):
+    def measure(size, given, **options):
+        assert options == {"dtype": dtype, "needed": ("ours",)}, "a T4 has no bf16, and PyTorch no flash for it"
         Q, K, V = torch.randn(3, 1, 1, 5, 4)
         assert torch.equal(given["yours"](Q, K, V, size.causal), Q + size.causal)
         assert size.B * size.N == 16384 and size.H_q == size.H_k == 2048 // size.d
@@ -108,7 +113,8 @@ def test_measured_speeds_are_shown_in_a_table_and_a_figure(made_up_gpu, monkeypa
     monkeypatch.setattr(problem, "measure", measure)
     table = learner._attention_timed(lambda Q, K, V, causal: (Q + causal, V))
     assert [(size.d, size.causal) for size in measured] == [(64, False), (64, True), (128, False), (128, True)]
-    assert table.heads[1:] == ("yours", *learner.ATTENTION_PEERS, "yours / ours") and "G, torch 1" in table.title
+    assert table.heads[1:] == ("yours", *learner.ATTENTION_PEERS, "yours / ours")
+    assert table.title.startswith(f"TFLOP/s, {short}, N = 4096, G, torch 1")
     (figure,) = made_up_gpu
     for row, ax, (size, speeds) in zip(table.rows, figure.axes, measured.items(), strict=True):
         assert row[0] == ax.get_title() == f"d = {size.d}, {'causal' if size.causal else 'no mask'}"
@@ -138,7 +144,7 @@ def test_softmax_counts_each_byte_read_once_and_written_once(wrong, made_up_gpu,
 def test_the_table_has_kilobytes_of_shared_memory_beside_the_registers():
     report = SimpleNamespace(kernel="k", registers=1, spilled=2, shared=4608, num_warps=5, programs=6)
     ours = SimpleNamespace(**vars(report) | {"kernel": "o", "shared": 1024})
-    assert learner._rows("d = 64", [report], ours) == [
+    assert [one.row for one in learner_resources.yours_and_ours("d = 64", [report], ours)] == [
         ("d = 64", "yours", "k", 1, 2, 4.5, 5, 6), ("d = 64", "ours", "o", 1, 2, 1.0, 5, 6),
     ]  # fmt: skip
 
@@ -151,6 +157,7 @@ def test_on_a_gpu_a_wrong_function_is_not_timed(capsys):
     right = bench.mine(my_attention)
     wrong = bench.mine(lambda Q, K, V, causal: 1.1 * my_attention(Q, K, V, causal).O)
     assert len(right.rows) == len(wrong.rows) == 4
+    assert right.then.rows and right.then.sentences
     assert all(row[1] > 0 and row[-1] > 0 for row in right.rows)
     assert all(row[1] == row[-1] == "-" for row in wrong.rows)
     assert capsys.readouterr().out.count("O of yours at Size") == 4

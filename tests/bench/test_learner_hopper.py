@@ -1,11 +1,14 @@
 """`bench.mine` compares a kernel in Gluon with ours for Hopper: compiled anywhere, timed on such a GPU."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from flashlib import bench
 from flashlib.bench import hopper, learner, learner_hopper
 from flashlib.bench.common import harness, problem
+from flashlib.bench.learner_resources import KernelReport
 from flashlib.checks.engine import solutions
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.compiler import learner_kernels
@@ -46,6 +49,19 @@ def test_the_solution_moves_registers_to_its_consumers(d, causal):
         assert text in report.ptx, text
 
 
+def compiled(answer):  # noqa: ARG001
+    """Stands in for the compiler."""
+    numbers = {
+        "registers": 1,
+        "spilled": 0,
+        "shared": 1024,
+        "num_warps": 4,
+        "programs": 1,
+        "limited_by": ["warps"],
+    }
+    return [KernelReport("d = 64", "yours", SimpleNamespace(kernel="k", **numbers))]
+
+
 def test_it_is_timed_with_the_peers_on_a_hopper_gpu(monkeypatch):
     """Every size is measured once, with all available peers; of a function that returns (O, lse), O is used."""
     asked = []
@@ -69,11 +85,14 @@ def test_it_is_timed_with_the_peers_on_a_hopper_gpu(monkeypatch):
     monkeypatch.setattr(harness, "capability", lambda: 90)
     environment = {"gpu": "H100", "torch": "2", "triton": "3", "date": "now"}
     monkeypatch.setattr(harness, "environment", lambda: environment)
+    monkeypatch.setattr(learner_hopper, "compiled", compiled)
     table = learner._gluon(my_attention, interpreted=False)
+    assert table.then.rows == [compiled(None)[0].row]
     assert len(table.rows) == 8 and {row[-1] for row in table.rows} == {0.5} and "H100" in table.title
 
 
 def test_on_another_gpu_it_is_compiled(monkeypatch):
     monkeypatch.setattr(harness, "capability", lambda: 80)
-    monkeypatch.setattr(learner_hopper, "compiled", lambda answer: [("d = 64", "yours", "k", 1, 0, 1.0, 4, 1)])
-    assert "compiled for an H100" in learner._gluon(None, interpreted=False).title
+    monkeypatch.setattr(learner_hopper, "compiled", compiled)
+    table = learner._gluon(None, interpreted=False)
+    assert "compiled for the H100 (sm_90)" in table.title and table.then is None

@@ -60,3 +60,25 @@ def test_a_wrong_loop_is_played(open_lab):
         shown = [player.get_attribute(f"data-{name}") for name in ("step", "part")]
         assert shown == ["1", "add"], "it opens at the first wrong step, on the part that is wrong"
         assert "Wrong: l is not rescaled" in lab.page.locator(".jp-RenderedHTML").last.inner_text()
+
+
+def test_a_sentence_is_shown_during_a_wait_and_gone_after_it(open_lab, tmp_path):
+    over = tmp_path / "over"
+    over.touch()
+    imports = "import pathlib, time\nfrom flashlib.checks.engine import waiting\nwaiting.PATIENCE = 0.0"
+    wait = f"while not pathlib.Path({str(over)!r}).exists(): time.sleep(0.02)"
+    with open_lab("wait.ipynb", [imports, f"with waiting.told('Please wait.'):\n    {wait}\n5"]) as lab:
+        assert lab.run_all() == []
+        over.unlink()
+        lab.begin(1)
+        output = lab.page.locator(".jp-OutputArea").last
+        sentence = output.get_by_text("Please wait.")
+        sentence.wait_for()
+        over.touch()
+        sentence.wait_for(state="detached")
+        output.get_by_text("5").wait_for()
+        assert output.inner_text().split()[-1] == "5"
+        room = (
+            output.bounding_box()["height"] - output.locator(".jp-OutputArea-child").last.bounding_box()["height"]
+        )
+        assert room < 4, "what is gone leaves no room behind"

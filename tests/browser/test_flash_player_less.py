@@ -70,9 +70,9 @@ def press(player, label):
     player.get_by_role("button", name=label, exact=True).click()
 
 
-def test_it_opens_at_step_1_with_four_panels_and_no_bytes(player):
+def test_it_opens_at_the_beginning_with_four_panels_and_no_bytes(player):
     open_anew(player)
-    assert (data(player, "step"), data(player, "part")) == ("0", "add")
+    assert (data(player, "step"), data(player, "part")) == ("0", "load")
     assert panels(player).count() == MOST
     assert not re.search(r"\d B\b", player.inner_text())
     assert player.locator(".flash-headline").inner_text().startswith("FlashAttention computes")

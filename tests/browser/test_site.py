@@ -21,6 +21,7 @@ from flashlib.chapters import FURTHER, NOTEBOOKS, PARTS, named
 from flashlib.widgets import FlashPlayer
 from tests.browser.probes import AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN
 from web import build, scripts
+from web.chapter import COVER
 
 pytestmark = pytest.mark.browser
 
@@ -315,17 +316,26 @@ def test_an_answer_opens_what_it_covers_and_is_kept(chapter):
     assert card.get_attribute("data-outcome") in ("right", "wrong")
 
 
+WIDGET = re.compile(r'<div class="widget" data-place="[^"]*"><div class="still">.*?</div></div>', re.DOTALL)
+
+
 @pytest.mark.parametrize("size", WIDTHS)
-def test_a_widget_below_a_question_is_drawn_when_it_is_opened(browser, course, size):
-    with visit(browser, f"{course('few').address}{CHAPTER}", size) as page:
-        cover = page.locator(".cover:has([data-place])").first
-        assert cover.locator(".flash-widget").count() == 0, "it would give the answer away"
+def test_a_covered_widget_is_drawn_when_it_is_opened(browser, course, size):
+    path = course("few").folder / "covered.html"
+    text = (path.parent / CHAPTER).read_text(encoding="utf-8")
+    covered = WIDGET.sub(lambda found: COVER.format(names="unanswered", outputs=found[0]), text, count=1)
+    path.write_text(covered, encoding="utf-8")
+    with visit(browser, f"{course('few').address}{path.name}", size) as page:
+        cover = page.locator(".cover[data-cards=unanswered]")
+        assert cover.locator("[data-place]").count() == 1 and cover.locator(".flash-widget").count() == 0
+        page.evaluate("for (const cover of document.querySelectorAll('.cover:has(.cover)')) cover.open = true")
         cover.locator("> summary").click()
         widget = cover.locator(".plays > * > .flash-widget")
         widget.wait_for()
         room, box = (one.bounding_box() for one in (cover.locator("[data-place]"), widget))
         assert room["width"] - 8 <= box["width"] <= room["width"] and box["height"] > 40
         assert page.evaluate(TOO_WIDE) == []
+    path.unlink()
 
 
 def test_progress_is_saved_and_loaded(browser, course, tmp_path):

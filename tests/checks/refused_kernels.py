@@ -6,11 +6,12 @@ KINDS is {kind: {exercise: (an edit, a part of the refused line, or "" if a laun
 OFFS = "offs = start + tl.arange(0, BLOCK)"
 COLUMNS = "offs_n = start + tl.arange(0, B_C)"
 ROWS = "offs_m = start + tl.arange(0, B_R)"
-GREATEST = "m = tl.maximum(m, tl.max(x, axis=0))"
+GREATEST = "m_new = tl.maximum(m, tl.max(x, axis=0))"
 RETURN = "return m, l, O_acc"
 WEIGHTS = "tl.exp(S - shift[:, None])"
 FULL = "full = tl.maximum(seen_by_all, 0) // B_C * B_C"
-STORE = "    tl.store(m_ptr + row, m)"
+LSE = "m + tl.log(tl.where(l == 0.0, 1.0, l))"
+STORE = f"    tl.store(lse_ptr + row, {LSE})"
 RETURN_DQ = "    return dq * scale"
 M, L, O_ACC = (
     'tl.full((B_R,), -float("inf"), tl.float32)',
@@ -52,7 +53,7 @@ KINDS = {
         "dq_loop": (f"dq = {O_ACC} -> dq = 0.0", "for start"),
     },
     "break": {
-        "row_max": (before(OFFS, "if start >= N:", "    break"), "break"),
+        "row_lse": (before(OFFS, "if start >= N:", "    break"), "break"),
         "attention": (before(COLUMNS, "if start >= N_k:", "    break"), "break"),
         "dkv_loop": (before(ROWS, "if start >= N_q:", "    break"), "break"),
     },
@@ -62,66 +63,66 @@ KINDS = {
     },
     "a list that grows": {
         "inner_loop": (returned("found = []", "found.append(m)", "return found[0], l, O_acc"), "append"),
-        "row_max": (before(OFFS, "found = []", "found.append(start)"), "append"),
+        "row_lse": (before(OFFS, "found = []", "found.append(start)"), "append"),
     },
     "a chained comparison": {
-        "row_max": (before(OFFS, "start = start if 0 <= start < N else 0"), "0 <= start"),
+        "row_lse": (before(OFFS, "start = start if 0 <= start < N else 0"), "0 <= start"),
         "alibi": (before(COLUMNS, "start = start if 0 <= start < N_k else 0"), "0 <= start"),
     },
     "a name first set in a branch": {
         "attention": (instead("m_old = m", "if start >= 0:", "    m_old = m"), "tl.maximum(m_old"),
-        "row_max": (instead(OFFS, "if start < N:", f"    {OFFS}"), "tl.load"),
+        "row_lse": (instead(OFFS, "if start < N:", f"    {OFFS}"), "tl.load"),
     },
     "a return in a loop": {
         "dq_loop": (
             ended(RETURN_DQ, "        if start + B_C >= end:", f"        {RETURN_DQ}", RETURN_DQ),
             "if start",
         ),
-        "row_max": (
+        "row_lse": (
             ended(STORE, "        if start + BLOCK >= N:", f"        {STORE}", "            return"),
             "if start",
         ),
     },
     "an else of a loop": {
-        "row_max": (ended(STORE, "    else:", "        m += 0", STORE), "for start"),
+        "row_lse": (ended(STORE, "    else:", "        m += 0", STORE), "for start"),
     },
     "a loop over a list": {
-        "row_max": (instead(OFFS, "offs = tl.arange(0, BLOCK)", "for n in [start]:", "    offs += n"), "for n"),
+        "row_lse": (instead(OFFS, "offs = tl.arange(0, BLOCK)", "for n in [start]:", "    offs += n"), "for n"),
     },
     "enumerate": {
-        "row_max": ("in range(0, N, BLOCK) -> in [n for _, n in enumerate(range(0, N, BLOCK))]", "enumerate"),
+        "row_lse": ("in range(0, N, BLOCK) -> in [n for _, n in enumerate(range(0, N, BLOCK))]", "enumerate"),
     },
     "a dict": {
         "inner_loop": (returned('state = {"m": m}', 'return state["m"], l, O_acc'), "state = {"),
         "scale_exp": ("tl.exp(x * scale) -> {1: tl.exp(x * scale)}[1]", "{1:"),
     },
     "try": {
-        "row_max": (before(OFFS, "try:", "    N += 0", "except ValueError:", "    N += 1"), "try"),
+        "row_lse": (before(OFFS, "try:", "    N += 0", "except ValueError:", "    N += 1"), "try"),
     },
     "raise": {
-        "row_max": (before(OFFS, "if N < 0:", '    raise ValueError("N")'), "raise"),
+        "row_lse": (before(OFFS, "if N < 0:", '    raise ValueError("N")'), "raise"),
     },
     "del": {
-        "row_max": (instead(GREATEST, GREATEST, "del x"), "del x"),
+        "row_lse": (instead("m = m_new", "m = m_new", "del x"), "del x"),
     },
     "in": {
-        "row_max": (before(OFFS, "start = 0 if start in (-1, -2) else start"), "in (-1, -2)"),
+        "row_lse": (before(OFFS, "start = 0 if start in (-1, -2) else start"), "in (-1, -2)"),
     },
     "a lambda": {
         "inner_loop": (f"P = {WEIGHTS} -> P = (lambda z: tl.exp(z))(S - shift[:, None])", "lambda"),
         "scale_exp": ("tl.exp(x * scale) -> (lambda z: tl.exp(z))(x * scale)", "lambda"),
     },
     "a walrus": {
-        "row_max": ("tl.store(m_ptr + row, m) -> tl.store(m_ptr + row, (n := m))", ":="),
+        "row_lse": (f"row, {LSE} -> row, (n := {LSE})", ":="),
     },
     "a star": {
         "inner_loop": (returned(f"first, *rest = {RETURN[7:]}", "return first, l, O_acc"), "*rest"),
     },
     "a text": {
-        "row_max": (before(OFFS, 'name = f"{1}"'), "name ="),
+        "row_lse": (before(OFFS, 'name = f"{1}"'), "name ="),
     },
     "a function of Python's": {
-        "row_max": (f"{GREATEST} -> m = tl.maximum(m, sum([tl.max(x, axis=0)]))", "sum("),
+        "row_lse": (f"{GREATEST} -> m_new = tl.maximum(m, sum([tl.max(x, axis=0)]))", "sum("),
     },
     "two types of a name": {
         "causal_split": (

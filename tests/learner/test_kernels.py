@@ -225,8 +225,8 @@ def half_a_stub(x):
     [
         (copy, "copy is a kernel; pass the function that launches it"),
         (3, "a int was passed; pass the function that launches the kernel"),
-        (stub, "stub is not solved yet: there is nothing to play"),
-        (half_a_stub, "half_a_stub is not solved yet: there is nothing to play"),
+        (stub, "stub is not solved yet: there is nothing to show"),
+        (half_a_stub, "half_a_stub is not solved yet: there is nothing to show"),
         (cell("def f(x): return lock", lock=threading.Lock()), "f uses something that cannot be sent"),
     ],
 )

@@ -49,6 +49,14 @@ def test_links_lead_to_colab_and_to_the_repository_and_others_are_unchanged():
     )
 
 
+@pytest.mark.parametrize("repository", ["", "https://example.org/Owner/Name", GITHUB])
+def test_a_link_to_colab_opens_its_own_chapter_where_the_repository_is_known(repository):
+    there = colab.link(repository, ONE.slug)
+    text = colab.opening(f"[a]({colab.BROWSER}) [b]({colab.BROWSER}x/y) [c](d)", repository, ONE.slug)
+    assert text == f"[a]({there or colab.BROWSER}) [b]({colab.BROWSER}x/y) [c](d)"
+    assert made(markdown(text)).cells[1].source == text, "in Colab too"
+
+
 def test_code_that_is_folded_is_a_form_and_no_output_answers_a_question():
     cell = nbformat.v4.new_code_cell("# Three of them.\nprint(1)", metadata={"tags": ["folded"]})
     cell.outputs = [nbformat.v4.new_output("stream", text="1\n")]

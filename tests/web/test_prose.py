@@ -28,6 +28,11 @@ def test_links_lead_to_pages_and_to_the_repository(repository):
     assert " c" in text(markup)
 
 
+def test_a_link_to_colab_is_a_button():
+    markup, _ = prose.to_html("[a](https://colab.research.google.com/github/) [b](https://a.b)")
+    assert markup.count('class="door"') == markup.count('<a class="door" href="https://colab.') == 1
+
+
 def test_headings_have_an_id_that_html_allows():
     markup, headings = prose.to_html("## 2. What *softmax* `adds`, $x_j$?\n\ntext\n\n### More")
     assert [(level, anchor) for level, anchor, _ in headings] == [(2, "2.-What-softmax-adds"), (3, "More")]

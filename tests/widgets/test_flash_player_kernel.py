@@ -339,7 +339,7 @@ def no_loop(Q, K, V):
 @pytest.mark.parametrize(
     "function, setting, said",
     [
-        (stub, {}, r"stub is not solved yet: there is nothing to play\."),
+        (stub, {}, r"stub is not solved yet: there is nothing to show\."),
         (plain, {}, r"plain launches no kernel: what plays is the loop of one, marked @triton\.jit\."),
         (forgetful, {}, "forgetful launches no kernel: .*"),
         (raises, {}, "raises raises RuntimeError: .*"),

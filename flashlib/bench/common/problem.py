@@ -94,9 +94,15 @@ def results(
     return (O,) if dO is None else torch.autograd.grad(O, leaves, dO)
 
 
-def measure(size: Size, peers: dict[str, Callable], gradients: bool = False, device: str = "cuda") -> dict:
-    """Return TFLOP/s and memory of every peer at one size, each verified before it is timed."""
-    problem, runs = BenchProblem(size, gradients=gradients, device=device), {}
+def measure(
+    size: Size, peers: dict[str, Callable], gradients: bool = False, device: str = "cuda",
+    dtype: torch.dtype = torch.bfloat16, needed: tuple[str, ...] = NEEDED,
+) -> dict:  # fmt: skip
+    """Return TFLOP/s and memory of every peer at one size, each verified before it is timed.
+
+    needed: the peers without which it fails; of any other that does not work it says why.
+    """
+    problem, runs = BenchProblem(size, gradients=gradients, dtype=dtype, device=device), {}
     for name, peer in peers.items():
         if name == "eager" and size.N > EAGER_LIMIT:
             continue
@@ -106,5 +112,5 @@ def measure(size: Size, peers: dict[str, Callable], gradients: bool = False, dev
             problem.verify(f"{name} at {size}", run())
             runs[name] = run
 
-        harness.works(name, check, needed=name in NEEDED)
+        harness.works(name, check, needed=name in needed)
     return harness.compare(peers, runs, problem.flops)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Optional
 
-from flashlib.checks.engine import random_cases
+from flashlib.checks.engine import random_cases, waiting
 from flashlib.checks.engine.cases import Case
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.verdict import Verdict
@@ -77,7 +77,8 @@ def compiled(verdict: Verdict) -> Verdict:
     if isinstance(sent, str):
         return _not_compiled(verdict, sent)
     try:
-        refused = learner_kernels.refusal(sent)
+        with waiting.told(waiting.COMPILING):
+            refused = learner_kernels.refusal(sent)
     except Exception as error:  # a check never raises
         return _not_compiled(verdict, cut(str(error)))
     if refused is None:

@@ -79,6 +79,12 @@ class Compiled:
         return min(self.room)
 
     @property
+    def limited_by(self) -> list[str]:
+        """The resources that leave no room for one more program, in the maker's terms."""
+        names = self.maker.registers, self.maker.shared, self.maker.warps
+        return [name for name, n in zip(names, self.room, strict=True) if n == self.programs]
+
+    @property
     def fingerprint(self) -> str:
         """A short hash of the GPU's code, which names and comments do not change; "" without SASS."""
         return fingerprint(self.sass or self.amdgcn)

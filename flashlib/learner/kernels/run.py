@@ -16,9 +16,9 @@ from flashlib.learner.stubs import is_stub, name_of
 from flashlib.private_apis import of_kernels
 
 LIMIT = 15.0  # seconds of computing
-UNSOLVED = "{0} is not solved yet: there is nothing to play"
+UNSOLVED = "{0} is not solved yet: there is nothing to show"
 COMPILED = (
-    "the loop is read in Triton's interpreter, and here kernels are compiled for a GPU: "
+    "a kernel is watched in Triton's interpreter, and here kernels are compiled for a GPU: "
     "set TRITON_INTERPRET=1 before Python starts"
 )
 

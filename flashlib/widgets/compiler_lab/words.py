@@ -79,8 +79,7 @@ def limits_of(capability: int | str) -> "Multiprocessor":
 
 
 def _programs(report):
-    maker = report.maker
-    least = [name for name, n in zip(resources(maker), report.room, strict=True) if n == report.programs]
+    maker, least = report.maker, report.limited_by
     if not report.fits:
         sram = limits_of(report.capability).gpu.block_sram
         held, there_are = (f"{n / KB:.4g}" for n in (report.shared, sram))

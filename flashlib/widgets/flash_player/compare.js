@@ -16,8 +16,8 @@ import { Views } from "./views.js";
 
 /** @type {Record<"fa1" | "fa2", [name: string, words: string]>} */
 const SIDES = {
-  fa1: ["FA1", "K and V outside: m, l and O of every row block go to HBM and back"],
-  fa2: ["FA2", "Q outside: the state stays on chip, K and V are read again"],
+  fa1: ["FA1", "K and V in the outer loop: m, l and O of every row block go to HBM and back"],
+  fa2: ["FA2", "Q in the outer loop: the state stays on chip, K and V are read again"],
 };
 
 /** @extends {Stepped<CompareTraits, ForwardStep, Frames, { legend: Legend }>} */

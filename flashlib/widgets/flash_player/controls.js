@@ -17,8 +17,8 @@ const CHOICES = {
   order: [
     "loop order",
     [
-      ["fa1", "FA1", "FlashAttention: K and V outside"],
-      ["fa2", "FA2", "FlashAttention-2: Q outside"],
+      ["fa1", "FA1", "FlashAttention: K and V in the outer loop"],
+      ["fa2", "FA2", "FlashAttention-2: Q in the outer loop"],
     ],
   ],
   wrt: [

@@ -191,7 +191,8 @@ def _draw_state(picture, steps, step, row, truth, cell, words, top):
     for name, x in COLUMNS.items():
         if name not in left_out:
             picture.text(x, top, name, face="italic" if name in "ml" else "")
-    most = MAX_ROWS if truth is None else MAX_ROWS_TRUE
+    wrong = any(_apart(step, truth, r) for r in range(len(step.m)))
+    most = MAX_ROWS_TRUE if wrong else MAX_ROWS
     first = max(0, row - step.rows.start - most + 1)
     shown = range(first, min(first + most, len(step.m)))
     new, height = grown(step) | (np.isneginf(step.m_old) & ~np.isneginf(step.m)), 18
@@ -218,7 +219,7 @@ def _draw_state(picture, steps, step, row, truth, cell, words, top):
         if apart:
             _draw_truth(picture, truth, r, apart, y, ON_FILL if selected else WRONG, (cell, 13, O_acc_peak, write))
             y += 12
-    if truth is not None:
+    if wrong:
         picture.text(918, top - 14, "≠ it should be", 10, align="r")
     if len(step.m) > most:
         picture.text(918, top, f"{len(shown)} of {len(step.m)} rows", 10, align="r")

@@ -30,9 +30,9 @@ class FlashPlayer(TiledWidget):
     Without Q, K and V they are random, (N, d), normal, float64, the same for the same seed. B_r and B_c are
     clamped to N_q and N_k. capacity: bytes of SRAM to compare a tile with; default: the next power of two above
     what the first tile needs. mask: one of flashlib.masks. my_steps: see `from_steps`; my_kernel: see
-    `from_kernel`. opens_at: the step to open at, at its end. words: labels, one for each row of K; the last N_q
-    also label the rows of Q. panels: "less" for a first look, which shows only S, the state of the rows, O and the
-    sentence, and opens at step 1; a button on the page switches between "less" and "all".
+    `from_kernel`. opens_at: the step to open at, at its end, or 0 for the beginning. words: labels, one for each
+    row of K; the last N_q also label the rows of Q. panels: "less" for a first look, which shows only S, the state
+    of the rows, O and the sentence, and opens at the beginning; a button switches between "less" and "all".
     Setting `B_r`, `B_c`, `order`, `causal`, and `N`, `d`, `seed` of random inputs later, from Python or on the
     page, computes the steps again; sizes are then clamped to their range. If `tiled.steps` refuses the arguments,
     or there is too much to draw or play, a sentence appears in place of the player.

@@ -329,13 +329,13 @@ export class Frames extends Trace {
 
   /**
    * The part in which a learner's steps go wrong: the one for m, the addition for l and O_acc, the store if only O is
-   * wrong. Else the frame in which the requested step has added; else the first rescale.
+   * wrong. Else the frame in which the requested step has added, or the beginning of the first; else the first rescale.
    * @param {number | null} step
    */
   opening(step) {
     const { first, O } = this.learner ?? {};
     if (first && (step === null || step === first[0])) return this.frame(first[0], partOf(first[1]));
-    if (step !== null) return super.opening(step);
+    if (step !== null) return step && super.opening(step);
     const stored = O && !first ? this.lastOf.get(Math.floor(O[1] / this.B_r)) : undefined;
     return stored === undefined ? (this.marked()[0] ?? 0) : this.frameOf[stored + 1] - 1;
   }

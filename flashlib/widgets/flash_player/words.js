@@ -69,7 +69,7 @@ const SENTENCES = {
   add: ({ name, alpha, m_old, l_old, l, l_true, weights }) => {
     if (l_true !== undefined) return `${name}: l was ${number(l_old)} and is ${number(l)} now.`;
     if (m_old === -Infinity)
-      return `${name} begins with nothing to shrink (alpha = 0): l = ${number(l)} is the sum of its row of P_ij, and O_acc is its row of P_ij V_j.`;
+      return `${name} has nothing to rescale yet (alpha = 0): l = ${number(l)} is the sum of its row of P_ij, and O_acc is its row of P_ij V_j.`;
     const sum = `${number(alpha)} · ${number(l_old)} + ${number(weights.reduce((sum, p) => sum + p, 0))}`;
     return `${name}: l = ${sum} = ${number(l)}; O_acc gains the row of P_ij V_j.`;
   },

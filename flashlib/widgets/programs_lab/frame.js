@@ -45,8 +45,10 @@ function vectorFrame({ around, columns, span }, drawn, room) {
   const wide = Math.min(Math.max(CELL.most, length(span)), Math.floor(room / across));
   const [low, high] = [first + from * across, first + to * across];
   /** @type {Frame["place"]} */
-  const place = (_, column) =>
-    column >= low && column < high ? [((column - first) % across) * wide, (line(column) - from) * (CELL.high + GAP)] : null;
+  const place = (row, column) =>
+    row !== NOWHERE && column >= low && column < high
+      ? [((column - first) % across) * wide, (line(column) - from) * (CELL.high + GAP)]
+      : null;
   const shown = range(Math.max(low, 0), Math.min(high, columns)).map((column) => pair(0, column));
   return { place, wide, high: CELL.high, gap: GAP, shown, names: [] };
 }

@@ -26,8 +26,8 @@ const DTYPES = [
   ["float64", "fp64", "8 bytes an item, accumulated in fp64 too"],
 ];
 const ORDERS = [
-  ["fa1", "FA1", "FlashAttention: K and V outside"],
-  ["fa2", "FA2", "FlashAttention-2: Q outside"],
+  ["fa1", "FA1", "FlashAttention: K and V in the outer loop"],
+  ["fa2", "FA2", "FlashAttention-2: Q in the outer loop"],
 ];
 
 /** @extends {Widget<Traits>} */

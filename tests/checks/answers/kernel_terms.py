@@ -38,6 +38,62 @@ CAUSAL_SOFTMAX = {
     "c <": "offs <", "c >": "offs >", "r * N": "row * N", "r * step_": "row * stride_", "step_p": "stride_p",
     "= r": "= row", "< r": "< row",
 }  # fmt: skip
+TILE = {
+    "r = i": "r = tl.program_id(0)", "r = j": "r = tl.program_id(1)", "c = i": "c = tl.program_id(0)",
+    "c = j": "c = tl.program_id(1)", "(i ": "(tl.program_id(0) ", "(j ": "(tl.program_id(1) ",
+    "target = ": "TARGET -> ",
+}  # fmt: skip
+TRANSPOSE = TILE | {
+    "tile = np.where(mask, load(source), 0).astype(np.float16)": "tile, mask -> tile.to(tl.float16), mask",
+    "stored = True": "tile, mask=mask -> tile", "stored = ": "tile, mask=mask -> tile, mask=",
+    "source = ": "SOURCE -> ",
+    "* xr": "* stride_xr", "* xc": "* stride_xc", "* yr": "* stride_yr", "* yc": "* stride_yc",
+    "SOURCE": "X_ptr + r[:, None] * stride_xr + c[None, :] * stride_xc",
+    "TARGET": "Y_ptr + c[None, :] * stride_yr + r[:, None] * stride_yc",
+    "ptr + c[None, :] * stride_yr + r[:, None] * stride_yc -> ":
+    "ptr + c[None, :] * stride_yr + r[:, None] * stride_yc -> Y_ptr + ",
+    "ptr + r[:, None] * stride_xr + c[None, :] * stride_xc -> ":
+    "ptr + r[:, None] * stride_xr + c[None, :] * stride_xc -> X_ptr + ",
+}  # fmt: skip
+TILE_OF_SCORES = TILE | {
+    "np.where(r[:, None] < N_k, load_q(q_at), 0)": "tl.load(q_ptrs, mask=r[:, None] < N_k, other=0.0)",
+    "np.where(c[:, None] < N_q, load_k(k_at), 0)": "tl.load(k_ptrs, mask=c[:, None] < N_q, other=0.0)",
+    "load_q(q_at)": "tl.load(q_ptrs)", "load_k(k_at)": "tl.load(k_ptrs)",
+    "q_at = ": "q_ptrs = Q_ptr + ", "k_at = ": "k_ptrs = K_ptr + ", "stored = ": ", S) -> , S, mask=",
+    "raw = ": "DOT * scale -> ", "product = ": "DOT -> ", "product": "DOT", "inside = ": "INSIDE -> ",
+    "S = ": "WHERE -> ", "inside": "INSIDE", "raw": "S", "WHERE": "tl.where(INSIDE, S, -np.inf)",
+    "INSIDE": "(r[:, None] < N_q) & (c[None, :] < N_k)", "np.sqrt(D)": "D**0.5", "scale**2": "scale * scale",
+    **{f"* {stride}": f"* stride_{stride}" for stride in "qh qn qd kh kn kd sh sq sk".split()},
+    "TARGET -> ": "TARGET -> S_ptr + ",
+    "TARGET": "S_ptr + h * stride_sh + r[:, None] * stride_sq + c[None, :] * stride_sk",
+    "q @ k": "tl.dot(q, k)", "k @ q.T": "tl.dot(k, q.T)", "q.T @ k": "tl.dot(q.T, k)",
+    "half.type(scale)": "scale", ".astype(half)": ".to(q.dtype)",
+    "DOT": 'tl.dot(q, k.T, input_precision="ieee")',
+}  # fmt: skip
+ONLINE_BLOCK = {
+    "x = first.astype(np.float32)": ', mask=offs < N, other=-float("inf") -> ',
+    "x_2 = second.astype(np.float32)": ', mask=more < N, other=-float("inf") -> ',
+    "x = np.where(c < N, first, 0.0).astype(np.float32)": 'offs < N, other=-float("inf") -> offs < N, other=0.0',
+    "x_2 = np.where(more < N, second, 0.0).astype(np.float32)":
+    'more < N, other=-float("inf") -> more < N, other=0.0',
+    "x_2 = np.where(c < N, second, other).astype(np.float32)": "mask=more < N -> mask=offs < N",
+    "x_2 = np.where(c < N - BLOCK + 1, second, other).astype(np.float32)":
+    "mask=more < N -> mask=offs < N - BLOCK + 1",
+    "first = memory(X)(": "row * stride_x + offs -> (", "second = memory(X)(": "row * stride_x + more -> (",
+    "r * N": "row * N", "(r +": "(0 * row +", "0 * r": "0 * row",
+    "return *state, m, l_new": "row, m_new) -> row, m)",
+    "return *state, m, l": "row, m_new) -> row, m); row, l_new) -> row, l)",
+    "return *state, l_new, m_new": "row, m_new) -> row, l_new); row, l_new) -> row, m_new)",
+    "return l, m, m_new, l_new": "row, m) -> row, l); row, l) -> row, m)",
+    "alpha = np.ones(rows)": "l * EXP_M -> l", "alpha = m - m_new": "EXP_M -> (m - m_new)",
+    "alpha = ": "EXP_M -> ", "alpha": "EXP_M", "p = ": "EXP_X -> ",
+    "p.sum(axis=1)": "tl.sum(EXP_X, axis=0)", "EXP_M": "tl.exp(m - m_new)", "EXP_X": "tl.exp(x_2 - m_new)",
+    "m_x": "tl.max(x_2, axis=0)", "np.fmin.reduce(x, axis=1)": "tl.min(x, axis=0)",
+    "np.exp(x).sum(axis=1)": "tl.sum(tl.exp(x), axis=0)",
+    "np.exp2(x - m[:, None]).sum(axis=1)": "tl.sum(tl.exp2(x - m), axis=0)",
+    "np.ones(rows, np.float32)": "1.0", "np.zeros(rows, np.float32)": "0.0", "[:, None]": "",
+    "+ c": "+ offs", "more = c": "more = offs",
+}  # fmt: skip
 SCAN = {
     "other = ": 'other=-float("inf") -> other=',
     "x = block.astype(np.float32)": ', mask=offs < N, other=-float("inf") -> ',
@@ -214,8 +270,9 @@ TERMS = {
     "add": VECTOR | ADD | NUMPY,
     "scale_exp": VECTOR | SCALE_EXP | NUMPY,
     "causal_softmax": CAUSAL_SOFTMAX | NUMPY,
-    "row_max": SCAN | NUMPY,
-    "online_block": SCAN | UPDATE | NUMPY,
+    "transpose": TRANSPOSE | NUMPY,
+    "scores": TILE_OF_SCORES | NUMPY,
+    "online_block": ONLINE_BLOCK | NUMPY,
     "row_lse": SCAN | LSE | UPDATE | NUMPY,
     "inner_loop": STEP | SCORES | DOT | {"seen": "visible"} | NUMPY,
     "causal_split": CAUSAL_SPLIT | NUMPY,

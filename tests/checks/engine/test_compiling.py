@@ -13,7 +13,7 @@ if not kernels.INTERPRETED:
     pytest.skip("kernels are compiled here", allow_module_level=True)
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.engine import compiling, solutions  # noqa: E402
+from flashlib.checks.engine import compiling, solutions, waiting  # noqa: E402
 from flashlib.kernels.compiler import client, launch_log, learner_kernels  # noqa: E402
 from flashlib.learner import pickling, process  # noqa: E402
 from tests.checks.refused_kernels import KINDS  # noqa: E402
@@ -57,6 +57,19 @@ def test_drawn_cases_are_not_compiled(here, monkeypatch):
 
 def test_launches_by_the_course_are_not_compiled(here, monkeypatch):
     assert not noted("padded", monkeypatch, 1)
+
+
+def test_a_learner_is_told_while_a_kernel_is_compiled(here, monkeypatch, capsys):
+    lines = []
+
+    def refusal(sent):
+        while not lines:
+            lines.extend(capsys.readouterr().err.splitlines())
+
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    monkeypatch.setattr(learner_kernels, "refusal", refusal)
+    assert checks.add(solutions.solution("add")).right
+    assert lines == [waiting.COMPILING] and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("error", [client.CompileError("no ptxas"), PermissionError("a folder")])

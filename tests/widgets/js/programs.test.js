@@ -5,6 +5,7 @@ import test from "node:test";
 
 import { numbersIn } from "./dom.js";
 import { labs } from "./sent.js";
+import { frameOf } from "../../../flashlib/widgets/programs_lab/frame.js";
 import { fold, layOut, longAxes, windowOf } from "../../../flashlib/widgets/programs_lab/layout.js";
 import { Matrix } from "../../../flashlib/widgets/programs_lab/matrix.js";
 import { ownersOf, placesOf, runsOf } from "../../../flashlib/widgets/programs_lab/places.js";
@@ -39,6 +40,13 @@ test("a vector folds to a power of two, and a window holds what is looked at", (
     assert.equal(to - from, 24);
     assert.ok(from >= 0 && to <= 100 && from <= seen[0] && to >= Math.min(seen[1], seen[0] + 24), String(seen));
   }
+});
+
+test("a place that is not in a vector is not drawn on its first element", () => {
+  const vector = { name: "x_ptr", shape: [3], strides: [2], rows: 1, columns: 3, span: [0, 5], around: [0, 1, 0, 3] };
+  const outside = { offset: 6, state: 0, row: -1000, column: 0 };
+  const { place } = frameOf(vector, [outside], 300);
+  assert.deepEqual([place(outside.row, outside.column), place(0, 0)], [null, [0, 0]]);
 });
 
 test("offsets as runs, from low to high", () => {

@@ -15,7 +15,7 @@ from flashlib.checks.engine.value_text import describe_value
 CLOSE = 1e-10  # relative error of fp64
 
 
-@exercise(title="How long a text fits?", minutes=5, difficulty="easy")
+@exercise(title="How long a text fits?", minutes=5, difficulty="easy", optional=True)
 def longest(answer: Callable, known: Known) -> Verdict:
     fixed = [
         _fits("one matrix of one item, twice", 2, 1, 1),

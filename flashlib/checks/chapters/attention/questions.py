@@ -70,9 +70,9 @@ QUESTIONS = [
     Question(
         "trips_of_N2",
         _moved,
-        "pass 1 loads Q and K and stores S; pass 2 loads S and stores P (and lse); pass 3 loads P and V and "
-        "stores O. So S and P are each written once and read once; the two other trips carry no N x N matrix.",
-        hint="Go through the three passes. In each, what is loaded and what is stored? Count only S and P.",
+        "kernel 1 loads Q and K and stores S; kernel 2 loads S and stores P; kernel 3 loads P and V and stores "
+        "O. So S and P are each written once and read once; the two other trips carry no N x N matrix.",
+        hint="Go through the three kernels. For each, what is loaded and what is stored? Count only S and P.",
         wrong={
             1: "both S and P are written and read",
             3: "that counts the trips; Q, K, V and O are not N x N matrices",

@@ -8,6 +8,7 @@ from flashlib.memory import HBM
 
 X = np.array([1.0, 2.0, 4.0, 3.0])  # the scores and values of section 1
 V4 = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
+FIRST_L = 1 + float(np.exp(-1))  # l of each of the two blocks there, taken alone
 SAME = {"right": "the right output", "nan": "nan", "zeros": "zeros", "mean": "the mean of the values"}
 
 
@@ -32,13 +33,11 @@ def _nan_rows():
         return int(np.isnan(E @ V / E.sum(axis=1, keepdims=True)).any(axis=1).sum())
 
 
-def _other_order():
-    first, second = (softmax.summarise(X[keys], V4[keys]) for keys in (slice(2, 4), slice(0, 2)))
-    ab, ba = softmax.merge(first, second), softmax.merge(second, first)
-    different = sum(
-        not np.allclose(a, b) for a, b in zip((*ab, ab.O_acc / ab.l), (*ba, ba.O_acc / ba.l), strict=True)
-    )
-    return {"alpha": float(np.exp(first.m - ab.m)), "different": different}
+def _second_block():
+    """Return alpha, l and the first entry of O_acc after the second block of section 1."""
+    first, second = (softmax.summarise(X[keys], V4[keys]) for keys in (slice(0, 2), slice(2, 4)))
+    both = softmax.merge(first, second)
+    return {"alpha": float(np.exp(first.m - both.m)), "l": float(both.l), "O_acc": float(both.O_acc[0])}
 
 
 def _divisions(N_k=4096, d=64, B_c=64):
@@ -82,26 +81,19 @@ def _passes():
     return passes
 
 
-def _row(x, m, rescale=True, divide=True):
-    """Return the output of a row in blocks of two with some of the five mistakes that the chapter runs."""
-    l, O_acc = 0.0, np.zeros(2)
+def _from_0(x):
+    """Return the output of a row in blocks of two if m starts at 0."""
+    m, l, O_acc = 0.0, 0.0, np.zeros(2)
     for cols in tiled.blocks(len(x), 2):
         m_old, m = m, max(m, x[cols].max())
         alpha, p = np.exp(m_old - m), np.exp(x[cols] - m)
-        l, O_acc = alpha * l + p.sum(), (alpha if rescale else 1) * O_acc + p @ V4[cols]
+        l, O_acc = alpha * l + p.sum(), alpha * O_acc + p @ V4[cols]
     with np.errstate(invalid="ignore"):
-        return O_acc / l if divide else O_acc
-
-
-def _right_mistakes():
-    right = softmax.safe(X) @ V4
-    outputs = _row(X, -np.inf, rescale=False), _row(X, -np.inf, divide=False), _row(X, 0.0)
-    (number,) = [n for n, O in enumerate(outputs, start=1) if np.allclose(O, right)]
-    return number
+        return O_acc / l
 
 
 def _after_1000():
-    O = _row(X - 1000, 0.0)
+    O = _from_0(X - 1000)
     known = {
         "right": softmax.safe(X) @ V4,
         "nan": np.full(2, np.nan),
@@ -138,19 +130,38 @@ QUESTIONS = [
         },
     ),
     Question(
-        "other_order",
-        _other_order,
-        "no score of the second block is above 4, so m stays, alpha = exp(4 - 4) = 1 and nothing is rescaled. "
-        "The end is the same, up to rounding: this is merge, of Online softmax, which is commutative.",
-        hint="alpha = exp(m_old - m). Does the second block bring a score above the maximum of the first?",
-        tolerance=1e-3,
+        "second_block",
+        _second_block,
+        "m grows from 2 to 4, so alpha = exp(2 - 4) = 0.1353. It multiplies both old sums: "
+        "l = 0.1353 · 1.3679 + 1 + 0.3679 = 1.5530, and "
+        "O_acc = 0.1353 (0.3679, 1) + 1 (2, 0) + 0.3679 (0, 2) = (2.0498, 0.8711).",
+        hint="The maximum grows from 2 to 4. Multiply both old sums by alpha, then add the new block, its weights "
+        "measured against 4.",
+        tolerance=0.005,
         wrong={
-            0: "alpha is 0 in the first block, which comes from m = -inf",
-            float(np.exp(-2)): "exp(2 - 4) was the factor of the old order: now the maximum does not grow",
-            float(np.exp(2)): "alpha is never above 1: m does not fall",
-            2: "m is 4 at the end in both orders, and with the same m l and O_acc are the same sums",
-            3: "m is 4 at the end in both orders, and with the same m l and O_acc are the same sums",
+            ("alpha", 0): "alpha was 0 in the first block, before which nothing was summed",
+            ("alpha", 1): "the maximum grows, from 2 to 4, so the old sums shrink",
+            ("alpha", 0.5): "alpha depends on the difference of the two maxima, not on their ratio",
+            ("alpha", float(np.exp(2))): "that is upside down: alpha = exp(m_old - m), and m is the larger one",
+            (
+                "alpha",
+                float(np.exp(-1)),
+            ): "that is the weight of the score 3; alpha compares the old m with the new",
+            ("l", 2 * FIRST_L): "the old sum is still measured against 2: it is multiplied by alpha first",
+            ("l", FIRST_L): "that is one block alone; l holds both, the first of them times alpha",
+            ("l", float(np.exp(-2)) + FIRST_L): "alpha is a factor of the old sum, not a term",
+            ("l", float(np.exp(2)) * FIRST_L + FIRST_L): "alpha is upside down: it makes the old sum smaller",
+            (
+                "O_acc",
+                float(np.exp(-1)) + 2,
+            ): "the old O_acc is still measured against 2: multiply it by alpha first",
+            ("O_acc", 2): "that is the second block alone; the first one is added, times alpha",
+            ("O_acc", float(np.exp(-2)) + 2): "alpha is a factor of the old O_acc, not a term",
+            ("O_acc", float(np.exp(1)) + 2): "alpha is upside down: it makes the old O_acc smaller",
+            ("O_acc", float((softmax.safe(X) @ V4)[0])): "that is O: O_acc is not divided by l",
+            ("O_acc", float(np.exp(-2) + 2 * np.exp(-1))): "that is the second entry",
         },
+        labels={"O_acc": "first entry of O_acc"},
     ),
     Question(
         "divisions",
@@ -214,17 +225,6 @@ QUESTIONS = [
             64: "the larger the row blocks, the fewer there are",
         },
         labels={"B_r_64": "B_r = 64", "B_r_16": "B_r = 16", "B_r_1": "B_r = 1"},
-    ),
-    Question(
-        "harmless_mistake",
-        _right_mistakes,
-        "after the first block m is max(0, 2) = 2, as it should be; and exp(-m) cancels in O_acc / l, whatever m"
-        " is. Mistake 1 gives too much weight to keys seen before the maximum grew, and mistake 2 gives O_acc.",
-        hint="Which of the three changes O_acc and l by the same factor, so that the division cancels it?",
-        wrong={
-            1: "keys seen before the maximum grew get too much weight",
-            2: "O_acc is the output times l",
-        },
     ),
     Question(
         "m_stuck_at_0",

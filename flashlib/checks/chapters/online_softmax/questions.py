@@ -86,7 +86,7 @@ QUESTIONS = [
         wrong={
             2.5: "that adds the new term 1 to the old sum, which is still measured against log 2",
             0.75: "that is the old sum, rescaled: the new term exp(0) = 1 is added to it",
-            1.5: "that is the old sum: its terms change when the maximum grows, and a new term comes",
+            1.5: "that is the old sum: its terms change when the maximum grows, and a new term is added",
             3.5: "that measures the new score against the old maximum: its term is exp(x - m) with the new m",
             7: "that is the sum of the exponentials themselves: l is the sum of exp(x - m)",
         },
@@ -95,9 +95,9 @@ QUESTIONS = [
     Question(
         "without_rescale",
         _without_rescale,
-        "each score is the largest when it comes, so each adds e^0 = 1 and l is 8; the true l is 1.5814, and "
+        "each score is the largest when it arrives, so each adds e^0 = 1 and l is 8; the true l is 1.5814, and "
         "1.5814 / 8 = 0.1977.",
-        hint="Each score is the largest when it comes: what does it add to l? Then compare that l with the true "
+        hint="Each score is the largest when it arrives: what does it add to l? Then compare that l with the true "
         "one.",
         wrong={1: "the weights are divided by an l that is too large, so they add up to less"},
         tolerance=0.03,
@@ -106,8 +106,7 @@ QUESTIONS = [
         "passes",
         _reads_of_two,
         "the first weight needs the complete sum, so naive reads x for l and again for p. In the safe softmax the "
-        "first term of the sum needs the complete maximum, so it reads x for m, for l and for p. Papers that "
-        "say two passes for safe softmax leave out p; those that say 3 and 4 memory accesses add the write.",
+        "first term of the sum needs the complete maximum, so it reads x for m, for l and for p.",
         hint="Which numbers of the whole row must be known before the first weight can be computed? Each takes a "
         "pass; then comes the output.",
         wrong={
@@ -121,8 +120,7 @@ QUESTIONS = [
         "reads_online",
         _reads,
         "maximum and sum come out of one pass. The weights need m and l of the whole row, so x is read again. "
-        "With the output pass that is naive 2, safe 3, online 2: as few reads as the naive softmax, without its "
-        "failures.",
+        "So the online softmax is as safe as the safe one, and reads as little as the naive one.",
         hint="Maximum and sum are updated together. Can the weights be written before the row has ended?",
         wrong={
             3: "that is safe softmax: online softmax finds maximum and sum in one pass",
@@ -149,8 +147,8 @@ QUESTIONS = [
             | {"plain_mean": _mean_depends_on_order()}
         ),
         "merge is associative and commutative and has an identity, so the State of the whole is the same but for "
-        "the last digits. In a plain mean of means each mean counts one half, so the parts that come last get "
-        "more weight than those that come first.",
+        "the last digits. In a plain mean of means each mean counts one half, so the parts merged last get "
+        "more weight than those merged first.",
         hint="Does a State remember its parts, or their order? For the plain mean, take the outputs 1, 2 and 6, "
         "and join the first two first, then the last two.",
     ),

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise, random_cases, written
+from flashlib.checks.engine import (
+    Case,
+    Finding,
+    Known,
+    SideFinding,
+    Verdict,
+    examine,
+    exercise,
+    random_cases,
+    written,
+)
 from flashlib.checks.harness.strided import Out, Strided, memory, strides_of
 
 INF = np.inf
@@ -51,7 +61,9 @@ def _of_32(watch, N):
     return Finding("one_block", places=places, N=N) if watch.sees and N > 32 and places not in (1, 32) else None
 
 
-@exercise(title="Scale and exponentiate", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS)
+@exercise(
+    title="Scale and exponentiate", minutes=10, difficulty="easy", program=MODEL, variants=BLOCKS, optional=True
+)
 def scale_exp(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
@@ -125,4 +137,4 @@ def _block_of_row(watch, S, P):
 
 def of_rows(watch: Any, rows: int) -> Finding | None:
     """Return a Finding if there are fewer programs than rows, else None."""
-    return Finding("programs", n=watch.programs, rows=rows) if watch.sees and watch.programs < rows else None
+    return SideFinding("programs", n=watch.programs, rows=rows) if watch.sees and watch.programs < rows else None

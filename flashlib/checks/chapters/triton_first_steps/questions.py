@@ -5,14 +5,6 @@ import numpy as np
 from flashlib.checks.engine.prediction import Question
 
 
-def _programs(N, B):
-    return -(-N // B)
-
-
-def _owners(N, B):
-    return tuple(n // B for n in range(N))
-
-
 def _sum_of_weights(other):
     """Return the sum of the weights of five scores of -5, in a block of 8 filled up with `other`."""
     block = np.array([-5.0] * 5 + [other] * 3)
@@ -24,30 +16,12 @@ X = 10 * np.arange(6)[:, None] + np.arange(8)[None, :]
 
 QUESTIONS = [
     Question(
-        "triton_grid",
-        lambda: {"programs": _programs(10, 4), "empty": _programs(10, 4) * 4 - 10},
-        "10 / 4 is rounded up to 3 programs; they have 12 places, two more than there are elements.",
-        hint="Divide 10 by 4 and round up. Then compare all places with the elements.",
-        wrong={
-            2.5: "a program is started or it is not: round up",
-            ("programs", 2): "two programs have 8 places: the last two elements need a program too",
-            ("empty", 0): "the last program has 4 places too, but only two elements are left for it",
-        },
-    ),
-    Question(
-        "triton_owner",
-        lambda: {"BLOCK_4": _owners(10, 4), "BLOCK_8": _owners(10, 8)},
-        "element n belongs to program n // BLOCK, and the last program has only what is left.",
-        hint="Element n belongs to program n // BLOCK, the quotient without remainder.",
-        wrong={tuple(n % 4 for n in range(10)): "that is the place within the block, not the program"},
-        labels={"BLOCK_4": "BLOCK = 4", "BLOCK_8": "BLOCK = 8"},
-    ),
-    Question(
         "triton_masked_load",
         lambda: "nothing certain",
         "without the argument other these places are undefined: the interpreter happens to put 0 there, a GPU "
-        "whatever its registers held. In add_kernel that does no harm, as these places are not stored. In a sum "
-        "or a maximum it does: there other must be the value that changes nothing, 0 in a sum, -inf in a maximum.",
+        "whatever its registers held. In square_kernel that does no harm, as these places are not stored. In a "
+        "sum or a maximum it does: there other must be the value that changes nothing, 0 in a sum, -inf in a "
+        "maximum.",
         hint="What does the documentation promise of a masked place if no `other` is given?",
         choices=("0", "nan", "nothing certain"),
         wrong={"0": "it may be 0, but nobody promises it: for a 0 pass other=0.0"},
@@ -72,23 +46,5 @@ QUESTIONS = [
             5 * np.exp(-5): "that is the sum of the exponentials; it is divided by itself and the three ones",
         },
         tolerance=0.03,
-    ),
-    Question(
-        "triton_turns",
-        lambda: {"programs": 4, "turns": _programs(100, 16)},
-        "each row has a program, however long it is; its loop takes 16 scores at a time, and 100 / 16 is rounded "
-        "up: the seventh block has 4.",
-        hint="One program takes one row. Its loop takes BLOCK scores a turn, and the last turn may have fewer.",
-        wrong={
-            28: "that counts the turns of all rows: a row is one program, which loops",
-            6: "the last 4 scores need a turn too",
-        },
-    ),
-    Question(
-        "triton_next_power",
-        lambda: {f"of_{n}": 1 << (n - 1).bit_length() for n in (10, 50, 64)},
-        "16 and 64 are the first powers of two that are not below 10 and 50; 64 is one itself.",
-        hint="Which is the smallest power of two that is not below each? A power of two is one itself.",
-        wrong={128: "64 is a power of two already", 12: "12 is a multiple of 4, not a power of two"},
     ),
 ]

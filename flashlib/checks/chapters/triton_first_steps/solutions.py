@@ -23,6 +23,38 @@ def my_add(x, y, out):
     strided_add_kernel[grid](x, y, out, x.stride(0), y.stride(0), out.stride(0), N, BLOCK=32)
 
 
+# exercise: transpose
+@triton.jit
+def my_transpose(
+    X_ptr, Y_ptr, n_rows, n_cols, stride_xr, stride_xc, stride_yr, stride_yc,
+    B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    r = tl.program_id(0) * B_R + tl.arange(0, B_R)  # rows of X, columns of Y
+    c = tl.program_id(1) * B_C + tl.arange(0, B_C)
+    mask = (r[:, None] < n_rows) & (c[None, :] < n_cols)  # (B_R, B_C)
+    tile = tl.load(X_ptr + r[:, None] * stride_xr + c[None, :] * stride_xc, mask=mask)
+    tl.store(Y_ptr + c[None, :] * stride_yr + r[:, None] * stride_yc, tile, mask=mask)
+
+
+# exercise: scores
+@triton.jit
+def my_scores(
+    Q_ptr, K_ptr, S_ptr, N_q, N_k, scale, stride_qh, stride_qn, stride_qd, stride_kh, stride_kn, stride_kd,
+    stride_sh, stride_sq, stride_sk, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    h = tl.program_id(2)
+    r = tl.program_id(0) * B_R + tl.arange(0, B_R)  # queries
+    c = tl.program_id(1) * B_C + tl.arange(0, B_C)  # keys
+    d = tl.arange(0, D)
+    q_ptrs = Q_ptr + h * stride_qh + r[:, None] * stride_qn + d[None, :] * stride_qd  # (B_R, D)
+    k_ptrs = K_ptr + h * stride_kh + c[:, None] * stride_kn + d[None, :] * stride_kd  # (B_C, D)
+    q = tl.load(q_ptrs, mask=r[:, None] < N_q, other=0.0)
+    k = tl.load(k_ptrs, mask=c[:, None] < N_k, other=0.0)
+    S = tl.dot(q, k.T, input_precision="ieee") * scale  # (B_R, B_C), in fp32
+    S = tl.where((r[:, None] < N_q) & (c[None, :] < N_k), S, -float("inf"))
+    tl.store(S_ptr + h * stride_sh + r[:, None] * stride_sq + c[None, :] * stride_sk, S)
+
+
 # exercise: scale_exp
 @triton.jit
 def scale_exp_kernel(x_ptr, y_ptr, scale, N, BLOCK: tl.constexpr):
@@ -50,39 +82,27 @@ def my_causal_softmax(S, P):
     causal_softmax_kernel[(N,)](S, P, S.stride(0), P.stride(0), N, BLOCK=triton.next_power_of_2(N))
 
 
-# exercise: row_max
-@triton.jit
-def row_max_kernel(X_ptr, m_ptr, stride_x, N, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    m = -float("inf")
-    for start in range(0, N, BLOCK):
-        offs = start + tl.arange(0, BLOCK)
-        x = tl.load(X_ptr + row * stride_x + offs, mask=offs < N, other=-float("inf"))
-        m = tl.maximum(m, tl.max(x, axis=0))
-    tl.store(m_ptr + row, m)
-
-
-def my_row_max(X, m):
-    row_max_kernel[(X.shape[0],)](X, m, X.stride(0), X.shape[1], BLOCK=16)
-
-
 # exercise: online_block
 @triton.jit
-def block_kernel(X_ptr, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride_x, N, BLOCK: tl.constexpr):
+def blocks_kernel(X_ptr, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride_x, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     offs = tl.arange(0, BLOCK)
     x = tl.load(X_ptr + row * stride_x + offs, mask=offs < N, other=-float("inf"))
-    m = tl.load(m_ptr + row)
-    l = tl.load(l_ptr + row)
-    m_new = tl.maximum(m, tl.max(x, axis=0))
-    shift = tl.where(m_new == -float("inf"), 0.0, m_new)
-    l_new = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
+    m = tl.max(x, axis=0)
+    l = tl.sum(tl.exp(x - m), axis=0)
+    tl.store(m_ptr + row, m)
+    tl.store(l_ptr + row, l)
+
+    more = BLOCK + offs
+    x_2 = tl.load(X_ptr + row * stride_x + more, mask=more < N, other=-float("inf"))
+    m_new = tl.maximum(m, tl.max(x_2, axis=0))
+    l_new = l * tl.exp(m - m_new) + tl.sum(tl.exp(x_2 - m_new), axis=0)
     tl.store(m_new_ptr + row, m_new)
     tl.store(l_new_ptr + row, l_new)
 
 
 def my_online_block(X, m, l, m_new, l_new):
-    block_kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], BLOCK=16)
+    blocks_kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], BLOCK=16)
 
 
 # exercise: row_lse

@@ -9,10 +9,11 @@ from flashlib.checks.engine.prediction import Question
 from flashlib.softmax import summarise
 
 
-def _grid(H, N_q, N_k, B_r, B_c):
-    """Return the numbers of programs and of tiles in each, and how often a row of K is read."""
-    T_r, T_c = len(list(tiled.blocks(N_q, B_r))), len(list(tiled.blocks(N_k, B_c)))
-    return {"programs": T_r * H, "tiles": T_c, "reads": T_r}
+def _programs(H, N_q, N_k, B):
+    """Return the programs and the readers of a row of K, with a program for each row block; the parts of a row of
+    S, with one for each tile."""
+    T_r, T_c = len(list(tiled.blocks(N_q, B))), len(list(tiled.blocks(N_k, B)))
+    return {"programs": T_r * H, "readers": T_r, "parts": T_c}
 
 
 def _rows_of_zeros(m, n):
@@ -39,24 +40,20 @@ def _kinds(N, B_r, B_c):
     return kinds
 
 
-def _unseeing(N_q, N_k):
-    """Return how many rows see no key."""
-    return int((~tiled.is_visible(slice(0, N_q), slice(0, N_k), N_k - N_q).any(axis=1)).sum())
-
-
 QUESTIONS = [
     Question(
-        "flash_grid",
-        lambda: _grid(2, 40, 56, 16, 16),
-        "3 row blocks of each of 2 heads make 6 programs; each goes over all 56 keys, in 4 tiles; so each of the "
-        "3 row blocks of a head reads all of its K.",
-        hint="Row blocks of one head first, then times the heads. Each program goes over all keys of its head.",
+        "flash_programs",
+        lambda: _programs(2, 72, 88, 16),
+        "5 row blocks in each of 2 heads make 10 programs, and the 5 of a head all read its K. With a program for "
+        "each tile, a row's terms would be spread over the 6 tiles beside each other.",
+        hint="72 rows make 5 row blocks, the last of them half full. A row of K belongs to one head.",
         wrong={
-            ("programs", 3): "there are two heads",
-            ("tiles", 12): "those are the tiles of a head; a program computes those of its row block",
-            ("tiles", 24): "those are the tiles of both heads",
-            ("reads", 1): "programs share nothing: each row block reads all of K for itself",
-            ("reads", 6): "a row of K belongs to one head, and only its 3 programs read it",
+            ("programs", 5): "there are two heads",
+            ("programs", 60): "those are the tiles of both heads; here a program has a row block",
+            ("readers", 1): "programs do not communicate: each row block reads all of K for itself",
+            ("readers", 10): "a row of K belongs to one head, and only its 5 programs read it",
+            ("parts", 30): "those are all tiles of a head; a row lies in those beside each other",
+            ("parts", 5): "that is how many row blocks there are; a row goes through all column blocks",
         },
     ),
     Question(
@@ -84,13 +81,6 @@ QUESTIONS = [
         },
     ),
     Question(
-        "flash_no_key",
-        lambda: _unseeing(24, 20),
-        "query r sees keys up to r + 20 - 24, and for r below 4 that is negative.",
-        hint="Query r sees keys up to r + N_k - N_q. For how many r is that below 0?",
-        wrong={5: "query 4 sees key 0", 0: "the mask is aligned bottom right: the last query sees the last key"},
-    ),
-    Question(
         "flash_base_2",
         lambda: {"m_2": math.log2(16), "l": float(summarise(np.log([16.0, 4.0, 4.0])).l)},
         "in base 2 the scores are 4, 2 and 2, so m_2 = 4 and l = 2^0 + 2^-2 + 2^-2.",
@@ -102,6 +92,21 @@ QUESTIONS = [
         },
         tolerance=1e-3,
         labels={"m_2": "m_2"},
+    ),
+    Question(
+        "flash_registers",
+        lambda: {f"with_{warps}": 64 * 128 // (32 * warps) for warps in (4, 8)},
+        "4 warps are 128 threads, and 64 x 128 numbers divided among them are 64 for each; twice as many threads "
+        "hold half as many each.",
+        hint="Count the threads first. A number in fp32 takes one register.",
+        wrong={
+            ("with_4", 2048): "that is what each warp holds; it has 32 threads",
+            ("with_8", 1024): "that is what each warp holds; it has 32 threads",
+            ("with_4", 256): "4 bytes are one register of 32 bits",
+            ("with_8", 128): "4 bytes are one register of 32 bits; or are there more threads?",
+            ("with_8", 64): "8 warps are twice as many threads",
+        },
+        labels={"with_4": "with 4 warps", "with_8": "with 8 warps"},
     ),
     Question(
         "flash_kinds_square",

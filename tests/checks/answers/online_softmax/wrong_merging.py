@@ -59,7 +59,7 @@ def my_merge(a, b):
     return State(m=m, l=l, O_acc=O)
 
 
-# merge, raises: an if on arrays
+# merge, arrays_as_one: an if on arrays
 def my_merge(a, b):
     if a.m == -np.inf:
         return b

@@ -168,55 +168,7 @@ def my_causal_softmax(S, P):
     kernel[(len(S),)](S, P, S.stride(0), P.stride(0), len(S))
 
 
-# row_max: a maximum for each place of the block, put together at the end
-@triton.jit
-def kernel(X, out, stride, N, B: tl.constexpr):
-    row = tl.program_id(0)
-    m = tl.full((B,), -float("inf"), tl.float32)
-    for start in range(0, N, B):
-        c = start + tl.arange(0, B)
-        m = tl.maximum(m, tl.load(X + row * stride + c, mask=c < N, other=-float("inf")))
-    tl.store(out + row, tl.max(m, 0))
-
-
-def my_row_max(X, m):
-    kernel[(len(X),)](X, m, X.stride(0), X.shape[1], B=16)
-
-
-# row_max: the load has no other, and tl.where leaves its hidden lanes out
-@triton.jit
-def kernel(X, out, stride, N, B: tl.constexpr):
-    row = tl.program_id(0)
-    m = -float("inf")
-    for start in range(0, N, B):
-        c = start + tl.arange(0, B)
-        x = tl.load(X + row * stride + c, mask=c < N)
-        m = tl.maximum(m, tl.max(tl.where(c < N, x, -float("inf")), 0))
-    tl.store(out + row, m)
-
-
-def my_row_max(X, m):
-    kernel[(len(X),)](X, m, X.stride(0), X.shape[1], B=16)
-
-
-# row_max: offsets of the last block wrap around, and a while loop
-@triton.jit
-def kernel(X, out, stride, N, B: tl.constexpr):
-    row = tl.program_id(0)
-    m = tl.load(X + row * stride)
-    start = 0
-    while start < N:
-        c = tl.minimum(start + tl.arange(0, B), N - 1)
-        m = tl.maximum(m, tl.max(tl.load(X + row * stride + c), 0))
-        start += B
-    tl.store(out + row, m)
-
-
-def my_row_max(X, m):
-    kernel[(X.shape[0],)](X, m, X.stride(0), X.shape[1], 16)
-
-
-# online_block: the update in a function of its own, and a state where nothing was seen is replaced
+# online_block: an update in a function of its own, called twice
 @triton.jit
 def updated(m, l, x):
     top = tl.max(x, 0)
@@ -229,9 +181,12 @@ def updated(m, l, x):
 def kernel(X, m, l, m_new, l_new, stride, N, B: tl.constexpr):
     row = tl.program_id(0)
     c = tl.arange(0, B)
-    x = tl.load(X + row * stride + c, mask=c < N, other=-float("inf"))
-    new, total = updated(tl.load(m + row), tl.load(l + row), x)
-    tl.store(m_new + row, new)
+    top, total = updated(-float("inf"), 0.0, tl.load(X + row * stride + c, mask=c < N, other=-float("inf")))
+    tl.store(m + row, top)
+    tl.store(l + row, total)
+    c += B
+    top, total = updated(top, total, tl.load(X + row * stride + c, mask=c < N, other=-float("inf")))
+    tl.store(m_new + row, top)
     tl.store(l_new + row, total)
 
 
@@ -239,32 +194,36 @@ def my_online_block(X, m, l, m_new, l_new):
     kernel[(len(m),)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=16)
 
 
-# online_block: the block has a state of its own, and the two are merged
+# online_block: the second block has a state of its own, and the two are merged
+@triton.jit
+def state(ptr, c, N):
+    x = tl.load(ptr + c, mask=c < N, other=-float("inf"))
+    m = tl.max(x, 0)
+    return m, tl.sum(tl.where(x == -float("inf"), 0.0, tl.exp(x - m)), 0)
+
+
 @triton.jit
 def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N, B: tl.constexpr):
     row = tl.program_id(0)
-    c = tl.arange(0, B)
-    x = tl.load(X + row * stride + c, mask=c < N, other=-float("inf"))
-    m_b = tl.max(x, 0)
-    l_b = tl.sum(tl.where(x == -float("inf"), 0.0, tl.exp(x - m_b)), 0)
-    m_a, l_a = tl.load(m_ptr + row), tl.load(l_ptr + row)
+    m_a, l_a = state(X + row * stride, tl.arange(0, B), N)
+    m_b, l_b = state(X + row * stride, B + tl.arange(0, B), N)
     m = tl.maximum(m_a, m_b)
-    a = tl.where(m_a == -float("inf"), 0.0, tl.exp(m_a - m))
-    b = tl.where(m_b == -float("inf"), 0.0, tl.exp(m_b - m))
+    tl.store(m_ptr + row, m_a)
+    tl.store(l_ptr + row, l_a)
     tl.store(m_new_ptr + row, m)
-    tl.store(l_new_ptr + row, l_a * a + l_b * b)
+    tl.store(l_new_ptr + row, l_a * tl.exp(m_a - m) + l_b * tl.exp(m_b - m))
 
 
 def my_online_block(X, m, l, m_new, l_new):
-    kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=triton.next_power_of_2(X.shape[1]))
+    kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=16)
 
 
 # online_block: score after score
 @triton.jit
 def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N):
     row = tl.program_id(0)
-    m = tl.load(m_ptr + row)
-    l = tl.load(l_ptr + row)
+    m = -float("inf")
+    l = 0.0
     for c in range(0, N):
         x = tl.load(X + row * stride + c)
         if x > m:
@@ -272,12 +231,244 @@ def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N):
             m = x
         elif x > -float("inf"):
             l += tl.exp(x - m)
+        if c == 15 or c == N - 1 and N < 16:
+            tl.store(m_ptr + row, m)
+            tl.store(l_ptr + row, l)
     tl.store(m_new_ptr + row, m)
     tl.store(l_new_ptr + row, l)
 
 
 def my_online_block(X, m, l, m_new, l_new):
     kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1])
+
+
+# online_block: loads without other, and tl.where leaves their hidden lanes out
+@triton.jit
+def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    c, later = tl.arange(0, B), B + tl.arange(0, B)
+    x = tl.load(X + row * stride + c, mask=c < N)
+    m = tl.max(tl.where(c < N, x, float("-inf")), 0)
+    l = tl.sum(tl.where(c < N, tl.exp(x - m), 0.0), 0)
+    tl.store(m_ptr + row, m)
+    tl.store(l_ptr + row, l)
+    x = tl.load(X + row * stride + later, mask=later < N)
+    m_new = tl.maximum(m, tl.max(tl.where(later < N, x, float("-inf")), 0))
+    tl.store(m_new_ptr + row, m_new)
+    tl.store(l_new_ptr + row, l / tl.exp(m_new - m) + tl.sum(tl.where(later < N, tl.exp(x - m_new), 0.0), 0))
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=16)
+
+
+# online_block: the second block only if there is one, and offsets that wrap around in the first
+@triton.jit
+def kernel(X, m_ptr, l_ptr, m_new_ptr, l_new_ptr, stride, N, B: tl.constexpr):
+    row = tl.program_id(0)
+    X += row * stride
+    c = tl.arange(0, B)
+    x = tl.where(c < N, tl.load(X + tl.minimum(c, N - 1)), -float("inf"))
+    m = tl.max(x)
+    l = tl.sum(tl.exp(x - m))
+    tl.store(m_ptr + row, m)
+    tl.store(l_ptr + row, l)
+    if N > B:
+        x = tl.load(X + B + c, B + c < N, -float("inf"))
+        old = m
+        m = tl.maximum(old, tl.max(x))
+        l = tl.exp(old - m) * l
+        l += tl.sum(tl.exp(x - m))
+    tl.store(m_new_ptr + row, m)
+    tl.store(l_new_ptr + row, l)
+
+
+def my_online_block(X, m, l, m_new, l_new):
+    kernel[(X.shape[0],)](X, m, l, m_new, l_new, X.stride(0), X.shape[1], B=16)
+
+
+# transpose: the tile is transposed on the chip, and its mask with it
+@triton.jit
+def my_transpose(
+    X_ptr, Y_ptr, n_rows, n_cols, stride_xr, stride_xc, stride_yr, stride_yc, B_R: tl.constexpr, B_C: tl.constexpr
+):
+    i, j = tl.program_id(0), tl.program_id(1)
+    rows = (i * B_R + tl.arange(0, B_R))[:, None]
+    cols = (j * B_C + tl.arange(0, B_C))[None, :]
+    inside = (rows < n_rows) & (cols < n_cols)
+    tile = tl.load(X_ptr + rows * stride_xr + cols * stride_xc, mask=inside, other=0.0)
+    tl.store(Y_ptr + tl.trans(cols) * stride_yr + tl.trans(rows) * stride_yc, tl.trans(tile), mask=tl.trans(inside))
+
+
+# transpose: the tile of Y is loaded, so that both accesses have its shape
+@triton.jit
+def my_transpose(X, Y, R, C, sxr, sxc, syr, syc, B_R: tl.constexpr, B_C: tl.constexpr):
+    y_row = tl.program_id(1) * B_C + tl.arange(0, B_C)
+    y_col = tl.program_id(0) * B_R + tl.arange(0, B_R)
+    inside = (y_col < R)[None, :] & (y_row < C)[:, None]
+    y = tl.load(X + y_row[:, None] * sxc + y_col[None, :] * sxr, inside)
+    tl.store(Y + y_row[:, None] * syr + y_col[None, :] * syc, y, inside)
+
+
+# transpose: block pointers
+@triton.jit
+def my_transpose(
+    X_ptr, Y_ptr, n_rows, n_cols, stride_xr, stride_xc, stride_yr, stride_yc, B_R: tl.constexpr, B_C: tl.constexpr
+):
+    i, j = tl.program_id(0), tl.program_id(1)
+    source = tl.make_block_ptr(
+        X_ptr, (n_rows, n_cols), (stride_xr, stride_xc), (i * B_R, j * B_C), (B_R, B_C), (1, 0)
+    )
+    target = tl.make_block_ptr(
+        Y_ptr, (n_cols, n_rows), (stride_yr, stride_yc), (j * B_C, i * B_R), (B_C, B_R), (1, 0)
+    )
+    tile = tl.load(source, boundary_check=(0, 1))
+    tl.store(target, tl.trans(tile), boundary_check=(0, 1))
+
+
+# transpose: row after row of the tile
+@triton.jit
+def my_transpose(
+    X_ptr, Y_ptr, n_rows, n_cols, stride_xr, stride_xc, stride_yr, stride_yc, B_R: tl.constexpr, B_C: tl.constexpr
+):
+    first = tl.program_id(0) * B_R
+    c = tl.program_id(1) * B_C + tl.arange(0, B_C)
+    for r in range(first, tl.minimum(first + B_R, n_rows)):
+        x = tl.load(X_ptr + r * stride_xr + c * stride_xc, mask=c < n_cols)
+        tl.store(Y_ptr + r * stride_yc + c * stride_yr, x, mask=c < n_cols)
+
+
+# transpose: offsets that wrap around in place of a mask, on both accesses
+@triton.jit
+def my_transpose(
+    X_ptr, Y_ptr, n_rows, n_cols, stride_xr, stride_xc, stride_yr, stride_yc, B_R: tl.constexpr, B_C: tl.constexpr
+):
+    r = ((tl.program_id(0) * B_R + tl.arange(0, B_R)) % n_rows)[:, None]
+    c = ((tl.program_id(1) * B_C + tl.arange(0, B_C)) % n_cols)[None, :]
+    tl.store(Y_ptr + c * stride_yr + r * stride_yc, tl.load(X_ptr + r * stride_xr + c * stride_xc))
+
+
+# transpose: pointers that move to the tile, and a function for the offsets
+@triton.jit
+def offsets(a, stride_a, b, stride_b):
+    return a[:, None] * stride_a + b[None, :] * stride_b
+
+
+@triton.jit
+def my_transpose(
+    X_ptr, Y_ptr, n_rows, n_cols, stride_xr, stride_xc, stride_yr, stride_yc, B_R: tl.constexpr, B_C: tl.constexpr
+):
+    row, col = tl.program_id(0).to(tl.int64) * B_R, tl.program_id(1).to(tl.int64) * B_C
+    X_ptr += row * stride_xr + col * stride_xc
+    Y_ptr += col * stride_yr + row * stride_yc
+    a, b = tl.arange(0, B_R), tl.arange(0, B_C)
+    left = (a < n_rows - row)[:, None] & (b < n_cols - col)[None, :]
+    x = tl.load(X_ptr + offsets(a, stride_xr, b, stride_xc), mask=left)
+    tl.store(Y_ptr + offsets(a, stride_yc, b, stride_yr), x, mask=left)
+
+
+# scores: K is loaded as a tile of its transpose
+@triton.jit
+def my_scores(
+    Q_ptr, K_ptr, S_ptr, N_q, N_k, scale, stride_qh, stride_qn, stride_qd, stride_kh, stride_kn, stride_kd,
+    stride_sh, stride_sq, stride_sk, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    i, j, h = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    Q_ptr += h * stride_qh
+    K_ptr += h * stride_kh
+    S_ptr += h * stride_sh
+    m = i * B_R + tl.arange(0, B_R)
+    n = j * B_C + tl.arange(0, B_C)
+    d = tl.arange(0, D)
+    q = tl.load(Q_ptr + m[:, None] * stride_qn + d[None, :] * stride_qd, mask=m[:, None] < N_q, other=0)
+    kT = tl.load(K_ptr + d[:, None] * stride_kd + n[None, :] * stride_kn, mask=n[None, :] < N_k, other=0)
+    S = scale * tl.dot(q, kT, input_precision="ieee")
+    hidden = (m >= N_q)[:, None] | (n >= N_k)[None, :]
+    tl.store(S_ptr + m[:, None] * stride_sq + n[None, :] * stride_sk, tl.where(hidden, float("-inf"), S))
+
+
+# scores: products and their sum in fp32, without tl.dot
+@triton.jit
+def my_scores(Q, K, S, N_q, N_k, s, qh, qn, qd, kh, kn, kd, sh, sq, sk, D: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
+    h = tl.program_id(2)
+    r = tl.program_id(0) * R + tl.arange(0, R)
+    c = tl.program_id(1) * C + tl.arange(0, C)
+    d = tl.arange(0, D)
+    q = tl.load(Q + h * qh + r[:, None] * qn + d[None, :] * qd, mask=r[:, None] < N_q, other=0).to(tl.float32) * s
+    k = tl.load(K + h * kh + c[:, None] * kn + d[None, :] * kd, mask=c[:, None] < N_k, other=0).to(tl.float32)
+    x = tl.sum(q[:, None, :] * k[None, :, :], axis=2)
+    x = tl.where(r[:, None] < N_q, x, -float("inf"))
+    x = tl.where(c[None, :] < N_k, x, -float("inf"))
+    tl.store(S + h * sh + r[:, None] * sq + c[None, :] * sk, x)
+
+
+# scores: block pointers, and -inf is added
+@triton.jit
+def my_scores(
+    Q_ptr, K_ptr, S_ptr, N_q, N_k, scale, stride_qh, stride_qn, stride_qd, stride_kh, stride_kn, stride_kd,
+    stride_sh, stride_sq, stride_sk, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    i, j, h = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    Q_block = tl.make_block_ptr(
+        Q_ptr + h * stride_qh, (N_q, D), (stride_qn, stride_qd), (i * B_R, 0), (B_R, D), (1, 0)
+    )
+    K_block = tl.make_block_ptr(
+        K_ptr + h * stride_kh, (D, N_k), (stride_kd, stride_kn), (0, j * B_C), (D, B_C), (0, 1)
+    )
+    q = tl.load(Q_block, boundary_check=(0,), padding_option="zero")
+    k = tl.load(K_block, boundary_check=(1,), padding_option="zero")
+    r = i * B_R + tl.arange(0, B_R)
+    c = j * B_C + tl.arange(0, B_C)
+    bias = tl.where((r < N_q)[:, None] & (c < N_k)[None, :], 0.0, -float("inf"))
+    S = tl.dot(q, k, input_precision="ieee") * scale + bias
+    S_block = tl.make_block_ptr(
+        S_ptr + h * stride_sh, (tl.cdiv(N_q, B_R) * B_R, tl.cdiv(N_k, B_C) * B_C), (stride_sq, stride_sk),
+        (i * B_R, j * B_C), (B_R, B_C), (1, 0),
+    )  # fmt: skip
+    tl.store(S_block, S)
+
+
+# scores: rows that wrap around in place of masks on the loads, and two products over halves of D
+@triton.jit
+def tile(ptr, rows, stride_n, d, stride_d):
+    return tl.load(ptr + rows[:, None] * stride_n + d[None, :] * stride_d)
+
+
+@triton.jit
+def my_scores(
+    Q_ptr, K_ptr, S_ptr, N_q, N_k, scale, stride_qh, stride_qn, stride_qd, stride_kh, stride_kn, stride_kd,
+    stride_sh, stride_sq, stride_sk, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    h = tl.program_id(2).to(tl.int64)
+    r = tl.program_id(0) * B_R + tl.arange(0, B_R)
+    c = tl.program_id(1) * B_C + tl.arange(0, B_C)
+    S = tl.zeros((B_R, B_C), tl.float32)
+    for start in range(0, D, 16):
+        d = start + tl.arange(0, 16)
+        q = tile(Q_ptr + h * stride_qh, r % N_q, stride_qn, d, stride_qd)
+        k = tile(K_ptr + h * stride_kh, c % N_k, stride_kn, d, stride_kd)
+        S = tl.dot(q, tl.trans(k), S, input_precision="ieee")
+    S = tl.where((r[:, None] < N_q) & (c[None, :] < N_k), S * scale, -float("inf"))
+    tl.store(S_ptr + h * stride_sh + r[:, None] * stride_sq + c[None, :] * stride_sk, S)
+
+
+# scores: -inf is stored first, and then what is inside, under a mask
+@triton.jit
+def my_scores(
+    Q_ptr, K_ptr, S_ptr, N_q, N_k, scale, stride_qh, stride_qn, stride_qd, stride_kh, stride_kn, stride_kd,
+    stride_sh, stride_sq, stride_sk, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
+):  # fmt: skip
+    h = tl.program_id(2)
+    r = tl.program_id(0) * B_R + tl.arange(0, B_R)
+    c = tl.program_id(1) * B_C + tl.arange(0, B_C)
+    d = tl.arange(0, D)
+    s_ptrs = S_ptr + h * stride_sh + r[:, None] * stride_sq + c[None, :] * stride_sk
+    inside = (r[:, None] < N_q) & (c[None, :] < N_k)
+    tl.store(s_ptrs, tl.full((B_R, B_C), -float("inf"), tl.float32), mask=inside == 0)
+    q = tl.load(Q_ptr + h * stride_qh + r[:, None] * stride_qn + d[None, :] * stride_qd, mask=r[:, None] < N_q)
+    k = tl.load(K_ptr + h * stride_kh + c[:, None] * stride_kn + d[None, :] * stride_kd, mask=c[:, None] < N_k)
+    q, k = q.to(tl.float32), k.to(tl.float32)
+    tl.store(s_ptrs, tl.dot(q * scale, k.T, input_precision="ieee"), mask=inside)
 
 
 # row_lse: whole blocks without a mask, the last one with it

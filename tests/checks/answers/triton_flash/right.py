@@ -341,3 +341,53 @@ def my_alibi(Q, K, V, slope):
     O = torch.empty_like(Q)
     k_alibi[(B * H, triton.cdiv(N_q, 64))](Q, K, V, O, N_q, K.shape[2], d**-0.5, slope, D=d, R=64, C=32)
     return O
+
+
+# attention: the pieces of the chapter, joined: the update is a function, and pointers move to their head
+@triton.jit
+def piece(q, k, v, m, l, O_acc, visible, scale):
+    S = tl.where(visible, tl.dot(q, k.T, input_precision="ieee") * scale, -float("inf"))
+    m_old = m
+    m = tl.maximum(m_old, tl.max(S, axis=1))
+    shift = tl.where(m == -float("inf"), 0.0, m)
+    alpha = tl.exp(m_old - shift)
+    P = tl.exp(S - shift[:, None])
+    O_acc = alpha[:, None] * O_acc + tl.dot(P.to(v.dtype), v, input_precision="ieee")
+    return m, alpha * l + tl.sum(P, axis=1), O_acc
+
+
+@triton.jit
+def joined(Q_ptr, K_ptr, V_ptr, O_ptr, Lse_ptr, N_q, N_k, scale, CAUSAL: tl.constexpr, D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr):
+    i = tl.program_id(0)
+    head = tl.program_id(1).to(tl.int64)
+    Q_ptr += head * N_q * D
+    K_ptr += head * N_k * D
+    V_ptr += head * N_k * D
+    O_ptr += head * N_q * D
+    Lse_ptr += head * N_q
+    offs_m = i * B_R + tl.arange(0, B_R)
+    offs_d = tl.arange(0, D)
+    q = tl.load(Q_ptr + offs_m[:, None] * D + offs_d[None, :], mask=offs_m[:, None] < N_q, other=0.0)
+    m = tl.full((B_R,), -float("inf"), tl.float32)
+    l = tl.zeros((B_R,), tl.float32)
+    O_acc = tl.zeros((B_R, D), tl.float32)
+    for start in range(0, N_k, B_C):
+        offs_n = start + tl.arange(0, B_C)
+        k = tl.load(K_ptr + offs_n[:, None] * D + offs_d[None, :], mask=offs_n[:, None] < N_k, other=0.0)
+        v = tl.load(V_ptr + offs_n[:, None] * D + offs_d[None, :], mask=offs_n[:, None] < N_k, other=0.0)
+        visible = (offs_n < N_k)[None, :]
+        if CAUSAL:
+            visible &= offs_n[None, :] <= offs_m[:, None] + N_k - N_q
+        m, l, O_acc = piece(q, k, v, m, l, O_acc, visible, scale)
+    divisor = tl.where(l == 0.0, 1.0, l)
+    O = O_acc / divisor[:, None]
+    tl.store(O_ptr + offs_m[:, None] * D + offs_d[None, :], O.to(O_ptr.dtype.element_ty), mask=offs_m[:, None] < N_q)
+    tl.store(Lse_ptr + offs_m, m + tl.log(divisor), mask=offs_m < N_q)
+
+
+def my_attention(Q, K, V, causal):
+    Q, K, V = Q.contiguous(), K.contiguous(), V.contiguous()
+    (B, H, N_q, d), N_k = Q.shape, K.shape[2]
+    O, lse = torch.empty_like(Q), torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
+    joined[(triton.cdiv(N_q, 32), B * H)](Q, K, V, O, lse, N_q, N_k, d**-0.5, causal, D=d, B_R=32, B_C=32)
+    return O, lse
