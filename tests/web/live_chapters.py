@@ -16,7 +16,7 @@ EXERCISES = {
     "online_softmax": 8,
     "one_pass": 4,
     "tiling": 4,
-    "triton_first_steps": 6,
+    "triton_first_steps": 7,
     "triton_flash": 5,
     "counting_bytes": 6,
     "roofline": 1,
@@ -57,3 +57,13 @@ def told_of(chapter):
 def runs_in(chapter):
     """Return the cells of a chapter that a reader can run on its page."""
     return cells.running(read(chapter).cells, told_of(chapter)[0])
+
+
+def compare(answer, cell):
+    """Compare what a page's kernel answers for a cell with what the cell has stored."""
+    assert not any(one["raised"] for one in answer["first"]), answer
+    assert not [one["text"] for one in answer["outputs"] if one["kind"] == "raises"], cell.id
+    printed = "".join(one["text"] for one in answer["outputs"] if one["kind"] == "out")
+    stored = "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stdout")
+    if not says_what_is_here(cell):
+        assert printed.strip() == stored.strip(), cell.id

@@ -84,13 +84,13 @@ def write(place):
         (place / name).write_bytes((source / name).read_bytes())
     (place / LOCK).write_text(json.dumps(_lock(source)), encoding="utf-8")
     write_course(place / COURSE)
-    return [_part(place, name) for name in (*CORE, LOCK, wheel.name, COURSE)]
+    return [part(place, name) for name in (*CORE, LOCK, wheel.name, COURSE)]
 
 
 def write_kernels(place):
     """Write the part with kernels: Triton's Python, the stand-ins, and flashlib's modules that need them."""
     _write_archive(place / KERNELS, kernel_files.files() | _modules(_only_with_kernels))
-    return _part(place, KERNELS)
+    return part(place, KERNELS)
 
 
 def no_kernels():
@@ -108,7 +108,7 @@ def write_data(place, running):
     for name in names:
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_bytes((ROOT / "notebooks" / name).read_bytes())
-    return [_part(place, name) for name in names]
+    return [part(place, name) for name in names]
 
 
 def _packages(place):
@@ -121,7 +121,8 @@ def _lock(place):
     return found | {"packages": {"numpy": found["packages"]["numpy"]}}
 
 
-def _part(place, name):
+def part(place, name):
+    """Return the Part that a file in a folder is."""
     content = (place / name).read_bytes()
     return Part(name, len(content), len(gzip.compress(content)))
 
@@ -159,7 +160,7 @@ def _course():
 
 def _modules(wanted):
     """Return {name in the archive: content} of the modules of flashlib that are wanted."""
-    paths = [path for path in (ROOT / "flashlib").rglob("*.py") if not _is_read(path) and wanted(_module(path))]
+    paths = [path for path in (ROOT / "flashlib").rglob("*.py") if not _is_read(path) and wanted(module_of(path))]
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
 
 
@@ -172,7 +173,8 @@ def _is_read(path):
     return path.suffix == ".py" and path.name.startswith("solutions") and "chapters" in path.parts
 
 
-def _module(path):
+def module_of(path):
+    """Return the name of a module of flashlib."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
