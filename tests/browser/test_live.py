@@ -27,7 +27,7 @@ from web.live.inside import no_input
 
 pytestmark = pytest.mark.browser
 
-FEW, NOT_LIVE = "online_softmax", "triton_backward"
+FEW, KERNELS = "online_softmax", "triton_first_steps"
 LIVE = [*live_chapters.EXERCISES]  # the names of chapters
 OTHERS = [name for name in LIVE if name not in ("start_here", FEW)]
 AMOUNTS = [("few", FEW), *(("all", name) for name in OTHERS)]
@@ -47,7 +47,7 @@ def course(tmp_path_factory):
 
     def of(amount):
         if amount not in made:
-            names = [FEW, NOT_LIVE] if amount == "few" else LIVE
+            names = [FEW, KERNELS] if amount == "few" else LIVE
             made[amount] = test_site.Course(tmp_path_factory.mktemp("live"), names, is_live=True)
         return made[amount]
 
@@ -179,6 +179,32 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     assert reader.page.locator(f"[data-solved={exercise}]").is_checked()
 
 
+KERNEL = solutions.text("causal_softmax")
+UNMASKED = KERNEL.replace("offs <= row", "offs < N")
+ENDLESS = re.sub(r"(\n +)(row = tl)", r"\1while True:\1    pass\1\2", KERNEL)
+
+
+def test_a_kernel_runs_in_tritons_interpreter(readers):
+    reader = readers("few", KERNELS)
+    stub, check = next((stub, check) for name, stub, check in exercises_of(KERNELS) if name == "causal_softmax")
+    reader.page.evaluate("flashSite.live.slower = 30")
+    for answer, said in ((KERNEL, "✓ Right"), (UNMASKED, "the causal mask is missing")):
+        reader.write(stub, answer)
+        assert said in reader.run(check, "Check"), answer
+    reader.page.evaluate("flashSite.live.slower = 0.2")
+    reader.write(stub, ENDLESS)
+    assert "did not end within" in reader.run(check, "Check")
+    assert "Python was restarted" in reader.said(check)
+    assert reader.page.get_by_text("torch is a small stand-in here").count() == 1
+    assert "Triton's compiler, which runs in JupyterLab or Colab, not in a page" in reader.page.content()
+
+
+def test_only_a_page_with_kernels_fetches_what_they_need(readers):
+    of = "flashSite.live.parts.map(({ name }) => name)"
+    assert parts.KERNELS in readers("few", KERNELS).page.evaluate(of)
+    assert parts.KERNELS not in readers("few", FEW).page.evaluate(of)
+
+
 def test_an_answer_that_breaks_the_checks_spoils_no_later_one(readers):
     reader, cell = readers("few", FEW), some_cell(FEW)
     source = Path(spoilers.__file__).read_text(encoding="utf-8")
@@ -305,8 +331,12 @@ def test_a_page_that_is_opened_as_a_file_has_no_python_and_shows_none(browser, c
         assert page.evaluate(test_site.DEAD) == []
 
 
-def test_a_page_whose_code_does_not_run_says_so_at_its_top(course):
-    text = (course("few").folder / f"{named(NOT_LIVE).slug}.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("amount", ["all"])
+def test_a_page_whose_code_does_not_run_says_so_at_its_top(monkeypatch, tmp_path, amount):  # noqa: ARG001
+    monkeypatch.setattr(parts, "no_kernels", lambda: "Triton is not installed here")
+    site = test_site.Course(tmp_path, [KERNELS], is_live=True)
+    site.stop()
+    text = (site.folder / f"{named(KERNELS).slug}.html").read_text(encoding="utf-8")
     top = text[text.index("<h1>") : text.index("<h2")]
     assert "The code of this chapter does not run here: it needs torch, which does not run in a page." in top
     assert re.search(r'<a href="https://colab\.\S+">Open in Colab</a>', top)
