@@ -62,7 +62,7 @@ WHOLE = _table("""
     t.arange(2000.0).reshape(20, 100); t.arange(30.0) / 7; t.arange(24).reshape(2, 3, 4); t.zeros(())
     t.arange(1200).reshape(2, 3, 200); t.tensor([[0.5], [100.25]]); t.tensor([1e10, 1.0]); t.tensor(True)
     t.tensor([]); t.float; t.long; t.inf; t.pi; t.Size([1, 2]); t.device("cpu"); t.device("cpu") == i.device
-    t.Size((2, 3)).numel()
+    t.Size((2, 3)).numel(); t.testing.assert_close(i, i); t.testing.assert_close(2.0, 2.0)
 """)
 RANDOM = _table("""
     t.rand(7); t.rand(3, 5, generator=g); t.randint(10, (4, 5)); t.randint(-3, 4, (20,), generator=g)
@@ -91,5 +91,7 @@ REFUSED = _table("""
     x.reshape(4, 4); x.T.view(15); bool(x); len(x[0, 0]); x.item(); x[::-1]; x @ x; x[None] @ x[None]; x[5]
     x[:, 9]; x[0, 0, 0]; x + t.zeros(4); t.zeros(4) * x; x.expand(4, 5); x.sum(2); x.softmax(-3); x.transpose(0, 3)
     t.where(x > 0, x, t.zeros(4)); x + None; x @ 3; range(3)[x[0, 0]]; x.__setitem__(0, t.zeros(4))
-    t.zeros(3).expand(2, 4)
+    t.zeros(3).expand(2, 4); t.testing.assert_close(x, x + t.eye(3, 5)); t.testing.assert_close(x, y)
+    t.testing.assert_close(x, x.half()); t.testing.assert_close(y, y - 0.5, atol=0.125, rtol=0.0)
+    t.testing.assert_close(t.tensor(1), t.tensor(2)); t.testing.assert_close(t.tensor(1.0), t.tensor(2.0))
 """)
