@@ -176,6 +176,8 @@ def test_copies_of_a_tensor_have_memory_of_their_own(t):
     for copied in (copy.deepcopy(X), pickle.loads(pickle.dumps(X)), X.clone()):
         assert copied.dtype == X.dtype and copied.data_ptr() != X.data_ptr() and t.equal(copied, X)
     assert pickle.loads(pickle.dumps(X.dtype)) is X.dtype
+    for kind in (t.Tensor, t.dtype, t.device, t.Size):
+        assert f"{kind.__module__}.{kind.__name__}" == f"{t.__name__}.{kind.__name__}"
 
 
 def test_a_tensor_is_not_made_by_its_class():

@@ -22,7 +22,8 @@ EXACT = _table("""
     x.T.reshape(-1); x.reshape(-1, 3); x.view(15); x.flatten(); x[None].flatten(1); x.ravel(); x.unsqueeze(1)
     x[None].squeeze(0); x[None].squeeze(); x.squeeze(0); x.expand(2, 3, 5); y.expand(3, -1); x.permute(1, 0)
     x.transpose(0, 1); x.mT; x.t(); x.movedim(0, 1); x.swapaxes(0, 1); x.narrow(1, 1, 3); x.select(0, 2)
-    x.unbind(1)[3]; x.split(2)[1]; x.split([1, 2])[1]; x.chunk(2, 1)[1]; x.unflatten(1, (5, 1)); x.diagonal()
+    x.unbind(1)[3]; x.split(2)[1]; x.split([1, 2])[1]; x.chunk(2, 1)[1]
+    x.split_with_sizes([2, 3], 1)[1]; x.unflatten(1, (5, 1)); x.diagonal()
     x.diagonal(1); x.diagonal(-1); x.as_strided((2, 2), (5, 1), 3); x.view_as(x); x.reshape_as(x); x.detach()
     x.data; x.cpu(); t.broadcast_tensors(x, y)[1]; y.expand_as(x); x[:, 2].contiguous(); x.T.data; x.tril()
     x.triu(1); t.tril(x, -1); x.repeat(2, 1); x.repeat_interleave(2, 1); x.flip(1); x.flip(0, 1); x.roll(1, 0)
