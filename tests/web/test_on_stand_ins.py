@@ -94,5 +94,5 @@ def test_an_address_where_no_tensor_lies_names_the_nearest_argument(page, tmp_pa
     place = "X_ptr, a tensor of float32 with the shape (3, 4)"
     assert f"loads 4 bytes at an address where no tensor lies: 16 bytes before the start of {place}" in before
     assert f"0 bytes past the end of {place}" in past
-    assert "no tensor lies" in far
+    assert "bytes past the end of Y_ptr, a tensor of float16 with the shape (16,)" in far
     assert no_grid == "True"

@@ -1,5 +1,8 @@
 """The stand-in for torch computes what torch does, bit by bit where it can, and says what it lacks."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -165,6 +168,21 @@ def test_what_it_lacks_is_named(call, said, rng):
 def test_gradients_are_refused(call, rng):
     kind, sentence = raised(page_torch, call, numbers(rng, True))
     assert (kind, sentence) == ("RuntimeError", "the stand-in for torch in this page computes no gradients")
+
+
+@pytest.mark.parametrize("t", [torch, page_torch], ids=["torch", "stand-in"])
+def test_copies_of_a_tensor_have_memory_of_their_own(t):
+    X = t.arange(6).reshape(2, 3).T.bfloat16()
+    for copied in (copy.deepcopy(X), pickle.loads(pickle.dumps(X)), X.clone()):
+        assert copied.dtype == X.dtype and copied.data_ptr() != X.data_ptr() and t.equal(copied, X)
+    assert pickle.loads(pickle.dumps(X.dtype)) is X.dtype
+    for kind in (t.Tensor, t.dtype, t.device, t.Size):
+        assert f"{kind.__module__}.{kind.__name__}" == f"{t.__name__}.{kind.__name__}"
+
+
+def test_a_tensor_is_not_made_by_its_class():
+    with pytest.raises(TypeError, match=r"no torch.Tensor\(...\): write torch.tensor\(...\)"):
+        page_torch.Tensor([1.0])
 
 
 @pytest.mark.parametrize("t", [torch, page_torch], ids=["torch", "stand-in"])

@@ -22,7 +22,8 @@ EXACT = _table("""
     x.T.reshape(-1); x.reshape(-1, 3); x.view(15); x.flatten(); x[None].flatten(1); x.ravel(); x.unsqueeze(1)
     x[None].squeeze(0); x[None].squeeze(); x.squeeze(0); x.expand(2, 3, 5); y.expand(3, -1); x.permute(1, 0)
     x.transpose(0, 1); x.mT; x.t(); x.movedim(0, 1); x.swapaxes(0, 1); x.narrow(1, 1, 3); x.select(0, 2)
-    x.unbind(1)[3]; x.split(2)[1]; x.split([1, 2])[1]; x.chunk(2, 1)[1]; x.unflatten(1, (5, 1)); x.diagonal()
+    x.unbind(1)[3]; x.split(2)[1]; x.split([1, 2])[1]; x.chunk(2, 1)[1]
+    x.split_with_sizes([2, 3], 1)[1]; x.unflatten(1, (5, 1)); x.diagonal()
     x.diagonal(1); x.diagonal(-1); x.as_strided((2, 2), (5, 1), 3); x.view_as(x); x.reshape_as(x); x.detach()
     x.data; x.cpu(); t.broadcast_tensors(x, y)[1]; y.expand_as(x); x[:, 2].contiguous(); x.T.data; x.tril()
     x.triu(1); t.tril(x, -1); x.repeat(2, 1); x.repeat_interleave(2, 1); x.flip(1); x.flip(0, 1); x.roll(1, 0)
@@ -62,7 +63,7 @@ WHOLE = _table("""
     t.arange(2000.0).reshape(20, 100); t.arange(30.0) / 7; t.arange(24).reshape(2, 3, 4); t.zeros(())
     t.arange(1200).reshape(2, 3, 200); t.tensor([[0.5], [100.25]]); t.tensor([1e10, 1.0]); t.tensor(True)
     t.tensor([]); t.float; t.long; t.inf; t.pi; t.Size([1, 2]); t.device("cpu"); t.device("cpu") == i.device
-    t.Size((2, 3)).numel()
+    t.Size((2, 3)).numel(); t.testing.assert_close(i, i); t.testing.assert_close(2.0, 2.0)
 """)
 RANDOM = _table("""
     t.rand(7); t.rand(3, 5, generator=g); t.randint(10, (4, 5)); t.randint(-3, 4, (20,), generator=g)
@@ -91,5 +92,7 @@ REFUSED = _table("""
     x.reshape(4, 4); x.T.view(15); bool(x); len(x[0, 0]); x.item(); x[::-1]; x @ x; x[None] @ x[None]; x[5]
     x[:, 9]; x[0, 0, 0]; x + t.zeros(4); t.zeros(4) * x; x.expand(4, 5); x.sum(2); x.softmax(-3); x.transpose(0, 3)
     t.where(x > 0, x, t.zeros(4)); x + None; x @ 3; range(3)[x[0, 0]]; x.__setitem__(0, t.zeros(4))
-    t.zeros(3).expand(2, 4)
+    t.zeros(3).expand(2, 4); t.testing.assert_close(x, x + t.eye(3, 5)); t.testing.assert_close(x, y)
+    t.testing.assert_close(x, x.half()); t.testing.assert_close(y, y - 0.5, atol=0.125, rtol=0.0)
+    t.testing.assert_close(t.tensor(1), t.tensor(2)); t.testing.assert_close(t.tensor(1.0), t.tensor(2.0))
 """)

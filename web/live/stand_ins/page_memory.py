@@ -58,10 +58,8 @@ class _Ranges:
         one = self.storages[found]() if found >= 0 else None
         return one if one is not None and high <= one.end else None
 
-    def nearest(self, address):
-        """Return the storage that is nearest to an address, or None if there is none."""
-        living = [one for one in (ref() for ref in self.storages) if one is not None]
-        return min(living, key=lambda one: max(one.start - address, address - one.end), default=None)
+    def living(self):
+        return [one for one in (ref() for ref in self.storages) if one is not None]
 
 
 _RANGES = _Ranges()
@@ -128,32 +126,35 @@ def _bytes_of(values):
 
 
 def _sentence(address, item, does):
-    storage = _RANGES.nearest(address)
+    """Return what is wrong with an address, and where the nearest argument of the running kernel lies."""
     said = f"the kernel {does} {item} byte{'s' * (item > 1)} at an address where no tensor lies"
-    if storage is None:
+    named = {tensor.untyped_storage(): _described(name, tensor) for name, tensor in _arguments(sys._getframe())}
+    storages = list(named) or _RANGES.living()
+    if not storages:
         return f"{said}: there is no tensor"
-    past = address - storage.end
-    where = f"{past} bytes past the end" if past >= 0 else f"{storage.start - address} bytes before the start"
-    if storage.start <= address < storage.end:
-        where = f"{address + item - storage.end} of them past the end"
-    return f"{said}: {where} of {_name(storage)}"
+    nearest = min(storages, key=lambda one: max(one.start - address, address - one.end))
+    return f"{said}: {_place(nearest, address, item)} of {named.get(nearest, f'a tensor of {nearest.size} bytes')}"
 
 
-def _name(storage):
-    """Return what a reader calls a storage: the argument of the running kernel that lies in it, if one does."""
-    for name, tensor in _arguments(sys._getframe()):
-        if getattr(tensor, "untyped_storage", lambda: None)() is storage:
-            kind, shape = str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)
-            return f"{name}, a tensor of {kind} with the shape {shape}"
-    return f"a tensor of {storage.size} bytes"
+def _place(storage, address, item):
+    if address < storage.start:
+        return f"{storage.start - address} bytes before the start"
+    if address < storage.end:
+        return f"{address + item - storage.end} of them past the end"
+    return f"{address - storage.end} bytes past the end"
+
+
+def _described(name, tensor):
+    return f"{name}, a tensor of {str(tensor.dtype).removeprefix('torch.')} with the shape {tuple(tensor.shape)}"
 
 
 def _arguments(frame):
-    """Return (name, argument) of the kernel that Triton's interpreter runs in one of these frames."""
+    """Return (name, tensor) of the kernel that Triton's interpreter runs in one of these frames."""
     while frame:
         names = frame.f_locals
         if frame.f_code.co_name == "__call__" and "args_hst" in names:  # of GridExecutor
             positional = zip(names["self"].arg_names, names["args_hst"])  # noqa: B905  others have defaults
-            return [*positional, *names["kwargs_hst"].items()]
+            given = [*positional, *names["kwargs_hst"].items()]
+            return [(name, x) for name, x in given if hasattr(x, "untyped_storage")]
         frame = frame.f_back
     return []

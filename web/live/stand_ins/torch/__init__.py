@@ -11,7 +11,8 @@ and has no torch.nn and no compiler. A name that it lacks raises an error that s
     writing                   copies, and writing in place
     making, random, functions functions of torch
     modes, autograd, modules  what watches calls; operations that could have gradients; modules below torch
-    missing                   the error of a missing name
+    errors, missing           errors in the words of torch; the error of a missing name
+    testing                   comparing tensors
 """
 
 import math as _math

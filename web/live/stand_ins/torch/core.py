@@ -14,15 +14,22 @@ class Core:
     is_cuda = is_sparse = is_meta = is_quantized = is_nested = is_mkldnn = is_mps = False
     is_leaf, grad, grad_fn, layout = True, None, None, "torch.strided"
 
-    def __init__(self, array, of, held):
-        self._array, self.dtype, self._storage = array, of, held
+    def __init__(self, *given):  # noqa: ARG002
+        raise TypeError("the stand-in for torch in this page has no torch.Tensor(...): write torch.tensor(...)")
+
+    @classmethod
+    def _of(cls, array, of, held):
+        """Return the tensor that sees an array in a storage."""
+        X = cls.__new__(cls)
+        X._array, X.dtype, X._storage = array, of, held
+        return X
 
     @classmethod
     def _new(cls, shape, of, strides=None):
         """Return a tensor of zeros; strides: in elements, without gaps if none are given."""
         strides = storage.contiguous_strides(shape) if strides is None else strides
         array, held = storage.new_array(tuple(shape), tuple(strides), of)
-        return cls(array, of, held)
+        return cls._of(array, of, held)
 
     @classmethod
     def _raw(cls, array, of):
@@ -43,7 +50,7 @@ class Core:
 
     def _seen(self, array, of=None):
         """Return a tensor that sees other parts of the same storage."""
-        return type(self)(array, of or self.dtype, self._storage)
+        return self._of(array, of or self.dtype, self._storage)
 
     def _numbers(self):
         """Return an array to compute with."""

@@ -8,6 +8,8 @@ NAMES = "cpu", "meta"  # on "meta" torch has tensors without memory, for their s
 class device:
     """A place for tensors."""
 
+    __module__ = __package__
+
     def __init__(self, type="cpu", index=None):
         name = type.type if isinstance(type, device) else str(type)
         self.type, self.index = name.partition(":")[0], index
@@ -32,6 +34,8 @@ CPU = device()
 
 class Size(tuple):
     """The shape of a tensor."""
+
+    __module__ = __package__
 
     def numel(self):
         return math.prod(self)

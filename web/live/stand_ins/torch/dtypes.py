@@ -16,6 +16,8 @@ class dtype:
     kept: the dtype of the arrays that keep them. fraction: how many bits it has, 0 for whole numbers.
     """
 
+    __module__ = __package__
+
     def __init__(self, name, kept, fraction=0):
         self.name, self.kept, self.fraction = name, np.dtype(kept), fraction
         self.itemsize, self.is_floating_point, self.is_complex = self.kept.itemsize, fraction > 0, False

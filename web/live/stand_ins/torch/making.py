@@ -103,4 +103,4 @@ def from_numpy(array):
     """Return a tensor that shares the memory of an array."""
     if array.dtype not in OF_ARRAYS:
         raise TypeError(f"can't convert np.ndarray of type {array.dtype}")
-    return Tensor(array, OF_ARRAYS[array.dtype], storage.of_array(array))
+    return Tensor._of(array, OF_ARRAYS[array.dtype], storage.of_array(array))

@@ -3,7 +3,7 @@
 import sys
 import types
 
-from . import autograd, functions, missing, modes
+from . import autograd, functions, missing, modes, testing
 from .tensor import Tensor
 
 
@@ -35,6 +35,7 @@ MODULES = {
         "relu": Tensor.relu,
     },
     "overrides": {"TorchFunctionMode": modes.TorchFunctionMode},
+    "testing": {"assert_close": testing.assert_close},
     "utils": {},
     "utils.checkpoint": {"checkpoint": lambda function, *given, **options: function(*given)},
     "version": {"cuda": None, "hip": None},

@@ -57,7 +57,7 @@ class Reading:
     def __format__(self, spec):
         return format(repr(self) if self.ndim else self.item(), spec)
 
-    def __repr__(self, *, tensor_contents=None):  # noqa: ARG002
+    def __repr__(self):
         return printing.text(self)
 
     def __hash__(self):

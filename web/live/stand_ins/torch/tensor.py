@@ -1,5 +1,7 @@
 """Tensors, with all their methods."""
 
+from types import FunctionType
+
 from .arithmetic import Arithmetic
 from .core import Core
 from .modes import seen
@@ -8,21 +10,21 @@ from .reductions import Reductions
 from .views import Views
 from .writing import Writing
 
-UNSEEN = frozenset(vars(Core)) | {"__hash__", "__repr__", "__format__", "__iter__", "__len__", "set_"}
+PLAIN = "__format__ __hash__ __iter__ __len__ __reduce__ __repr__ set_"  # and what only says what a tensor is
 
 
 class Tensor(Views, Reading, Arithmetic, Reductions, Writing, Core):
     """Numbers of one type, with a shape."""
 
-    __hash__ = Reading.__hash__
+    __module__, __hash__ = __package__, Reading.__hash__
 
 
 def _watch():
-    """Let modes see the calls of all methods but those that only say what a tensor is."""
-    for kind in Tensor.__mro__[1:-2]:
+    """Let modes see the calls of all methods but the plain ones."""
+    for kind in Views, Reading, Arithmetic, Reductions, Writing:
         for name, method in vars(kind).items():
-            is_plain = type(method).__name__ == "function" and name not in UNSEEN
-            if is_plain and not (name.startswith("_") and not name.startswith("__")) and name not in vars(Tensor):
+            ours = name.startswith("_") and not name.startswith("__")
+            if isinstance(method, FunctionType) and not ours and name not in PLAIN.split():
                 setattr(Tensor, name, seen(method))
 
 

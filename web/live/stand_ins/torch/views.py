@@ -124,6 +124,11 @@ class Views:
         starts = np.cumsum([0, *each])[:-1]
         return tuple(self.narrow(dim, start, length) for start, length in zip(starts, each, strict=True))
 
+    def split_with_sizes(self, split_sizes, dim=0):
+        return self.split(split_sizes, dim)
+
+    unsafe_split_with_sizes = split_with_sizes
+
     def chunk(self, chunks, dim=0):
         return self.split(-(-self.shape[dim] // chunks), dim)
 

@@ -74,6 +74,9 @@ class Writing:
         X._array[...] = self._array
         return X
 
+    def __reduce__(self):
+        return self._raw, (np.ascontiguousarray(self._array).reshape(self.shape), self.dtype)
+
     def contiguous(self, memory_format=None):  # noqa: ARG002
         return self if self.is_contiguous() else self._raw(self._array, self.dtype)
 
