@@ -48,7 +48,7 @@ def of_chapter(cells, kernels=False):
     return [
         {
             "id": cell.id,
-            "names": [sorted(part) for part in of_cell],
+            "names": [sorted(part) for part in (needs.without_drawing(of_cell) if what else of_cell)],
             "imports": sorted(needs.imported(cell.source)),
             "missing": what,
             "lacks": own,
@@ -76,8 +76,8 @@ def sentence(why):
 
 
 def _handed_on(missing, names):
-    """Return what each cell lacks, itself or in a cell that it needs."""
-    missing = list(missing)
+    """Return what each cell lacks, itself or in a cell that it needs for more than to draw numbers after it."""
+    missing, names = list(missing), [needs.without_drawing(one) for one in names]
     for number in range(len(missing)):
         needed = sorted(needs.needed(names, number))
         missing[number] = next(filter(None, [missing[number], *(missing[k] for k in needed)]), "")
