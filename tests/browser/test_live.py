@@ -351,7 +351,7 @@ KEPT = """async () => {
 }"""
 
 
-@pytest.mark.parametrize("amount, name", [("few", FEW), ("all", "softmax")])
+@pytest.mark.parametrize("amount, name", [("few", FEW), ("all", "softmax"), ("all", KERNELS)])
 def test_it_works_without_a_network_after_the_first_visit(readers, course, amount, name):
     reader, cell, site = readers(amount, name), some_cell(name), course(amount)
     reader.write(cell.id, cell.source)
