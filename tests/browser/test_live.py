@@ -128,6 +128,11 @@ def exercises_of(name):
     return [(one, stub.id, check.id) for stub, check in pairs if (one := cells.exercise_of(stub))]
 
 
+def plain(name):
+    """Return the first exercise whose answer is a function in Python, not a part of a kernel, or None."""
+    return next((one for one in exercises_of(name) if "@triton.jit\ndef my_" not in solutions.text(one[0])), None)
+
+
 def some_cell(name):
     """Return a cell that prints something, after others that it needs; a short one, if there is one."""
     found = [
@@ -163,7 +168,7 @@ def test_a_cell_runs_is_changed_and_fails_as_in_a_notebook(readers, amount, name
 
 @pytest.mark.parametrize("amount, name", WITH_EXERCISES)
 def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(readers, amount, name):
-    reader, (exercise, stub, check) = readers(amount, name), exercises_of(name)[0]
+    reader, (exercise, stub, check) = readers(amount, name), plain(name) or pytest.skip("all are parts of kernels")
     assert "Not solved yet" in reader.run(check, "Check")
     text = solutions.text(exercise)
     head = re.search(r"^def my_\w+\(.*\):$", text, re.MULTILINE)[0]

@@ -24,8 +24,12 @@ PACKAGES = {  # package: why a page has none
 }
 COMPILER = "Triton's compiler, which runs in JupyterLab or Colab, not in a page"
 GLUON = "Gluon, whose kernels do not run in a page"
+GPU = "a GPU, which a page does without"
 GRADIENTS = "gradients, which the stand-in for torch in this page does not compute"
 PARTS = {  # modules, with all below them: why a page lacks them, even one with Triton's interpreter
+    "torch.autograd": GRADIENTS,
+    "torch.cuda": GPU,
+    "torch.OutOfMemoryError": GPU,
     "triton.experimental": GLUON,
     "flashlib.gluon": GLUON,
     "flashlib.kernels.hopper": GLUON,
@@ -91,14 +95,15 @@ def _of_import(module, kernels):
 
 def _of_part(module):
     """Return why a page with kernels lacks a part of what it has, or ""."""
+    package, _, rest = module.partition(".")
+    missing = torch_lacks(rest) if package == "torch" else ""
+    if package == "torch" and not missing:
+        return ""
     if near := next((one for one in PARTS if f"{module}.".startswith(f"{one}.")), ""):
         return PARTS[near]
-    package, _, rest = module.partition(".")
-    if package == "torch" and (missing := torch_lacks(rest)):
+    if missing:
         return f"{missing}, which the stand-in for torch in this page lacks"
-    if package == "triton" and _is_left_out(rest):
-        return f"{module}, which does not run in a page"
-    return ""
+    return f"{module}, which does not run in a page" if package == "triton" and _is_left_out(rest) else ""
 
 
 def torch_lacks(path):
