@@ -92,11 +92,12 @@ def exercise_of(cell):
 def running(cells, told):
     """Return the cells that a reader can run on the page: not the cards, which play by themselves.
 
-    told: what `of_chapter` returns for the cells.
+    None, if they would only import. told: what `of_chapter` returns for the cells.
     """
     lacks = {one["id"] for one in told if one["missing"]}
     code = [cell for cell in cells if cell.cell_type == "code" and cell.source.strip() and cell.id not in lacks]
-    return [cell for cell in code if not CARD.fullmatch(cell.source) and not cell.source.endswith(PROGRESS_CALL)]
+    code = [cell for cell in code if not CARD.fullmatch(cell.source) and not cell.source.endswith(PROGRESS_CALL)]
+    return [] if all(_only_imports(cell.source) for cell in code) else code
 
 
 def missing_of(source, kernels=False, aliases=None):
@@ -153,6 +154,10 @@ def _lacks(tree, kernels):
 
 def _aliases(tree):
     return dict(one for node in tree.body for one in lacking.bound(node))
+
+
+def _only_imports(source):
+    return all(map(_is_import, ast.parse(source).body))
 
 
 def _is_import(node):
