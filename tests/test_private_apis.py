@@ -173,7 +173,8 @@ def test_with_any_other_version_the_import_says_once_what_may_not_work():
     assert start.startswith("<string>:1:")  # the line that imports
     assert rest == (
         "The kernels were tried with Triton 3.7.1, and this is 3.9.9: these use its insides and may not work: "
-        "launches, reports on compiled kernels, kernels in the interpreter, checks of kernels, kernels.hopper"
+        "launches, reports on compiled kernels, kernels in the interpreter, checks of kernels, loops of kernels, "
+        "kernels.hopper"
     )
 
 

@@ -32,6 +32,8 @@ def main():
     size = sum(path.stat().st_size for path in args.folder.rglob("*") if path.is_file())
     if lost:
         print(f"Without Python in its pages: {lost}.")
+    elif lost := parts.no_kernels():
+        print(f"Without kernels in its pages: {lost}.")
     print(f"{args.folder}: {len(made)} chapters, {size / 1e6:.1f} MB, {time.perf_counter() - start:.0f} s")
 
 

@@ -52,7 +52,8 @@ class Site(NamedTuple):
 class Made(NamedTuple):
     """A chapter, its notebook, its page.
 
-    cells: what the page knows about each cell, None if the site has no Python; running: the cells that run there.
+    cells: what the page knows about each cell, None if the site has no Python; running: the cells that run there;
+    kernels: whether they need Triton's interpreter.
     """
 
     chapter: tuple
@@ -60,6 +61,7 @@ class Made(NamedTuple):
     page: chapter.Page
     cells: list | None
     running: list
+    kernels: bool
 
     @property
     def lacks(self):
@@ -86,10 +88,11 @@ def write(folder, repository, only, is_live):
     """Write the site to a new folder."""
     if is_live:
         live_parts.check(live_parts.folder())
+    has_kernels = is_live and not live_parts.no_kernels()
     static = folder / "static"
     shutil.copytree(HERE / "static", static)
     site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), github.pages(repository))
-    made = [made_of(one, static, site.repository, is_live) for one in chosen(only)]
+    made = [made_of(one, static, site.repository, is_live, has_kernels) for one in chosen(only)]
     write_scripts(static, made)
     write_preview(static)
     colab.write(folder / colab.BRANCH, [(one.chapter, one.nb) for one in made], site.repository)
@@ -97,6 +100,7 @@ def write(folder, repository, only, is_live):
     if is_live:
         live = write_live(static, pages, made)
         pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{live['packed'] / 1e6:.1f}")
+        pages.env.globals.update(kernels_size="".join(f"{one.packed / 1e6:.1f}" for one in pages.of_kernels))
     numbered = [one for one in made if one.chapter.number]
     for before, one, after in zip([None, *numbered], numbered, [*numbered[1:], None], strict=False):
         pages.chapter(one, before, after)
@@ -121,18 +125,18 @@ def chosen(only):
     return [one for one in REGISTERED if one in [known[key] for key in wanted]]
 
 
-def made_of(one, static, repository="", is_live=False):
+def made_of(one, static, repository="", is_live=False, has_kernels=False):
     """Write the pictures of a chapter, and return it with its notebook and its page."""
     nb = notebooks.read(NOTEBOOKS / f"{one.slug}.ipynb")
     for cell in nb.cells:
         if cell.cell_type == "markdown":
             cell.source = colab.opening(cell.source, repository, one.slug)
     shown = states.of_chapter(nb.cells, NOTEBOOKS, functools.partial(write_record, static / "recorded"))
-    told = cells.of_chapter(nb.cells) if is_live else None
+    told, kernels = cells.of_page(one, nb.cells, has_kernels) if is_live else (None, False)
     running = cells.running(nb.cells, told) if told else []
-    missing = {cell["id"]: cell["missing"] for cell in told} if running else None
-    writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository, missing)
-    return Made(one, nb, writer.write(nb.cells), told, running)
+    about = {cell["id"]: cell for cell in told} if running else None
+    writer = chapter.Writer(shown, pictures.Pictures(static / "pictures"), repository, about)
+    return Made(one, nb, writer.write(nb.cells), told, running, kernels)
 
 
 def write_record(folder, record):
@@ -163,6 +167,7 @@ def write_scripts(static, made):
 def write_live(static, pages, made):
     """Write the files that Python on a page needs; return what a page needs to know about them."""
     found = live_parts.write(static / "live")
+    pages.of_kernels = [live_parts.write_kernels(static / "live")] if any(one.kernels for one in made) else []
     shutil.copyfile(HERE / "page" / "worker.js", static / "worker.js")
     about = {
         "worker": pages.file("worker.js"),
@@ -222,6 +227,7 @@ class Pages:
     def __init__(self, folder, site, chapters, is_live=False):
         self.folder, self.site = folder, site
         self.parts = parts(chapters)
+        self.of_kernels = []  # the Parts that only pages with kernels need
         self.env = jinja2.Environment(
             loader=jinja2.FileSystemLoader(HERE / "templates"),
             trim_blocks=True,
@@ -250,7 +256,8 @@ class Pages:
             f"{one.slug}.html", "chapter.html.j2",
             chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
             line=head_line(made),
-            before=before and before.chapter, after=after and after.chapter, lacks=made.lacks,
+            before=before and before.chapter, after=after and after.chapter,
+            lacks=made.lacks, kernels=made.kernels,
             few=2 * len(made.running) < len(made.cells or ()),
             checks=any(cells.exercise_of(cell) for cell in made.running),
             mistake=f"{one.number or one.title}: ", cells=self._cells(made), **playing(page.widgets),
@@ -261,12 +268,12 @@ class Pages:
         if not made.running:
             return ""
         slug = made.chapter.slug
-        data = self.files(live_parts.write_data(self.folder / "static" / "live", made.running))
+        own = live_parts.write_data(self.folder / "static" / "live", made.running)
         about = {
             "chapter": slug,
             "notebook": self.file(f"notebooks/{slug}.ipynb"),
             "cells": made.cells,
-            "data": data,
+            "own": self.files(self.of_kernels * made.kernels + own),
         }
         return in_page(about)
 

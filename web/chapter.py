@@ -9,6 +9,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from flashlib.language.phrases import and_list
 from tools import chapter_heads
 from tools.notebooks import tags
 from web import prose
@@ -39,10 +40,10 @@ class Page(NamedTuple):
 class Writer:
     """Writes the page of one chapter, from top to bottom."""
 
-    def __init__(self, shown, pictures, repository, missing=None):
-        """missing: if Python runs on the page, {id of a cell: what it needs that a page lacks, or ""}."""
+    def __init__(self, shown, pictures, repository, told=None):
+        """told: if Python runs on the page, {id of a cell: what the page knows about it}, see `web.live.cells`."""
         self.shown, self.pictures, self.repository = shown, pictures, repository
-        self.missing = missing
+        self.told = told
         self.parts, self.sections, self.words, self.terms = [], [], [["", "", ""]], []
         self.cards, self.exercises = [], []
         self.exercise = ""  # whose cells these are
@@ -114,8 +115,8 @@ class Writer:
             return
         code = code_html(cell.source)
         runs = (
-            self.missing is not None
-            and not self.missing[cell.id]
+            self.told is not None
+            and not self.told[cell.id]["missing"]
             and not cell.source.endswith(cells.PROGRESS_CALL)
         )
         if "folded" in tags(cell):
@@ -125,11 +126,18 @@ class Writer:
         if outputs and self.asked and "no-answer" not in tags(cell):
             outputs = self._covered(outputs, "Opens when you answer the question above")
             self.answered |= cell.id not in self.shown  # outputs after the text below a widget often answer too
-        if self.missing and self.missing[cell.id] and not cells.exercise_of(cell):  # its check says it
-            outputs += f'<p class="note">{self.missing[cell.id]}{STORED if outputs else ""}</p>'
+        if self.told and not cells.exercise_of(cell):  # its check says it
+            outputs += self._lacking(bool(outputs), **self.told[cell.id])
         kind = " stub" if f"stub:{self.exercise}" in tags(cell) else " check" if self.exercise else ""
         name = f' id="cell-{cell.id}" data-cell="{cell.id}"' if runs else ""
         self.parts.append(f'<div class="cell{kind}"{name}>{code}<div class="outputs">{outputs}</div></div>')
+
+    def _lacking(self, has_outputs, missing, lacks, **others):  # noqa: ARG002
+        """Return a note on what a cell lacks on a page, "" if nothing."""
+        words = f"{missing}{STORED if has_outputs else ''}" if missing else ""
+        if lacks:
+            words = WITHOUT.format(and_list([*lacks]))
+        return f'<p class="note">{words}</p>' if words else ""
 
     def _outputs(self, cell):
         if cell.id in self.shown:
@@ -137,7 +145,7 @@ class Writer:
         if cell.source.endswith(cells.PROGRESS_CALL):
             return PROGRESS  # nobody's progress is stored
         found = [self._output(cell, output) for output in cell.outputs]
-        note = NEEDS_PYTHON if "interact(" in cell.source and not self.missing else ""
+        note = NEEDS_PYTHON if "interact(" in cell.source and not self.told else ""
         return "".join(found) + note
 
     def _place(self, cell, kind):
@@ -164,6 +172,7 @@ class Writer:
         return f'<pre class="output" tabindex="0" aria-label="output">{text}</pre>' if text else ""
 
 
+WITHOUT = "On this page the cell runs without {}, and the cells that use them say why."
 STORED = " Its stored output is shown here."
 COVER = '<details class="cover" data-cards="{}"><summary>{}</summary>{}</details>'
 DONE = (

@@ -23,7 +23,7 @@ from flashlib.inputs import check_counts
 from flashlib.pipeline import commands as c
 from flashlib.pipeline.multiprocessor import PipelineFault
 from flashlib.pipeline.schedules import Chance
-from flashlib.private_apis import of_driver, of_gluon
+from flashlib.private_apis import gpu_stand_in, of_driver, of_gluon
 
 NUMBER_INDEXED = re.compile("'(Integer|int|float)' object is not subscriptable")
 OPTIONS_OF_THE_COMPILER = "num_stages", "num_ctas", "maxnreg"
@@ -84,8 +84,8 @@ def on_cpu(*, seed: int | None = None, order: str = "first", multiprocessors: in
         if found[-1].fault:
             raise found[-1].fault
 
-    gpu = of_gluon.StandIn(multiprocessors)
-    with of_gluon.standing_in(gpu), of_gluon.gluon_launches_taken(run):
+    gpu = gpu_stand_in.StandIn(multiprocessors)
+    with gpu_stand_in.standing_in(gpu), of_gluon.gluon_launches_taken(run):
         yield found
 
 

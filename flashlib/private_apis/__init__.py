@@ -5,6 +5,7 @@ of_driver           launches of Triton; of_compiler: reports on compiled kernels
 of_interpreter      Triton's interpreter; of_watching: how its kernels are watched; of_loops: turns of their loops
 of_kernels          what counts as a kernel of Triton or Gluon
 of_gluon            Gluon: an instruction that it lacks, launches that are taken over
+gpu_stand_in        a stand-in for a Hopper GPU while they are
 tried               the list, the versions that it was tried with, and what to do for a new one
 
 Triton decides when it is first imported whether kernels are interpreted. So the variable that requests this on

@@ -37,7 +37,10 @@ def replace_in_interpreter(
 ) -> None:  # fmt: skip
     """Replace functions of the interpreter by the results of these, and leave out a test of integers.
 
-    Only one thread launches at a time, since a launch changes `triton.language` for all of them.
+    Only one thread launches at a time, since a launch changes `triton.language` for all of them. After it the
+    interpreter forgets the grid: a kernel that is called without one then fails, as it does before any launch.
+    A page loads flashlib anew for each check: the functions of the last time, and the kernels that they rewrote,
+    are let go.
 
     Each takes the interpreter's function and returns a new one. patch_lang: prepares `triton.language` for a
     function. np_dtype: the NumPy dtype of a type. block_type: takes the __init__ of block types and returns
@@ -46,23 +49,28 @@ def replace_in_interpreter(
     bring tensors to another type, to one shape, and to one type and shape; operands also gets the new broadcast.
     """
     kernels, turn = interpreter.InterpretedFunction, threading.RLock()
-    kernels.run = _in_turn(kernels.run, turn)
-    interpreter._patch_lang = patch_lang(interpreter._patch_lang)
-    builder = interpreter.interpreter_builder
+    builder, semantic = interpreter.interpreter_builder, interpreter.interpreter_semantic
+    kernels.rewritten_fn.clear()
+    kernels.run = _in_turn(_own(kernels, "run"), turn, builder)
+    interpreter._patch_lang = patch_lang(_own(interpreter, "_patch_lang"))
     # The test for integer overflow of a sum: eight operations each time, whose result nobody reads.
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
-    interpreter._get_np_dtype = np_dtype(interpreter._get_np_dtype)
-    tl.block_type.__new__, tl.block_type.__init__ = block_type(tl.block_type.__init__)
+    interpreter._get_np_dtype = np_dtype(_own(interpreter, "_get_np_dtype"))
+    tl.block_type.__new__, tl.block_type.__init__ = block_type(_own(tl.block_type, "__init__"))
     tl.tensor.__init__ = tensor
-    Handle.__init__ = handle(Handle.__init__)
+    Handle.__init__ = handle(_own(Handle, "__init__"))
     called = builtins(_builtins)
     interpreter._patch_builtin = lambda part, _, scope: [scope.set_attr(part, *pair) for pair in called(part)]
-    semantic = interpreter.interpreter_semantic
-    semantic.cast = cast(semantic.cast)
-    semantic.broadcast_impl_value = broadcast(semantic.broadcast_impl_value)
+    semantic.cast = cast(_own(semantic, "cast"))
+    semantic.broadcast_impl_value = broadcast(_own(semantic, "broadcast_impl_value"))
     semantic.binary_op_type_checking_impl = operands(
-        semantic.binary_op_type_checking_impl, semantic.broadcast_impl_value
+        _own(semantic, "binary_op_type_checking_impl"), semantic.broadcast_impl_value
     )
+
+
+def _own(owner, name):
+    """Return the interpreter's own function, also after it was replaced."""
+    return vars(interpreter).setdefault("_own", {}).setdefault((owner, name), getattr(owner, name))
 
 
 def _builtins(part):
@@ -97,11 +105,15 @@ def widened_handle(x: tl.tensor, dims: tuple[int, ...]) -> object:
     return builder.create_splat(_Shape(dims), x.handle)
 
 
-def _in_turn(launch, turn):
+def _in_turn(launch, turn, builder):
     @functools.wraps(launch)
     def run(*arguments, **options):
         with turn:
-            return launch(*arguments, **options)
+            try:
+                return launch(*arguments, **options)
+            finally:
+                for name in ("grid_idx", "grid_dim"):
+                    vars(builder).pop(name, None)
 
     return run
 

@@ -81,6 +81,8 @@ USED = {
             "_LangPatchScope.restore": "self",
             "_get_np_dtype": "tt_dtype",
             "interpreter_builder.options.sanitize_overflow": "bool",
+            "InterpreterBuilder.set_grid_idx": "self, x, y, z",
+            "InterpreterBuilder.set_grid_dim": "self, nx, ny, nz",
             "_patch_builtin": "pkg, builder, scope",
             "_LangPatchScope.set_attr": "self, obj, name, value",
             "TensorHandle.__init__": "self, data, dtype, attr",

@@ -27,7 +27,8 @@ from web.live.inside import no_input
 
 pytestmark = pytest.mark.browser
 
-FEW, NOT_LIVE = "online_softmax", "triton_backward"
+FEW, KERNELS = "online_softmax", "triton_first_steps"
+NOT_LIVE = "triton_backward"  # where the site has no kernels
 LIVE = [*live_chapters.EXERCISES]  # the names of chapters
 OTHERS = [name for name in LIVE if name not in ("start_here", FEW)]
 AMOUNTS = [("few", FEW), *(("all", name) for name in OTHERS)]
@@ -47,7 +48,7 @@ def course(tmp_path_factory):
 
     def of(amount):
         if amount not in made:
-            names = [FEW, NOT_LIVE] if amount == "few" else LIVE
+            names = [FEW, KERNELS] if amount == "few" else LIVE
             made[amount] = test_site.Course(tmp_path_factory.mktemp("live"), names, is_live=True)
         return made[amount]
 
@@ -123,16 +124,21 @@ def readers(browser, course):
 
 def exercises_of(name):
     """Return the exercises that can be solved on the page: the name, the id of the stub and that of the check."""
-    running = live_chapters.runs_in(notebook(name))
+    running = live_chapters.runs_in(named(name))
     pairs = zip(running, running[1:], strict=False)
     return [(one, stub.id, check.id) for stub, check in pairs if (one := cells.exercise_of(stub))]
+
+
+def plain(name):
+    """Return the first exercise whose answer is a function in Python, not a part of a kernel, or None."""
+    return next((one for one in exercises_of(name) if "@triton.jit\ndef my_" not in solutions.text(one[0])), None)
 
 
 def some_cell(name):
     """Return a cell that prints something, after others that it needs; a short one, if there is one."""
     found = [
         cell
-        for cell in live_chapters.runs_in(notebook(name))
+        for cell in live_chapters.runs_in(named(name))
         if printed(cell) and not cell.source.startswith("checks.") and not live_chapters.says_what_is_here(cell)
     ]
     short = [cell for cell in found if len(cell.source) < 400 and "folded" not in notebooks.tags(cell)]
@@ -163,7 +169,7 @@ def test_a_cell_runs_is_changed_and_fails_as_in_a_notebook(readers, amount, name
 
 @pytest.mark.parametrize("amount, name", WITH_EXERCISES)
 def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(readers, amount, name):
-    reader, (exercise, stub, check) = readers(amount, name), exercises_of(name)[0]
+    reader, (exercise, stub, check) = readers(amount, name), plain(name) or pytest.skip("all are parts of kernels")
     assert "Not solved yet" in reader.run(check, "Check")
     text = solutions.text(exercise)
     head = re.search(r"^def my_\w+\(.*\):$", text, re.MULTILINE)[0]
@@ -177,6 +183,32 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     reader.write(stub, text)
     assert reader.run(check, "Check").startswith("✓ Right")
     assert reader.page.locator(f"[data-solved={exercise}]").is_checked()
+
+
+KERNEL = solutions.text("causal_softmax")
+UNMASKED = KERNEL.replace("offs <= row", "offs < N")
+ENDLESS = re.sub(r"(\n +)(row = tl)", r"\1while True:\1    pass\1\2", KERNEL)
+
+
+def test_a_kernel_runs_in_tritons_interpreter(readers):
+    reader = readers("few", KERNELS)
+    stub, check = next((stub, check) for name, stub, check in exercises_of(KERNELS) if name == "causal_softmax")
+    reader.page.evaluate("flashSite.live.slower = 30")
+    for answer, said in ((KERNEL, "✓ Right"), (UNMASKED, "the causal mask is missing")):
+        reader.write(stub, answer)
+        assert said in reader.run(check, "Check"), answer
+    reader.page.evaluate("flashSite.live.slower = 0.2")
+    reader.write(stub, ENDLESS)
+    assert "did not end within" in reader.run(check, "Check")
+    assert "Python was restarted" in reader.said(check)
+    assert reader.page.get_by_text("torch is a small stand-in here").count() == 1
+    assert "Triton's compiler, which runs in JupyterLab or Colab, not in a page" in reader.page.content()
+
+
+def test_only_a_page_with_kernels_fetches_what_they_need(readers):
+    of = "flashSite.live.parts.map(({ name }) => name)"
+    assert parts.KERNELS in readers("few", KERNELS).page.evaluate(of)
+    assert parts.KERNELS not in readers("few", FEW).page.evaluate(of)
 
 
 def test_an_answer_that_breaks_the_checks_spoils_no_later_one(readers):
@@ -263,7 +295,8 @@ ASKED = """async (root) => {
     }
     for (const button of of(".flash-settings button, .flash-asks, .flash-settings label"))
         if (model.get("asked") === before) button.click();
-    if (model.get("asked") === before) return ["nothing asks", 0];
+    const isRecorded = model.get("frames")?.learner; // of a kernel that has run: its settings are fixed
+    if (model.get("asked") === before) return [isRecorded ? "" : "nothing asks", 0];
     while (model.get("heard") !== model.get("asked")) {
         if (performance.now() - start > 100000) return ["no answer", 0];
         await new Promise((done) => setTimeout(done, 2));
@@ -305,8 +338,12 @@ def test_a_page_that_is_opened_as_a_file_has_no_python_and_shows_none(browser, c
         assert page.evaluate(test_site.DEAD) == []
 
 
-def test_a_page_whose_code_does_not_run_says_so_at_its_top(course):
-    text = (course("few").folder / f"{named(NOT_LIVE).slug}.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("amount", ["all"])
+def test_a_page_whose_code_does_not_run_says_so_at_its_top(monkeypatch, tmp_path, amount):  # noqa: ARG001
+    monkeypatch.setattr(parts, "no_kernels", lambda: "Triton is not installed here")
+    site = test_site.Course(tmp_path, [NOT_LIVE], is_live=True)
+    site.stop()
+    text = (site.folder / f"{named(NOT_LIVE).slug}.html").read_text(encoding="utf-8")
     top = text[text.index("<h1>") : text.index("<h2")]
     assert "The code of this chapter does not run here: it needs torch, which does not run in a page." in top
     assert re.search(r'<a href="https://colab\.\S+">Open in Colab</a>', top)
@@ -321,7 +358,7 @@ KEPT = """async () => {
 }"""
 
 
-@pytest.mark.parametrize("amount, name", [("few", FEW), ("all", "softmax")])
+@pytest.mark.parametrize("amount, name", [("few", FEW), ("all", "softmax"), ("all", KERNELS)])
 def test_it_works_without_a_network_after_the_first_visit(readers, course, amount, name):
     reader, cell, site = readers(amount, name), some_cell(name), course(amount)
     reader.write(cell.id, cell.source)
@@ -341,7 +378,7 @@ def test_it_works_without_a_network_after_the_first_visit(readers, course, amoun
 @pytest.mark.parametrize("amount, name", [("all", name) for name in LIVE])
 def test_every_cell_that_can_run_prints_its_stored_output(readers, amount, name):
     reader = readers(amount, name)
-    told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(notebook(name).cells)}
+    told = {cell["id"]: cell["missing"] for cell in live_chapters.told_of(named(name))[0]}
     for cell in notebook(name).cells:
         if cell.cell_type != "code" or told[cell.id] or not reader.cell(cell.id).count():
             continue

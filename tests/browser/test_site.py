@@ -87,6 +87,7 @@ DEAD = """async () => {
     const dead = [...document.querySelectorAll("[data-place]")].flatMap((place) => {
         const root = place.querySelector(".flash-widget");
         const { place: cell } = place.dataset;
+        if (root?.querySelector(".flash-problem")) return []; // it says that an exercise is not solved yet
         if (!place.matches(".plays") || root?.dataset.loads !== "1") return [`not played: ${cell}`];
         if (root.getBoundingClientRect().height < 40) return [`nothing to see: ${cell}`];
         const { transport } = root.flashWidget;

@@ -147,8 +147,7 @@ def verdict_here(answer, monkeypatch, compiled=False):
     """Return the verdict of a check in this process: starting processes would take most of the time of the tests.
 
     compiled: whether to compile a right answer too. Solutions run in a separate process, like a learner's answer,
-    as do answers that do not end, and a kernel called without a grid: the interpreter, once it has run, accepts
-    that.
+    as do answers that do not end.
     """
     with monkeypatch.context() as patch:
         patch.setattr(compiling, "_explained", False)
@@ -156,7 +155,7 @@ def verdict_here(answer, monkeypatch, compiled=False):
             patch.setattr(compiling, "noting", contextlib.nullcontext)
         if answer.mistake == "not_ended":
             patch.setattr(exercises, "LIMIT", 1)
-        if hasattr(signal, "SIGPROF") and answer.mistake not in ("not_ended", "no_grid"):
+        if hasattr(signal, "SIGPROF") and answer.mistake != "not_ended":
             patch.setattr(process, "call", call_here)
         return checks.EXERCISES[answer.exercise](answer.program.function, seed=SEED)
 

@@ -48,6 +48,13 @@ def test_calls_of_parts_prepare_nothing_again(monkeypatch):
         assert len(looked) <= 3 * launches, "not at each of its thirty calls of parts"
 
 
+def test_a_kernel_called_without_a_grid_fails_after_a_launch_as_before_any():
+    X = torch.arange(16.0)
+    _kernel[(3,)](X, X, 16)
+    with pytest.raises(Exception, match="no attribute 'grid_idx'"):
+        _kernel(X, X, 16)
+
+
 def test_the_language_is_as_before_after_a_launch_and_after_one_that_raises():
     before = tl.load, tl.max, tl.tensor.__add__
     X = torch.arange(16.0)
@@ -194,3 +201,13 @@ def test_threads_that_launch_at_once_give_the_same_to_the_bit(amount):
         if result.exception() or result.result() != alone[name]
     }
     assert not wrong, "several threads cannot use the kernels at once"
+
+
+def test_what_was_replaced_before_is_let_go():
+    from flashlib.kernels.interpreter import patch_interpreter
+    from triton.runtime import interpreter
+
+    run, cast = interpreter.InterpretedFunction.run, interpreter.interpreter_semantic.cast
+    patch_interpreter()
+    assert interpreter.InterpretedFunction.run is not run and interpreter.interpreter_semantic.cast is not cast
+    assert interpreter.InterpretedFunction.run.__wrapped__ is run.__wrapped__

@@ -107,6 +107,47 @@ def test_a_cell_that_needs_something_a_page_lacks_says_so(page):
     assert run(made, "c1")["first"][0]["raised"] == told["c0"]
 
 
+def test_a_cell_runs_without_the_imports_that_a_page_lacks(page):
+    made = page(
+        "import torch, math\nfrom flashlib import softmax, torch_ref",
+        "math.pi",
+        "torch.ones(3)",
+        "def f():\n    torch_ref",
+    )
+    (imports, pi, ones, f) = cells.of_chapter(
+        [nbformat.v4.new_code_cell(text, id=id) for id, text in made.sources.items()]
+    )
+    assert [*imports["lacks"]] == ["torch", "torch_ref"] and not imports["missing"] and not pi["missing"]
+    assert ones["missing"] == f["missing"] == "This cell needs torch, which does not run in a page."
+    assert run(made, "c1")["outputs"][0]["text"].startswith("3.14")
+    made.sources["c1"] = "torch.ones(3)"
+    said = run(made, "c1", ["c1"])["outputs"][0]["text"]
+    assert said.endswith(
+        "ImportError: torch is not on this page. This cell needs torch, which does not run in a page."
+    )
+
+
+@pytest.mark.parametrize(
+    "source, lacking",
+    [
+        ("torch.ones(3).softmax(dim=-1)", ""),
+        ("X = torch.ones(3, requires_grad=True)", "gradients"),
+        ("loss.backward()", "gradients"),
+        ("tiled.backward(1)", ""),
+        ("torch.compile(f)", "torch.compile"),
+        ("import torch.nn as nn\nnn.Linear(3, 3)", "torch.nn.Linear"),
+        ("from triton.experimental import gluon", "Gluon"),
+        ("bench.mine(f)", "Triton's compiler, which runs in JupyterLab or Colab, not in a page"),
+        ("from flashlib.kernels.compiler import compiled", "Triton's compiler"),
+        ("from flashlib.kernels import softmax", ""),
+    ],
+)
+def test_a_page_with_kernels_has_triton_and_a_part_of_torch(source, lacking):
+    pytest.importorskip("triton")
+    found = cells.missing_of(source, kernels=True, aliases={"torch": "torch", "tiled": "flashlib.tiled"})
+    assert found.startswith(f"This cell needs {lacking}") if lacking else not found
+
+
 @pytest.mark.parametrize(
     "source, expected",
     [

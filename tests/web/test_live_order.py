@@ -39,6 +39,22 @@ def test_only_needed_cells_run_and_only_once():
     assert (reader.run(1), reader.ran) == (None, [1])
 
 
+def test_drawing_with_torch_changes_its_generator():
+    seed, own, other, draw = needs.all_names(
+        [
+            "torch.manual_seed(0)",
+            "g = Generator()\nx = torch.rand(3)",
+            "torch.randn(3, generator=g)",
+            "torch.randn(3)",
+        ],
+        {"torch"},
+    )
+    assert seed.given == {needs.TORCH} and other.changed == {"g"} and needs.TORCH not in other.taken
+    assert own.changed == draw.changed == {needs.TORCH}
+    assert needs.needed([seed, own, other, draw], 3) == {0, 1}
+    assert needs.needed([seed, own, other, draw], 2) == {0, 1}
+
+
 def test_in_order_nothing_runs_again():
     reader = Reader("x = [1]", "x.append(2)", "y = sum(x)", "x = 5", "x + y")
     for k in range(5):

@@ -1,4 +1,4 @@
-"""The files that Python needs on a page: those of all chapters, and the data that the cells of one read.
+"""The files that Python needs on a page: those of all chapters, those of kernels, and the data that cells read.
 
 Pyodide's core and its wheel of NumPy are expected in one folder: the one in the environment variable PYODIDE, for
 example an unpacked release of Pyodide, or else .venv/pyodide, which `python -m tools.pyodide` fills. The version
@@ -15,13 +15,14 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from web.live import cells
+from web.live import kernel_files, lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = "pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip"
 LOCK = "pyodide-lock.json"
 SLOWER = 3  # an answer may take this many times as long on a page as elsewhere before it is stopped
 COURSE = "course.zip"
+KERNELS = "kernels.zip"  # only for pages with cells that need it
 PACKAGES = "traitlets", "cloudpickle"  # pure Python, taken from the environment that builds
 DATA = re.compile(r"\bdata/[\w.]+")
 TEXTS = ".txt", ".json"  # files that modules read
@@ -83,7 +84,22 @@ def write(place):
         (place / name).write_bytes((source / name).read_bytes())
     (place / LOCK).write_text(json.dumps(_lock(source)), encoding="utf-8")
     write_course(place / COURSE)
-    return [_part(place, name) for name in (*CORE, LOCK, wheel.name, COURSE)]
+    return [part(place, name) for name in (*CORE, LOCK, wheel.name, COURSE)]
+
+
+def write_kernels(place):
+    """Write the part with kernels: Triton's Python, the stand-ins, and flashlib's modules that need them."""
+    _write_archive(place / KERNELS, kernel_files.files() | _modules(_only_with_kernels))
+    return part(place, KERNELS)
+
+
+def no_kernels():
+    """Return why kernels cannot run on the site's pages, in words, or "" if they can."""
+    try:
+        kernel_files.files()
+    except kernel_files.NoTriton as reason:
+        return str(reason)
+    return ""
 
 
 def write_data(place, running):
@@ -92,7 +108,7 @@ def write_data(place, running):
     for name in names:
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_bytes((ROOT / "notebooks" / name).read_bytes())
-    return [_part(place, name) for name in names]
+    return [part(place, name) for name in names]
 
 
 def _packages(place):
@@ -105,15 +121,20 @@ def _lock(place):
     return found | {"packages": {"numpy": found["packages"]["numpy"]}}
 
 
-def _part(place, name):
+def part(place, name):
+    """Return the Part that a file in a folder is."""
     content = (place / name).read_bytes()
     return Part(name, len(content), len(gzip.compress(content)))
 
 
 def write_course(path):
     """Write the archive of the other Python code: flashlib, what runs on the page, and what both need."""
+    _write_archive(path, _course())
+
+
+def _write_archive(path, files):
     with zipfile.ZipFile(path, "w") as archive:
-        for name, content in sorted(_course().items()):
+        for name, content in sorted(files.items()):
             info = zipfile.ZipInfo(name, THEN)
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content, compresslevel=9)
@@ -121,14 +142,12 @@ def write_course(path):
 
 def _course():
     """Return {name in the archive: content}."""
-    found = {}
+    found = _modules(lambda module: not lacking.of_flashlib(module))
     for path in (ROOT / "flashlib").rglob("*"):
         name = path.relative_to(ROOT).as_posix()
         if path.suffix in EMPTY:
             found[name] = b""
-        elif (
-            path.suffix in TEXTS or _is_read(path) or path.suffix == ".py" and not cells.missing_in(_module(path))
-        ):
+        elif path.suffix in TEXTS or _is_read(path):
             found[name] = path.read_bytes()
     for name in ("web/__init__.py", "web/live/__init__.py", *_inside()):
         found[name] = (ROOT / name).read_bytes()
@@ -139,12 +158,23 @@ def _course():
     return found
 
 
+def _modules(wanted):
+    """Return {name in the archive: content} of the modules of flashlib that are wanted."""
+    paths = [path for path in (ROOT / "flashlib").rglob("*.py") if not _is_read(path) and wanted(module_of(path))]
+    return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
+
+
+def _only_with_kernels(module):
+    return lacking.of_flashlib(module) and not lacking.of_flashlib(module, kernels=True)
+
+
 def _is_read(path):
     """Return whether a module has solutions: these are read as text, and import what they need when they run."""
     return path.suffix == ".py" and path.name.startswith("solutions") and "chapters" in path.parts
 
 
-def _module(path):
+def module_of(path):
+    """Return the name of a module of flashlib."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 

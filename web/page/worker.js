@@ -2,6 +2,7 @@
 
 /** @type {any} what is global in a worker */
 const scope = self;
+const ARCHIVES = ["course.zip", "kernels.zip"];
 const SITE = "/lib/python3.12/site-packages";
 
 /** @type {any} the kernel, once it runs */
@@ -52,7 +53,7 @@ async function begin({ parts, cells }) {
   runScript(files.get("pyodide.js"));
   runScript(files.get("pyodide.asm.js"));
   const python = await scope.loadPyodide({ indexURL: "fetched/", packages: ["numpy"] });
-  python.unpackArchive(files.get("course.zip"), "zip", { extractDir: SITE });
+  for (const [name, bytes] of files) if (ARCHIVES.includes(name)) python.unpackArchive(bytes, "zip", { extractDir: SITE });
   self.fetch = ask;
   python.FS.mkdirTree(`${SITE}/notebooks/data`);
   for (const [name, bytes] of files) if (name.startsWith("data/")) python.FS.writeFile(`${SITE}/notebooks/${name}`, bytes);

@@ -14,6 +14,7 @@ from flashlib.checks.engine import random_cases, waiting
 from flashlib.checks.engine.cases import Case
 from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.verdict import Verdict
+from flashlib.learner import starting
 from flashlib.learner.error_text import cut, error_text
 
 if TYPE_CHECKING:
@@ -25,9 +26,12 @@ _explained = False  # whether a verdict has said why nothing is compiled: one is
 
 @contextlib.contextmanager
 def noting() -> Iterator[None]:
-    """Note launches within this context if Triton interprets them, and launches in Gluon always, see `note`."""
+    """Note launches within this context if Triton interprets them, and launches in Gluon always, see `note`.
+
+    Where no process can start, nothing compiles them.
+    """
     global _noted
-    if "flashlib.kernels" not in sys.modules:
+    if "flashlib.kernels" not in sys.modules or not starting.is_possible():
         yield
         return
     from flashlib.kernels.compiler import launch_log  # here: Triton may be missing

@@ -18,7 +18,7 @@ from flashlib.kernels.launch.inputs import (
     on_device_of,
     resolve_out_dtype,
 )
-from flashlib.private_apis import of_driver, of_gluon
+from flashlib.private_apis import gpu_stand_in, of_driver
 from flashlib.types import Attention
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dt
 
 def is_hopper(device: torch.device) -> bool:
     """Return whether kernels on this device are compiled for a Hopper GPU."""
-    there = device.type == "cuda" or of_gluon.stand_in() is not None
+    there = device.type == "cuda" or gpu_stand_in.stand_in() is not None
     return which_gpu.runs_gluon() and there and which_gpu.capability(device) == (9, 0)
 
 

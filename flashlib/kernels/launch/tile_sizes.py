@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 
 from flashlib.kernels.launch import which_gpu
-from flashlib.private_apis import of_driver, of_gluon
+from flashlib.private_apis import gpu_stand_in, of_driver
 
 
 class Config(NamedTuple):
@@ -254,7 +254,7 @@ def shared_bytes_dq(config: Config, D: int, itemsize: int) -> int:
 def room(device: torch.device) -> Room:
     """Return the Room of the GPU of a torch.device."""
     if device.type != "cuda":  # the interpreter has the computer's memory, and runs one program at a time
-        gpu = of_gluon.stand_in()
+        gpu = gpu_stand_in.stand_in()
         return Room(float("inf"), gpu.multiprocessors if gpu else 0)
     return _room(device)
 

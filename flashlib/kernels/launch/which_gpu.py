@@ -7,16 +7,16 @@ capability: (9, 4) for an MI300X, which is more than Hopper's (9, 0).
 import torch
 
 from flashlib.kernels import INTERPRETED
-from flashlib.private_apis import of_gluon
+from flashlib.private_apis import gpu_stand_in
 
 
 def runs_gluon() -> bool:
     """Return whether kernels in Gluon run: they are compiled here, or something replaces the GPU."""
-    return not INTERPRETED or of_gluon.stand_in() is not None
+    return not INTERPRETED or gpu_stand_in.stand_in() is not None
 
 
 def capability(device: torch.device) -> tuple[int, int]:
     """Return the compute capability of an NVIDIA GPU, (0, 0) for one of AMD's."""
-    if INTERPRETED and (gpu := of_gluon.stand_in()):
+    if INTERPRETED and (gpu := gpu_stand_in.stand_in()):
         return gpu.capability
     return (0, 0) if torch.version.hip else torch.cuda.get_device_capability(device)

@@ -143,7 +143,7 @@ export class Widget {
       : "A saved page: to change a setting, run the notebook.";
     const alone = this.el.classList.contains("jupyter-widgets-disconnected");
     this.el.classList.remove("jupyter-widgets-disconnected"); // the class would draw a broken chain
-    this.#switch(isSaved() && !this.model.answers ? saved : alone ? RESTARTED : "");
+    this.#switch(isSaved() && !this.model.answers ? (this.model.alone ?? saved) : alone ? RESTARTED : "");
   }
 
   /** If another page with the same Python sent the request, only the answer says what it set. */

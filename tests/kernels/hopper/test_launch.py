@@ -11,7 +11,7 @@ from flashlib.gluon.language import Language
 from flashlib.gluon.world import World
 from flashlib.kernels.hopper import backward, forward, instrumented, ladder, launch, launch_backward
 from flashlib.kernels.launch import tile_sizes
-from flashlib.private_apis import of_gluon
+from flashlib.private_apis import gpu_stand_in
 
 SMS = 132
 
@@ -92,7 +92,7 @@ def test_an_axis_of_size_1_may_have_any_stride_and_the_copy_unit_gets_a_multiple
 def on_a_cpu(monkeypatch):
     """A Hopper GPU as far as launchers can tell, with tensors on the CPU."""
     monkeypatch.setattr(launch, "PLANS", launch.planning.Plans())
-    with of_gluon.standing_in(of_gluon.StandIn(SMS)):
+    with gpu_stand_in.standing_in(gpu_stand_in.StandIn(SMS)):
         yield
 
 

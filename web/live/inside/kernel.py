@@ -7,12 +7,13 @@ import importlib.util
 import io
 import json
 import linecache
+import os
 import sys
 import traceback
 import types
 from pprint import PrettyPrinter
 
-from web.live.inside import failing, needs, no_input, stand_ins
+from web.live.inside import failing, left_out, needs, no_input, stand_ins
 from web.live.inside.order import Order
 
 LONGEST = 100_000  # characters of a stream or a value to show
@@ -29,6 +30,7 @@ class Kernel:
     def __init__(self, cells, tell):
         self.ids = [cell["id"] for cell in cells]
         self.missing = [cell["missing"] for cell in cells]
+        self.lacks = [cell["lacks"] for cell in cells]
         self.order = Order(needs.Names(*map(set, cell["names"])) for cell in cells)
         self.imports = set().union(*(cell["imports"] for cell in cells))
         self.tell, self.count = tell, 0
@@ -114,7 +116,7 @@ class Kernel:
                 contextlib.redirect_stderr(_Stream(found, "err")),
                 no_input.refused(),
             ):
-                value = self._value(text, file)
+                value = self._value(text, file, self.lacks[number])
                 if value is not None and not isinstance(value, stand_ins.Nothing):
                     found.display(value)
         except BaseException as error:  # SystemExit too: a cell must not end the page's Python
@@ -124,9 +126,10 @@ class Kernel:
             found.insert(at, {"kind": "picture", "count": stand_ins.Drawn.count})
         return list(found)
 
-    def _value(self, text, file):
-        """Run the text of a cell; return the value of its last expression, or None."""
+    def _value(self, text, file, lacks):
+        """Run the text of a cell, without the imports that a page lacks; return the value of its last line."""
         tree = ast.parse(text, file)
+        self.space.update(left_out.without(tree, lacks))
         ends = isinstance(tree.body[-1], ast.Expr) if tree.body else False
         quiet = text.rstrip().endswith(";")
         last = ast.Expression(tree.body.pop().value) if ends else None
@@ -255,6 +258,7 @@ def lazily(name, then=lambda: None):
 
 def begin(cells, tell, watch=lambda kind, value: None):
     """Return the Page of a chapter. watch: called with (kind, value) while an answer is checked."""
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
     import flashlib  # noqa: F401  whose folder `lazily` asks for
 
     def watched():

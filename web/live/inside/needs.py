@@ -13,6 +13,15 @@ READS = {  # methods that do not change their object
     *("tolist", "transpose", "format", "get", "items", "join", "keys", "split", "startswith", "values"),
 }
 
+DRAWN = (
+    "rand",
+    "randint",
+    "randn",
+    "randn_like",
+    "randperm",
+)  # functions of torch that draw from its generator, or from another
+TORCH = "torch.manual_seed"  # stands for torch's own generator, as if it were a name
+
 
 class Names(NamedTuple):
     """Names of a cell: those it defines, uses, changes the objects of, and uses when its functions are called."""
@@ -46,6 +55,11 @@ def all_names(sources, others=frozenset()):
     return [one._replace(changed=one.changed - all_imported) for one in map(_names, sources)]
 
 
+def without_drawing(names):
+    """Return Names of a cell as if it did not draw numbers from torch's own generator."""
+    return Names(*(part - {TORCH} for part in names))
+
+
 def imported(source):
     """Return the names that a cell imports."""
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -56,11 +70,19 @@ def _names(source):
     tree = ast.parse(source)
     given, taken, changed = set(), set(), set()
     _follow(tree.body, given, taken)
+    if "torch.manual_seed(" in source:
+        given.add(TORCH)
     for node in ast.walk(tree):
         match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=attr)) if attr in DRAWN:
+                if not any(one.arg == "generator" for one in node.keywords):
+                    changed.add(TORCH)
+                    taken |= {TORCH} - given  # a cell that seeds it does so first
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method not in READS:
                 changed.add(name)  # perhaps: a generator of random numbers is
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                changed.add(name)
+            case ast.keyword(arg="generator", value=ast.Name(id=name)):
                 changed.add(name)
     late = set().union(*(_late(node) for node in tree.body if isinstance(node, ast.FunctionDef)))
     return Names(given, taken, changed & taken, late)

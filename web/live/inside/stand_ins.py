@@ -12,7 +12,7 @@ import uuid
 import numpy as np
 import traitlets
 
-DRAWING = "matplotlib", "matplotlib.pyplot", "matplotlib.colors", "PIL"
+DRAWING = "matplotlib", "matplotlib.pyplot", "matplotlib.colors", "matplotlib.patches", "PIL"
 PILLOW = "Image", "ImageChops", "ImageDraw", "ImageFont"
 displayed = []  # what the running cell has displayed so far
 heard = []  # called with a widget and {trait: value} when the page must know of a change

@@ -114,8 +114,8 @@ export function startLive() {
   const cells = document.querySelector("#cells")?.textContent;
   const { live } = globalThis.flashSite;
   if (!cells || !live || !location.protocol.startsWith("http")) return undefined;
-  const { data, ...about } = JSON.parse(cells);
-  live.parts.push(...data);
-  for (const { packed } of data) live.packed += packed;
+  const { own, ...about } = JSON.parse(cells); // own: the files that only this page needs
+  live.parts.push(...own);
+  for (const { packed } of own) live.packed += packed;
   return new Page(Object.assign(live, about));
 }
