@@ -174,9 +174,9 @@ def selections_seen(see: Callable[[np.ndarray], object]) -> AbstractContextManag
 
 
 def conditions_refused(refuse: Callable[[str], object]) -> AbstractContextManager:
-    """Return a context in which refuse(line) is called for an `if` on a tile in the interpreter, where a tile is True.
+    """Return a context in which refuse(line) is called for an `if` on a tile, which is True in the interpreter.
 
-    line: the line of the kernel. Triton itself may use a tile like that.
+    line: that of the kernel. Triton itself may use a tile like that.
     """
     prepare, triton_files = interpreter._patch_lang_tensor, os.path.dirname(triton.__file__)
 

@@ -28,7 +28,7 @@ MOST = 2**23  # numbers in a Recording
 TURNS = 1000  # of a loop in one program
 NO_GRID = "a kernel is called without a grid: kernel[grid](...)"
 WITHOUT_GRID = re.compile(  # the last two: in the interpreter once it has run another kernel, and with options
-    r"grid_idx|scope of a kernel|object has no attribute 'scalar'|unexpected keyword argument 'num_(?:warps|stages)'"
+    r"grid_idx|scope of a kernel|object has no attribute 'scalar'|unexpected keyword argument 'num_(warps|stages)'"
 )
 TILE_IN_IF = (
     "a Python if, and, or, or not asks a tile, and the compiler refuses that: "
