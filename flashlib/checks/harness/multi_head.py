@@ -137,7 +137,7 @@ def streaming(
 
     def note(watch):
         (tiles or AttentionTilings()).note(watch)
-        stored.append(watch.elsewhere if watch.sees else np.inf)
+        stored.append(watch.elsewhere if watch.programs else np.inf)  # compiled programs are not seen
 
     @wraps(answer)
     def noted(*arguments):
