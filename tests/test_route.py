@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 LONGEST = {FROM_ZERO: 11, KNOWN: 8.5}  # hours
 LONGEST_CHAPTER, LONGEST_SOFTMAX = 140, 80  # minutes
 LONGEST_SENTENCE = 35  # words
-PLAIN = [c for c in CHAPTERS if c.number <= "05"]
+PLAIN = [c for c in CHAPTERS if c.number <= "07"]
 NOT_PROSE = re.compile(r"(?s:```.*?```|\$\$.*?\$\$)|^(?:[|#]|\*\d+ minutes).*$|<[^>]+>", re.MULTILINE)
 APART = re.compile(
     r"\n\s*\n\s*(?:(?:[-*]|\d+\.) )?|\n\s*(?:[-*]|\d+\.) |(?<=[.!?])[)*\"]*\s+"

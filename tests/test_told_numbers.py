@@ -297,7 +297,7 @@ def test_what_spills_on_a_t4_is_what_the_compiler_says(d):
     from flashlib.kernels.compiler import learner_kernels
 
     told = text("triton_flash", "7c10029e1707434ab3fe295caea7d13f")
-    assert "64 × 64 with four warps spill thousands of bytes of each thread there" in told
+    assert "64 × 64 with four warps spill thousands of bytes in each thread" in told
     assert "32 × 32 with eight warps spill none" in told
     source = solutions.program("attention").source
     small = source.replace("else (64, 64)", "else (32, 32)").replace("num_stages=2", "num_stages=2, num_warps=8")

@@ -1,5 +1,6 @@
 """Private parts of Triton that are replaced to watch launches, loads, stores and products."""
 
+import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -172,10 +173,10 @@ def selections_seen(see: Callable[[np.ndarray], object]) -> AbstractContextManag
     return mock.patch.object(builder, "create_select", create_select)
 
 
-def conditions_refused(refuse: Callable[[], object]) -> AbstractContextManager:
-    """Return a context in which refuse() is called for an `if` on a tile in the interpreter, where a tile is True.
+def conditions_refused(refuse: Callable[[str], object]) -> AbstractContextManager:
+    """Return a context in which refuse(line) is called for an `if` on a tile, which is True in the interpreter.
 
-    Triton itself may use a tile like that.
+    line: that of the kernel. Triton itself may use a tile like that.
     """
     prepare, triton_files = interpreter._patch_lang_tensor, os.path.dirname(triton.__file__)
 
@@ -184,8 +185,9 @@ def conditions_refused(refuse: Callable[[], object]) -> AbstractContextManager:
         truth = tensor.__bool__
 
         def of_one(self):
-            if self.handle.data.size > 1 and not sys._getframe(1).f_code.co_filename.startswith(triton_files):
-                refuse()
+            frame = sys._getframe(1)
+            if self.handle.data.size > 1 and not frame.f_code.co_filename.startswith(triton_files):
+                refuse(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
             return truth(self)
 
         scope.set_attr(tensor, "__bool__", of_one)

@@ -30,7 +30,7 @@ SOME = ["start_here", "online_softmax", "glossary"]
 CHAPTER, GLOSSARY = (f"{named(name).slug}.html" for name in SOME[1:])
 FEW = ["index.html", CHAPTER]
 ALL = [*(f"{one.slug}.html" for one in NOTEBOOKS), "index.html", "about.html", "offline.html", "404.html"]
-OPENINGS = [one for one in NOTEBOOKS if "00" <= one.number <= "05"]
+OPENINGS = [one for one in NOTEBOOKS if "00" <= one.number <= "07"]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
 LARGEST = 300_000  # bytes, gzipped: everything but the font that a first visit to a page loads

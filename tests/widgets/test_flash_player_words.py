@@ -66,6 +66,6 @@ def test_the_picture_is_of_the_step_that_it_opens_at():
     assert "tile (0, 0) of 2 × 4 tiles" in told(panels="less")
     assert "tile (0, 2) of 2 × 4 tiles" in told(opens_at=2)
     texts = told(panels="less")
-    assert {"the result, in HBM", "State of each row, in SRAM"} <= set(texts) and "NaN" not in texts
+    assert {"the result, in HBM", "State of each row, on the chip"} <= set(texts) and "NaN" not in texts
     words = FlashPlayer.from_sentence(panels="less").figure().texts
     assert words.count("slept") == 4  # a row and a column of S, a row of the state, a row of O

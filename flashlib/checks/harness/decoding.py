@@ -135,8 +135,6 @@ def over_pages(answer: Callable, tiles: DecodingTilings) -> Callable:
         except (Finding, NotImplementedError):
             raise
         except Exception as error:  # as in `multi_head.streaming`
-            if "same dtype" in str(error):
-                raise Finding("P_in_fp32") from error
             found = raised(error)
             raise Finding(found.id, **found.fields) from error
         if calls.names:

@@ -6,6 +6,7 @@ rest.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
+import re
 import types
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -18,6 +19,7 @@ from flashlib.checks.engine import Finding, Known, Measured, Outcome, Verdict, e
 from flashlib.checks.engine.value_text import argument_names
 from flashlib.checks.harness import undefined
 from flashlib.checks.harness.kernel_globals import refused_global
+from flashlib.checks.harness.launch_slips import slip_of
 from flashlib.checks.harness.strided import Out, Strided, extent, strides_of
 from flashlib.checks.harness.watch import Watch, watched
 from flashlib.kernels import DEVICE, INTERPRETED
@@ -51,7 +53,10 @@ def launched(
         placed = _placed(answer, arguments)
         tensors = {name: p.tensor for name, p in placed.items() if p.memory is not None}
         with watched(**tensors) as watch:
-            result = unwrapped(answer, *(p.tensor for p in placed.values()))
+            try:
+                result = unwrapped(answer, *(p.tensor for p in placed.values()))
+            except Exception as error:
+                raise slip_of(error) or error from None
         note(watch)
         outputs = _checked(placed, programs and watch.sees and watch.programs > programs(*arguments))
         found = _found(watch, outputs, any(0 in X.shape for X in tensors.values())) or way(watch, *arguments)
@@ -111,7 +116,7 @@ def _found(watch, outputs, empty):
                 return found  # other elements may be right: a known mistake may explain it
             raise found
     if not watch.launches and not empty:
-        return Finding("no_kernel")
+        raise Finding("no_kernel")
     if watch.refused:
         return _of_global(*watch.refused)
     if watch.outside:
@@ -144,8 +149,9 @@ def unwrapped(f: Callable, *arguments: object) -> Any:
         raise cause from None
 
 
-def _tile_in_if():
-    raise Finding("tile_in_if")
+def _tile_in_if(line):
+    joined = re.search(r"[&|]", line) and not re.search(r"\b(if|while|and|or|not)\b", line)
+    raise Finding("chained_comparison" if joined else "tile_in_if")
 
 
 def _dtype(given):

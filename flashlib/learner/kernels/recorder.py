@@ -1,6 +1,7 @@
 """Record kernels as Triton's interpreter runs them: what they load and store, and the turns of their loops."""
 
 # ruff: noqa: I001  flashlib.kernels before triton
+import re
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -26,6 +27,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 MOST = 2**23  # numbers in a Recording
 TURNS = 1000  # of a loop in one program
 NO_GRID = "a kernel is called without a grid: kernel[grid](...)"
+WITHOUT_GRID = re.compile(  # the last two: in the interpreter once it has run another kernel, and with options
+    r"grid_idx|scope of a kernel|object has no attribute 'scalar'|unexpected keyword argument 'num_(warps|stages)'"
+)
 TILE_IN_IF = (
     "a Python if, and, or, or not asks a tile, and the compiler refuses that: "
     "choose with tl.where, join with & and |"
@@ -61,10 +65,10 @@ def cause_of(error: BaseException) -> BaseException:
 
 def is_without_grid(error: BaseException) -> bool:
     """Return whether an error comes of a kernel that was called as a function, without a grid."""
-    return "grid_idx" in str(error) or "scope of a kernel" in str(error)
+    return WITHOUT_GRID.search(str(error)) is not None
 
 
-def _refuse_tile_in_if():
+def _refuse_tile_in_if(line):  # noqa: ARG001
     raise TypeError(TILE_IN_IF)
 
 

@@ -166,7 +166,7 @@ def _draw_tile(picture, place, kind):
 
 def _draw_chip(picture, Q, K, V, steps, step, row, truth, words, less):
     picture.shade(504, 0, 426, 316)
-    picture.text(516, 18, "State of each row, in SRAM" if less else "SRAM", 13, face="bold")
+    picture.text(516, 18, "State of each row, on the chip" if less else "SRAM", 13, face="bold")
     if step is None:
         picture.text(918, 18, "empty: no tile of S or P is left", 11, align="r")
         return

@@ -283,7 +283,7 @@ function overview({ N_q, N_k, B_r, B_c, T, T_r, T_c, masked, causal, rowWords })
  */
 function beside(learner) {
   const { remark, note, kernel } = learner;
-  if (kernel && isRight(learner)) return "Whether it always is, its check decides.";
+  if (kernel && isRight(learner)) return "Its check tries many more numbers.";
   return [remark, note].filter(Boolean).map((said) => `${said}.`).join(" ");
 }
 

@@ -86,7 +86,7 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
       O ? off("O", O) : "O is right.",
       lse && off("lse", lse),
       note && `${note}.`,
-      kernel && isRight(learner) && "Right on these numbers; whether it always is, its check decides.",
+      kernel && isRight(learner) && "Right on these numbers; its check tries many more.",
     ];
     return sentences.filter(Boolean).join(" ");
   }

@@ -140,10 +140,8 @@ def _programs(run, numbers, blocks):
 
 
 def opens(numbers: Sequence[int], blocks: Sequence[words.AccessSummary]) -> int:
-    """Return the number of the program that shows most: the first with a fault, else the last that a mask cuts."""
-    bad = [number for number, block in zip(numbers, blocks, strict=True) if block.is_bad]
-    cut = [number for number, block in zip(numbers, blocks, strict=True) if MASKED in block.states]
-    return [*bad[:1], *cut[-1:], 0][0]
+    """Return the number of the program that is shown at first: the first with a fault, else 0."""
+    return next((number for number, block in zip(numbers, blocks, strict=True) if block.is_bad), 0)
 
 
 def _tensors(run, tensors, bounds, at, accesses):

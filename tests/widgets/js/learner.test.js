@@ -6,9 +6,9 @@ const RIGHT = { errors: [0], tolerance: 1e-4, first: null, missed: [], remark: "
 const ended = (learner) => verdict(learner, { steps: [], numbers: [], d: 1 }, { k: 1, step: undefined, reached: () => true });
 const EACH = "m, l and O_acc were right at every step that was played.";
 
-test("of a kernel that is right it is told that this holds on these numbers, and that its check decides", () => {
+test("of a kernel that is right it is told that this holds on these numbers, and that its check tries more", () => {
   assert.equal(ended(RIGHT), `${EACH} O is right.`);
-  const said = `${EACH} O is right. Right on these numbers; whether it always is, its check decides.`;
+  const said = `${EACH} O is right. Right on these numbers; its check tries many more.`;
   assert.equal(ended({ ...RIGHT, kernel: true, lse: null, note: "" }), said);
 });
 

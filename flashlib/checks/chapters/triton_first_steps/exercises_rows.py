@@ -81,9 +81,7 @@ def _two_blocks(watch, X, m, *others):
 OFTEN = "return m + np.log(np.where(l == 0, 1, l))", "shift = m", *BLOCKS
 
 
-@exercise(
-    title="Log-sum-exp of each row", minutes=20, difficulty="medium", program=MODEL, variants=OFTEN, optional=True
-)
+@exercise(title="Log-sum-exp of each row", minutes=20, difficulty="medium", program=MODEL, variants=OFTEN)
 def row_lse(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
