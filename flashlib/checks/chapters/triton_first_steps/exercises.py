@@ -89,7 +89,7 @@ def _in_one_go(watch, x, y, scale):
     return _of_32(watch, len(x))
 
 
-@exercise(title="A causal softmax", minutes=20, difficulty="medium", program=MODEL, optional=True)
+@exercise(title="A causal softmax", minutes=20, difficulty="medium", program=MODEL)
 def causal_softmax(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import LONG, launched
 
