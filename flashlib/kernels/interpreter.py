@@ -27,9 +27,11 @@ def _once(prepare):
     """Return a function that prepares `triton.language` for the interpreter once per launch.
 
     Triton repeats this at each call of a function inside a kernel, such as `tl.max` and `tl.exp2`, and takes two
-    milliseconds to look through the language.
+    milliseconds to look through the language. `restore` of the function undoes what no launch has undone: that of
+    a kernel that was called without a grid.
     """
     prepared, looked_through = set(), set()  # languages, and the globals of functions that call them
+    left = []  # what restores the language, until it is restored
 
     def once(fn):
         if id(fn.__globals__) in looked_through:
@@ -44,12 +46,19 @@ def _once(prepare):
         def restored():
             prepared.clear()
             looked_through.clear()
+            left.clear()
             restore()
 
         scope.restore = restored  # called only at the end of a launch
+        left.append(restored)
         prepared.update(languages)
         return scope
 
+    def restore_what_is_left():
+        for restored in left[::-1]:
+            restored()
+
+    once.restore = restore_what_is_left
     return once
 
 

@@ -51,8 +51,8 @@ def replace_in_interpreter(
     kernels, turn = interpreter.InterpretedFunction, threading.RLock()
     builder, semantic = interpreter.interpreter_builder, interpreter.interpreter_semantic
     kernels.rewritten_fn.clear()
-    kernels.run = _in_turn(_own(kernels, "run"), turn, builder)
     interpreter._patch_lang = patch_lang(_own(interpreter, "_patch_lang"))
+    kernels.run = _in_turn(_own(kernels, "run"), turn, builder, interpreter._patch_lang.restore)
     # The test for integer overflow of a sum: eight operations each time, whose result nobody reads.
     builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
     interpreter._get_np_dtype = np_dtype(_own(interpreter, "_get_np_dtype"))
@@ -105,10 +105,11 @@ def widened_handle(x: tl.tensor, dims: tuple[int, ...]) -> object:
     return builder.create_splat(_Shape(dims), x.handle)
 
 
-def _in_turn(launch, turn, builder):
+def _in_turn(launch, turn, builder, restore):
     @functools.wraps(launch)
     def run(*arguments, **options):
         with turn:
+            restore()
             try:
                 return launch(*arguments, **options)
             finally:

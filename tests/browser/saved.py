@@ -26,5 +26,5 @@ def save(sources, folder):
     page = chapter.Writer(shown, pictures.Pictures(static / "pictures"), "").write(cells)
     build.write_scripts(static, [])
     site = build.Site(build.TITLE, build.SENTENCE, build.version(), "", "")
-    build.Pages(folder, site, []).chapter(build.Made(CHAPTERS[0], None, page, None, []), None, None)
+    build.Pages(folder, site, []).chapter(build.Made(CHAPTERS[0], None, page, None, [], False), None, None)
     return folder / f"{CHAPTERS[0].slug}.html"

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from flashlib import kernels
+from flashlib.private_apis import of_watching
 import triton
 import triton.language as tl
 from tests.tiers import amounts
@@ -53,6 +54,7 @@ def test_a_kernel_called_without_a_grid_fails_after_a_launch_as_before_any():
     _kernel[(3,)](X, X, 16)
     with pytest.raises(Exception, match="no attribute 'grid_idx'"):
         _kernel(X, X, 16)
+    _kernel[(3,)](X, X, 16)  # restores the language, which the call has left patched
 
 
 def test_the_language_is_as_before_after_a_launch_and_after_one_that_raises():
@@ -211,3 +213,19 @@ def test_what_was_replaced_before_is_let_go():
     patch_interpreter()
     assert interpreter.InterpretedFunction.run is not run and interpreter.interpreter_semantic.cast is not cast
     assert interpreter.InterpretedFunction.run.__wrapped__ is run.__wrapped__
+
+
+@triton.jit
+def _asks_a_tile(x_ptr, N, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    if offs < N:
+        tl.store(x_ptr + offs, tl.exp(tl.load(x_ptr + offs)))
+
+
+def test_a_call_without_a_grid_leaves_nothing_to_the_next_launch():
+    x, lines = torch.zeros(4), []
+    with pytest.raises(Exception, match="grid|has no attribute"):
+        _asks_a_tile(x, 4, 4)
+    with of_watching.conditions_refused(lines.append):
+        _asks_a_tile[(1,)](x, 4, BLOCK=4)
+    assert [line.strip() for line in lines] == ["if offs < N:"]

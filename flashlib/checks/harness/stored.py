@@ -15,7 +15,7 @@ from flashlib.checks.harness.strided import Out, extent, offsets_of, strides_of
 ROOM = 8192  # elements on each side of the output
 
 
-class Stored:
+class StoredOutput:
     """The memory of an output in a model of a kernel. It begins as nan; what is stored beyond ROOM is lost."""
 
     def __init__(self, out: Out) -> None:
@@ -56,7 +56,7 @@ def with_room(launch: Callable) -> Callable:
         launch_in_room.__signature__ = inspect.signature(launch)  # type: ignore[attr-defined]
         room = Out((extent(out) + 2 * ROOM,))
         memory, found = launched(launch_in_room)(*arguments[:at], room, *arguments[at + 1 :])
-        model = Stored(out)
+        model = StoredOutput(out)
         model.memory, model.written = memory, memory.view(np.int32) != np.int32(UNWRITTEN)
         result, outside = model.result()
         missing = int(np.prod(out.shape)) - int(model.written.sum()) + outside

@@ -5,6 +5,7 @@ import numpy as np
 from flashlib import cost, naive
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
+from flashlib.language.phrases import and_list
 from flashlib.memory import HBM
 
 N = 16384  # 16K
@@ -25,7 +26,7 @@ def _moved():
 
 def _found():
     scores = {asks: np.dot(OFFERS, query) for asks, query in ASKS.items()}
-    return {asks: " and ".join(WORDS[j] for j in np.flatnonzero(row == max(row))) for asks, row in scores.items()}
+    return {asks: and_list(WORDS[j] for j in np.flatnonzero(row == max(row))) for asks, row in scores.items()}
 
 
 def _without_a_key():

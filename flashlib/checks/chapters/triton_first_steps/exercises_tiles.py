@@ -7,12 +7,12 @@ import numpy as np
 
 from flashlib.checks.chapters.triton_first_steps.exercises import fp32
 from flashlib.checks.engine import Case, Known, Verdict, exercise, random_cases, written
-from flashlib.checks.harness.stored import Stored, with_room
+from flashlib.checks.harness.stored import StoredOutput, with_room
 from flashlib.checks.harness.strided import Out, Strided, contiguous, memory, strides_of
 
 INF = np.inf
 GAPS = 20, 17  # between rows of X and of Y: a wrong mask or stride does not store to one place twice, in any order
-MODEL = partial(written, memory=memory, strides_of=strides_of, Stored=Stored)
+MODEL = partial(written, memory=memory, strides_of=strides_of, Stored=StoredOutput)
 
 
 @exercise(title="A transposed copy", minutes=15, difficulty="medium", program=MODEL)

@@ -49,7 +49,10 @@ def _on_rung_5(answer):
         dimensions.clear()
         sizes.clear()
         with mock.patch.object(r5_causal, "launch", noted):
-            O, found = attended(Q, K, V)
+            try:
+                O, found = attended(Q, K, V)
+            except Finding as slip:
+                raise Finding("not_rung_5") if slip.id == "no_kernel" else slip from None
         d = Q.shape[-1]
         exact = max(16, 1 << (d - 1).bit_length())
         if not dimensions:
