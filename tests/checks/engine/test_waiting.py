@@ -4,10 +4,12 @@ import contextlib
 import threading
 from types import SimpleNamespace
 
-import IPython.display
 import pytest
 
-from flashlib.checks.engine import waiting
+IPython = pytest.importorskip("IPython")
+pytest.importorskip("IPython.display")
+
+from flashlib.checks.engine import waiting  # noqa: E402
 
 
 @pytest.fixture

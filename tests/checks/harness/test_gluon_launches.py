@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle")
+pytest.importorskip("traitlets")
 kernels = pytest.importorskip("flashlib.kernels")
 
 from flashlib import checks, gluon  # noqa: E402
