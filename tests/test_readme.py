@@ -253,7 +253,7 @@ def test_the_next_chapter_is_named_before_what_is_optional():
 
 def test_the_time_of_a_route_is_rounded_up():
     for total in range(1, 400):
-        count, unit = tables._about(total).split()
+        count, unit = minutes.in_words(total).split()
         late = float(count) * (60 if unit == "hours" else 1) - total
         assert 0 <= late < (30 if total > 60 else 10)
 

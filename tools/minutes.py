@@ -51,6 +51,11 @@ def of(nb) -> Minutes:
     return total
 
 
+def in_words(total: float) -> str:
+    """Return a time, rounded up to ten minutes or to half an hour."""
+    return f"{-int(-total // 30) / 2:g} hours" if total > 60 else f"{-int(-total // 10) * 10} min"
+
+
 def sections(nb):
     """Yield the cells of a chapter, split before each heading: (cell, text, whether its section is optional)."""
     level = None  # of the heading of an optional section

@@ -57,7 +57,7 @@ def _rows(*parts, link=False):
     for part in parts:
         of_part = [c for c in CHAPTERS if c.part == part]
         total = sum(takes[c.number].core for c in of_part if c != CHAPTERS[0])  # as the routes count
-        rows.append([f"*{part}*", "", "", _about(total)])
+        rows.append([f"*{part}*", "", "", minutes.in_words(total)])
         for c in of_part:
             title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
             builds_on = ", ".join(sorted(named(name).number for name in c.builds_on))
@@ -67,23 +67,18 @@ def _rows(*parts, link=False):
 
 def _in_all():
     everything = sum(times().values(), start=minutes.Minutes(0, 0))
-    more = _about(everything.optional)
-    return ["*the whole course*", f"optional sections take {more} more", "", _about(everything.core)]
+    more = minutes.in_words(everything.optional)
+    return ["*the whole course*", f"optional sections take {more} more", "", minutes.in_words(everything.core)]
 
 
 def routes() -> str:
     """Return the routes as a table in Markdown."""
     takes = times()
     rows = [
-        [one.name, ", ".join(one.numbers), _about(sum(takes[n].core for n in one.numbers)), one.end]
+        [one.name, ", ".join(one.numbers), minutes.in_words(sum(takes[n].core for n in one.numbers)), one.end]
         for one in ROUTES
     ]
     return markdown.table(["", "chapters", "time", "what you will have"], rows)
-
-
-def _about(total):
-    """Return a time, rounded up to ten minutes or to half an hour."""
-    return f"{-int(-total // 30) / 2:g} hours" if total > 60 else f"{-int(-total // 10) * 10} min"
 
 
 def readme(text) -> str:

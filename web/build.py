@@ -3,9 +3,7 @@
 import copy
 import functools
 import hashlib
-import html
 import json
-import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -19,7 +17,7 @@ from flashlib.chapters import FURTHER, PARTS
 from flashlib.chapters import NOTEBOOKS as REGISTERED
 from flashlib.widgets import modules
 from tools import chapter_heads, minutes, notebooks
-from web import chapter, colab, github, pictures, prose, scripts, states
+from web import chapter, colab, github, landing, pictures, prose, scripts, states
 from web.live import cells
 from web.live import parts as live_parts
 
@@ -28,14 +26,11 @@ HERE = Path(__file__).parent
 NOTEBOOKS = ROOT / "notebooks"
 TITLE = "FlashAttention, from softmax to a GPU kernel"
 SENTENCE = (
-    "A course that starts from exp(x) / sum(exp(x)) and takes every step to a FlashAttention kernel: "
-    "you read it, watch it move, and predict what comes."
+    "Most language models compute their attention with FlashAttention: the same numbers as the textbook formula, "
+    "without ever storing its large matrix. In this course you write it yourself, from softmax to a GPU kernel."
 )
 # A page loads only its own files. A page opened as a file has no host, so the policy names files too.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
-# It plays at once, so the callouts that say where to press count as seen.
-PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-place="{}" data-starts></div>'
-ROUTES = "Routes"  # a section of Start here
 PREVIEW = ROOT / "docs" / "player-light.webp"
 
 
@@ -226,7 +221,7 @@ class Pages:
 
     def __init__(self, folder, site, chapters, is_live=False):
         self.folder, self.site = folder, site
-        self.parts = parts(chapters)
+        self.parts, self.is_live = parts(chapters), is_live
         self.of_kernels = []  # the Parts that only pages with kernels need
         self.env = jinja2.Environment(
             loader=jinja2.FileSystemLoader(HERE / "templates"),
@@ -278,17 +273,16 @@ class Pages:
         return in_page(about)
 
     def index(self, made):
-        """Write the first page: the first widget of the course, and the routes."""
-        numbered = [one for one in made if one.chapter.number]
-        taken = {one.chapter.slug: minutes.of(one.nb).rounded().core for one in numbered}
-        hours = round(sum(minutes.of(one.nb).core for one in numbered) / 60)
-        (cell, shown), *_ = made[0].page.widgets.items() or [("", None)]
+        """Write the first page."""
+        static = self.folder / "static"
+        write_value(static / "mended.js", "mended", landing.mended())
+        loop = landing.loop(pictures.Pictures(static / "pictures"), self.file("mended.js"))
+        about = {"chapter": "", "notebook": "", "cells": landing.cells_of_page(), "own": []}
         self.write(
             "index.html", "index.html.j2",
-            first=made[0].chapter, player=PLAYER.format(cell) if shown else "", hours=hours, minutes=taken,
-            routes=routes(made[0].nb), ideas={one.chapter.slug: idea(one.chapter.idea) for one in made},
-            parts=self.parts, count=len({one.chapter.part for one in numbered}),
-            **playing({cell: shown} if shown else {}),
+            loop=loop | {"about": in_page(loop["about"])}, cells=in_page(about) if self.is_live else "",
+            route=landing.route(made), hours=landing.hours(made), measured=landing.measured(),
+            electives=landing.electives(made), **playing({landing.PLAYED: landing.played(landing.WRONG).player}),
         )  # fmt: skip
 
 
@@ -311,21 +305,9 @@ def parts(chapters):
     return [(part, of_part) for part, of_part in found if of_part]
 
 
-def idea(text):
-    """Return the HTML of a chapter's idea, a line of Markdown."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
-
-
 def head_line(made):
     """Return the HTML of the line that says how long a chapter takes, what it builds on and where it runs."""
     if made.nb is None:
         return ""
     text = chapter_heads.line(made.chapter, minutes.of(made.nb)).strip("*")
     return prose.to_html(text)[0].strip().removeprefix("<p>").removesuffix("</p>")
-
-
-def routes(nb):
-    """Return the HTML of the routes that Start here lists."""
-    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
-    section = re.search(rf"(?ms)^## {ROUTES}\n(.*?)^## ", text)
-    return prose.to_html(section[1])[0] if section else ""

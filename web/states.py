@@ -54,9 +54,9 @@ def of_chapter(cells, folder, keep=lambda record: None):
         if not shows(cell.source):
             continue
         for k in sorted(needs.needed(names, number) - ran):
-            _run(code[k].source, space, folder)
+            run(code[k].source, space, folder)
             ran.add(k)
-        shown = _run(cell.source, space, folder)
+        shown = run(cell.source, space, folder)
         ran.add(number)
         if hasattr(shown, "_esm"):
             _compare(cell, repr(shown))
@@ -67,8 +67,8 @@ def of_chapter(cells, folder, keep=lambda record: None):
     return found
 
 
-def _run(source, space, folder):
-    """Run a cell without its output and pictures; return the value of its last expression, or None."""
+def run(source, space, folder):
+    """Run a cell in `folder` without its output and pictures; return the value of its last expression, or None."""
     tree = ast.parse(source)
     last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
     name = f"<cell {hash(source)}>"

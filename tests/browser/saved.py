@@ -17,7 +17,7 @@ def save(sources, folder):
     static = folder / "static"
     shutil.copytree(build.HERE / "static", static)
     for cell in cells:
-        widget = states._run(cell.source, space, folder)
+        widget = states.run(cell.source, space, folder)
         if hasattr(widget, "_esm"):
             data, _ = widget._repr_mimebundle_()
             kept = {name: data[name] for name in ("text/plain", "image/png") if name in data}

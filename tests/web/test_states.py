@@ -65,7 +65,7 @@ def test_a_widget_that_differs_from_the_one_in_the_notebook_is_an_error(tmp_path
 
 def test_a_cell_prints_nothing_and_runs_in_the_folder_of_the_notebooks(tmp_path, capsys):
     space = {}
-    states._run("import os\nprint('loud')\nhere = os.getcwd()", space, tmp_path)
+    states.run("import os\nprint('loud')\nhere = os.getcwd()", space, tmp_path)
     assert capsys.readouterr().out == "" and space["here"] == str(tmp_path)
 
 

@@ -4,6 +4,7 @@ import { goThere, startFrame } from "./frame.js";
 import { keepFiles } from "./kept_files.js";
 import { listKeptPages } from "./kept_pages.js";
 import { startLive } from "./live/page.js";
+import { startLoop } from "./loop.js";
 import { startWidgets } from "./play.js";
 import { startProgress } from "./progress.js";
 import { startSearch } from "./search.js";
@@ -12,8 +13,10 @@ startFrame();
 startProgress();
 startSearch();
 void listKeptPages();
-void startWidgets(startLive())
+const python = startLive();
+void startWidgets(python)
   .then(() => {
+    startLoop(python);
     document.documentElement.dataset.ready = ""; // for tests
     if (location.hash) goThere(); // widgets have moved what is below them
   })

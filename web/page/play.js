@@ -142,11 +142,21 @@ export async function playFrom(python, cell, place, { class: name, model: id, st
   python.follow(id, model);
 }
 
+/** What the page stores of its widgets, by cell. */
+const storedWidgets = () => JSON.parse(document.querySelector("#states")?.textContent ?? "{}");
+
+/** What the page stores of the widget of a cell. */
+export const storedWidget = (cell) => storedWidgets()[cell];
+
+/** Play a widget as it was stored, with no settings. */
+export function playStored(place, told) {
+  restore(told);
+  return play(place, told, undefined);
+}
+
 /** @param {any} python of this page, if it has one */
 export async function startWidgets(python) {
-  const text = document.querySelector("#states")?.textContent;
-  if (!text) return;
-  const states = JSON.parse(text);
+  const states = storedWidgets();
   /** @type {NodeListOf<HTMLElement>} */
   const places = document.querySelectorAll("[data-place]");
   for (const place of places) {
@@ -162,8 +172,6 @@ export async function startWidgets(python) {
       continue;
     }
     await start();
-    if (place.hasAttribute("data-starts") && !matchMedia("(prefers-reduced-motion: reduce)").matches)
-      /** @type {HTMLElement | null} */ (place.querySelector(".flash-play"))?.click();
     await new Promise((done) => setTimeout(done)); // the page answers meanwhile
   }
   uncover();

@@ -8,4 +8,5 @@ declare var flashSite: {
   index?: import("./find.js").Entry[];
   loading?: Promise<any>;
   live?: any;
+  mended?: { player: any; verdict: string };
 };

@@ -136,14 +136,15 @@ export class Widget {
   /** The controls that need Python were disabled or enabled. */
   switched() {}
 
-  /** Disable the controls that Python will never answer: the page was saved, or the notebook was reopened. */
+  /** Disable controls, if there are any, that Python will never answer: of a saved page, or a reopened notebook. */
   #begin() {
     const saved = this.transport
       ? "A saved page: it plays, but to change a setting, run the notebook."
       : "A saved page: to change a setting, run the notebook.";
     const alone = this.el.classList.contains("jupyter-widgets-disconnected");
     this.el.classList.remove("jupyter-widgets-disconnected"); // the class would draw a broken chain
-    this.#switch(isSaved() && !this.model.answers ? (this.model.alone ?? saved) : alone ? RESTARTED : "");
+    const asks = this.root.querySelector(".flash-settings :is(button, input, select), .flash-asks");
+    if (asks) this.#switch(isSaved() && !this.model.answers ? (this.model.alone ?? saved) : alone ? RESTARTED : "");
   }
 
   /** If another page with the same Python sent the request, only the answer says what it set. */

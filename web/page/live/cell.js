@@ -8,7 +8,7 @@ import { write } from "./written.js";
 const AGAIN = "Python was restarted, and the cells that are needed run again automatically.";
 
 /** @param {string} text @param {() => void} press */
-function tool(text, press) {
+export function tool(text, press) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
   button.addEventListener("click", press);
   return button;

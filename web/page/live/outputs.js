@@ -12,7 +12,8 @@ export function printed(text, kind) {
   return pre;
 }
 
-function note(text) {
+/** @param {string} text */
+export function note(text) {
   return Object.assign(document.createElement("p"), { className: "note", textContent: text });
 }
 

@@ -1,0 +1,208 @@
+// The loop on the first page: it plays up to its mistake; a visitor mends the line, and it plays again. What was recorded
+// when the site was made plays at once, and anything else once Python has been fetched.
+
+import { megabytes } from "./live/bar.js";
+import { tool } from "./live/cell.js";
+import { editor } from "./live/editor.js";
+import { note, printed } from "./live/outputs.js";
+import { playFrom, playStored, storedWidget } from "./play.js";
+
+const HINT = "Each row's old O_acc must shrink by its factor. alpha[:, None] has the factors of all rows, as a column.";
+const NOT_HERE = "These pages have no Python, so only the mended line was recorded for them.";
+const RECORDED = "Recorded when this page was made.";
+
+const withoutSpaces = (text) => text.replace(/\s/g, "");
+
+const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+/** Load what the page shows once the line is right. */
+function loadMended(address) {
+  const script = Object.assign(document.createElement("script"), { src: address });
+  const loaded = new Promise((done, fail) => {
+    script.addEventListener("load", () => done(globalThis.flashSite.mended));
+    script.addEventListener("error", () => fail(Error(`${address} could not be loaded`)));
+  });
+  document.head.append(script);
+  return loaded;
+}
+
+/** Mark the lines of the loop that a player shows at work. @param {Element} root @param {any} player */
+function markLines(root, { dataset, flashWidget }) {
+  const atWork = flashWidget.model.get("frames").lines[dataset.part] ?? [];
+  for (const line of root.querySelectorAll(".lines > div")) line.classList.toggle("now", atWork.includes(String(line.textContent).trim()));
+}
+
+/** Play from the beginning, and stop where the player says that something goes wrong. */
+function playUpToMistake(player, stopped) {
+  const { transport } = player.flashWidget;
+  transport.seek(0);
+  transport.play();
+  const watch = new MutationObserver(() => {
+    if (player.querySelector(".flash-verdict:not(:empty)") && transport.position < transport.last) transport.pause();
+    if (transport.playing) return;
+    watch.disconnect();
+    stopped();
+  });
+  watch.observe(player, { attributeFilter: ["data-frame"] });
+}
+
+class Loop {
+  /**
+   * @param {HTMLElement} root
+   * @param {any} told what build.py wrote about the loop
+   * @param {any} page with Python, if the site has it
+   */
+  constructor(root, told, page) {
+    this.root = root;
+    this.told = told;
+    this.page = page;
+    const find = (name) => /** @type {HTMLElement} */ (root.querySelector(name));
+    this.line = find(".line");
+    this.said = find(".verdict");
+    this.tools = find(".mending");
+    this.idea = /** @type {HTMLDetailsElement} */ (find("details"));
+    this.place = find(".widget");
+    this.first = [...this.said.childNodes];
+    page?.cells.push(...Object.keys(told.texts).map((id) => this.#cell(id, () => told.texts[id])));
+    page?.cells.push(this.#cell("loop", () => this.text));
+    this.runs = tool("Run", () => void this.run());
+    const size = page && megabytes(page.live.packed);
+    this.fetches = tool(`Run it here: fetches Python, ${size} MB, once`, () => void this.run(true));
+    this.fills = tool("Write it for me", () => this.#fill());
+    this.hint = note(HINT);
+    this.tools.append(tool("Mend it", () => this.#open()));
+  }
+
+  /** A cell, as the page tells Python about it. */
+  #cell(id, textNow) {
+    return {
+      id,
+      isChanged: id === "loop",
+      get text() {
+        return textNow();
+      },
+    };
+  }
+
+  /** What the visitor has written in place of the line. */
+  get own() {
+    return this.field ? this.field.value : this.told.wrong;
+  }
+
+  get text() {
+    const { above, indent, below } = this.told;
+    const lines = this.own.split("\n").map((line) => (line.trim() ? indent + line : line));
+    return `${above}${lines.join("\n")}\n${below}`;
+  }
+
+  /** What was recorded of what the visitor has written: a function that returns it, or undefined. */
+  get record() {
+    const own = withoutSpaces(this.own);
+    if (own === withoutSpaces(this.told.wrong)) return () => ({ player: storedWidget("play") });
+    if (own === withoutSpaces(this.told.mended)) return () => loadMended(this.told.record);
+    return undefined;
+  }
+
+  /** Play it as it is. */
+  begin() {
+    this.#follow(() => (this.root.dataset.stopped = ""));
+  }
+
+  /** Play the player that is there, with the lines at work. */
+  #follow(stopped = () => {}) {
+    const player = this.place.querySelector(".flash-widget[data-frame]");
+    if (!player) return stopped();
+    new MutationObserver(() => markLines(this.root, player)).observe(player, { attributeFilter: ["data-frame"] });
+    if (isStill()) stopped();
+    else playUpToMistake(player, stopped);
+  }
+
+  #open() {
+    const field = (this.field = editor(this.told.wrong, "the line to mend", () => void this.run()));
+    field.addEventListener("input", () => this.#choose());
+    this.line.replaceChildren(field);
+    this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills);
+    this.root.dataset.stopped = "";
+    this.#choose();
+    const at = this.told.wrong.indexOf("= ") + 2;
+    field.focus();
+    field.setSelectionRange(at, at);
+  }
+
+  #fill() {
+    /** @type {HTMLTextAreaElement} */ (this.field).value = this.told.mended;
+    void this.run();
+  }
+
+  /** Show the buttons for what can be done with what is written. */
+  #choose() {
+    const { record, page } = this;
+    const isReady = page?.python.ready;
+    this.runs.hidden = !record && !isReady && Boolean(page);
+    this.fetches.hidden = !page || isReady || (record && !this.ran);
+    this.fills.hidden = this.hint.hidden = withoutSpaces(this.own) === withoutSpaces(this.told.mended);
+  }
+
+  /** Run the loop: for real if Python is there or the visitor wants it, else from the record, if there is one. */
+  async run(really = false) {
+    if (this.busy) return;
+    this.busy = true;
+    this.root.setAttribute("aria-busy", "true");
+    try {
+      if (really || this.page?.python.ready) await this.#run();
+      else if (this.record) await this.#showRecord(await this.record());
+      else if (this.page) this.fetches.focus();
+      else this.said.replaceChildren(note(NOT_HERE));
+    } catch (error) {
+      this.said.replaceChildren(printed(error.message, "raises"));
+    }
+    this.busy = false;
+    this.root.removeAttribute("aria-busy");
+    this.#choose();
+  }
+
+  async #showRecord({ player, verdict }) {
+    await this.#play((place) => playStored(place, player));
+    if (verdict) this.#say(verdict, "right", note(RECORDED));
+    else this.said.replaceChildren(...this.first);
+  }
+
+  async #run() {
+    const { python } = this.page;
+    const { first, outputs } = await python.run("play");
+    const shown = outputs.find(({ kind }) => kind === "widget");
+    const raised = first.find((one) => one.raised)?.raised ?? outputs.find(({ kind }) => kind === "raises")?.text;
+    if (raised) throw Error(raised);
+    await this.#play((place) => playFrom(this.page, "play", place, shown));
+    const [checked] = (await python.run("check")).outputs;
+    if (checked.kind === "raises") throw Error(checked.text);
+    this.#say(checked.html, checked.verdict.outcome);
+  }
+
+  /** Show what the check says. */
+  #say(html, outcome, ...more) {
+    this.root.dataset.outcome = outcome;
+    this.said.replaceChildren(Object.assign(document.createElement("div"), { className: "made", innerHTML: html }), ...more);
+    this.idea.open ||= outcome === "right";
+  }
+
+  /** Render another player before the old one is taken away, so that what is below stays where it is, and play it. */
+  async #play(render) {
+    const place = Object.assign(document.createElement("div"), { className: "widget" });
+    this.place.after(place);
+    await render(place);
+    this.place.remove();
+    this.place = place;
+    this.ran = true;
+    this.#follow();
+    if (place.getBoundingClientRect().top > innerHeight / 2) this.said.scrollIntoView({ behavior: isStill() ? "auto" : "smooth" });
+  }
+}
+
+/** @param {any} page with Python, if the site has it */
+export function startLoop(page) {
+  /** @type {HTMLElement | null} */
+  const root = document.querySelector("#loop");
+  const told = document.querySelector("#told")?.textContent;
+  if (root && told) new Loop(root, JSON.parse(told), page).begin();
+}
