@@ -27,7 +27,7 @@ NOTEBOOKS = ROOT / "notebooks"
 TITLE = "FlashAttention, from softmax to a GPU kernel"
 SENTENCE = (
     "Most language models compute their attention with FlashAttention: the same numbers as the textbook formula, "
-    "without ever storing its large matrix. In this course you write it yourself, from softmax to a GPU kernel."
+    "without ever storing its large matrix. In this course you write it yourself."
 )
 # A page loads only its own files. A page opened as a file has no host, so the policy names files too.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"

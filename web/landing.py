@@ -202,9 +202,11 @@ def measured():
 def _measured(title, record):
     rows = [row for row in record["rows"] if row["causal"] and row["N"] == LONG]
     speeds, sizes = ([number(row["tflops"]["hopper"]) for row in rows], [str(row["d"]) for row in rows])
-    over = {peer: [number(x, 2) for x in results.over(rows, "hopper", peer)] for peer in ("sdpa_cudnn", "fa4")}
+    cudnn, fa4 = (
+        and_list([number(x, 2) for x in results.over(rows, "hopper", peer)]) for peer in ("sdpa_cudnn", "fa4")
+    )
     gpu = record["gpu"].removeprefix("NVIDIA ")
     return (
-        f"<b>{title}</b>: {and_list(speeds)} TFLOP/s at d = {and_list(sizes)}, which is {and_list(over['sdpa_cudnn'])} "
-        f"times cuDNN's speed and {and_list(over['fa4'])} times FlashAttention-4's ({gpu}, {record['date']})."
+        f"<b>{title}</b>: {and_list(speeds)} TFLOP/s at d = {and_list(sizes)}, which is {cudnn} times cuDNN's "
+        f"speed and {fa4} times FlashAttention-4's ({gpu}, {record['date']})."
     )

@@ -164,19 +164,27 @@ class Loop {
   async #showRecord({ player, verdict }) {
     await this.#play((place) => playStored(place, player));
     if (verdict) this.#say(verdict, "right", note(RECORDED));
-    else this.said.replaceChildren(...this.first);
+    else {
+      this.root.dataset.outcome = "wrong";
+      this.said.replaceChildren(...this.first);
+    }
   }
 
   async #run() {
-    const { python } = this.page;
-    const { first, outputs } = await python.run("play");
-    const shown = outputs.find(({ kind }) => kind === "widget");
+    delete this.root.dataset.outcome;
+    await this.#outputs("loop"); // by itself: if it cannot be read, nothing is known to need it
+    const [shown] = await this.#outputs("play");
+    await this.#play((place) => playFrom(this.page, "play", place, shown));
+    const [checked] = await this.#outputs("check");
+    this.#say(checked.html, checked.verdict.outcome);
+  }
+
+  /** Run a cell in the page's Python, and return what it shows. */
+  async #outputs(cell) {
+    const { first, outputs } = await this.page.python.run(cell);
     const raised = first.find((one) => one.raised)?.raised ?? outputs.find(({ kind }) => kind === "raises")?.text;
     if (raised) throw Error(raised);
-    await this.#play((place) => playFrom(this.page, "play", place, shown));
-    const [checked] = (await python.run("check")).outputs;
-    if (checked.kind === "raises") throw Error(checked.text);
-    this.#say(checked.html, checked.verdict.outcome);
+    return outputs.filter(({ kind }) => kind !== "out" && kind !== "err");
   }
 
   /** Show what the check says. */
