@@ -448,7 +448,15 @@ def test_the_contents_close_when_they_lead_to_a_section(browser, course):
 
 
 def test_it_can_be_opened_as_a_file(browser, course):
-    with visit(browser, (course("few").folder / CHAPTER).as_uri()) as page:
+    folder = course("few").folder
+    with visit(browser, (folder / "index.html").as_uri()) as page:
+        page.get_by_role("button", name="Mend it").click()
+        page.get_by_label("the line to mend").fill("O_acc = 0")
+        page.get_by_role("button", name="Run").click()
+        page.get_by_text("have no Python").wait_for()
+        page.get_by_role("button", name="Write it for me").click()
+        page.get_by_text("right on these numbers").wait_for()
+    with visit(browser, (folder / CHAPTER).as_uri()) as page:
         assert page.evaluate(DEAD) == []
         page.locator("#search-open").click()
         page.keyboard.type("softmax")

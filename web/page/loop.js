@@ -130,7 +130,9 @@ class Loop {
   }
 
   #fill() {
-    /** @type {HTMLTextAreaElement} */ (this.field).value = this.told.mended;
+    const field = /** @type {HTMLTextAreaElement} */ (this.field);
+    field.value = this.told.mended;
+    field.dispatchEvent(new Event("input"));
     void this.run();
   }
 
