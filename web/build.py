@@ -99,8 +99,9 @@ def write(folder, repository, only, is_live):
     pages = Pages(folder, site, [one.chapter for one in made], is_live)
     if is_live:
         live = write_live(static, pages, made)
-        pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{live['packed'] / 1e6:.1f}")
-        pages.env.globals.update(kernels_size="".join(f"{one.packed / 1e6:.1f}" for one in pages.of_kernels))
+        pages.packed = live["packed"]
+        pages.env.globals.update(pyodide=live_parts.version(), python_size=megabytes(pages.packed))
+        pages.env.globals.update(kernels_size="".join(megabytes(one.packed) for one in pages.of_kernels))
     numbered = [one for one in made if one.chapter.number]
     for before, one, after in zip([None, *numbered], numbered, [*numbered[1:], None], strict=False):
         pages.chapter(one, before, after)
@@ -228,6 +229,7 @@ class Pages:
         self.folder, self.site = folder, site
         self.parts = parts(chapters)
         self.of_kernels = []  # the Parts that only pages with kernels need
+        self.packed = 0  # bytes of the Parts that all pages with Python need
         self.env = jinja2.Environment(
             loader=jinja2.FileSystemLoader(HERE / "templates"),
             trim_blocks=True,
@@ -252,6 +254,7 @@ class Pages:
 
     def chapter(self, made, before, after):
         one, page = made.chapter, made.page
+        own = self._own(made)
         self.write(
             f"{one.slug}.html", "chapter.html.j2",
             chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
@@ -260,22 +263,24 @@ class Pages:
             lacks=made.lacks, kernels=made.kernels,
             few=2 * len(made.running) < len(made.cells or ()),
             checks=any(cells.exercise_of(cell) for cell in made.running),
-            mistake=f"{one.number or one.title}: ", cells=self._cells(made), **playing(page.widgets),
+            size=megabytes(self.packed + sum(part.packed for part in own)),
+            mistake=f"{one.number or one.title}: ", cells=self._cells(made, own), **playing(page.widgets),
         )  # fmt: skip
 
-    def _cells(self, made):
+    def _own(self, made):
+        """Return the Parts that the Python of a page needs and other pages may not."""
+        if not made.running:
+            return []
+        data = live_parts.write_data(self.folder / "static" / "live", made.running)
+        return self.of_kernels * made.kernels + data
+
+    def _cells(self, made, own):
         """Return what the page of a chapter knows about its cells, as JSON; "" if none runs there."""
         if not made.running:
             return ""
         slug = made.chapter.slug
-        own = live_parts.write_data(self.folder / "static" / "live", made.running)
-        about = {
-            "chapter": slug,
-            "notebook": self.file(f"notebooks/{slug}.ipynb"),
-            "cells": made.cells,
-            "own": self.files(self.of_kernels * made.kernels + own),
-        }
-        return in_page(about)
+        notebook = self.file(f"notebooks/{slug}.ipynb")
+        return in_page({"chapter": slug, "notebook": notebook, "cells": made.cells, "own": self.files(own)})
 
     def index(self, made):
         """Write the first page: the first widget of the course, and the routes."""
@@ -290,6 +295,10 @@ class Pages:
             parts=self.parts, count=len({one.chapter.part for one in numbered}),
             **playing({cell: shown} if shown else {}),
         )  # fmt: skip
+
+
+def megabytes(size):
+    return f"{size / 1e6:.1f}"
 
 
 def playing(widgets):

@@ -4,6 +4,7 @@ import { goThere, startFrame } from "./frame.js";
 import { keepFiles } from "./kept_files.js";
 import { listKeptPages } from "./kept_pages.js";
 import { startLive } from "./live/page.js";
+import { startPlace } from "./place.js";
 import { startWidgets } from "./play.js";
 import { startProgress } from "./progress.js";
 import { startSearch } from "./search.js";
@@ -16,5 +17,6 @@ void startWidgets(startLive())
   .then(() => {
     document.documentElement.dataset.ready = ""; // for tests
     if (location.hash) goThere(); // widgets have moved what is below them
+    startPlace();
   })
   .finally(() => keepFiles());

@@ -3,7 +3,7 @@
 const PATIENCE_FOR_BAR = 700; // milliseconds until it says that something runs
 
 /** @param {number} bytes */
-export const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
 export class Bar {
   /** @param {() => void} stop */
