@@ -22,6 +22,7 @@ NEXT_TOPIC = re.compile(r"^(?:#|\*\*Predict\.)", re.MULTILINE)
 # A paragraph that says something: it does not lead to what follows, or to another topic.
 PARAGRAPH = re.compile(r"(?!#|\*\*Predict\.)(?:(?!\n\n).)*[^:\n](?=\n\n|\Z)", re.DOTALL)
 VERDICT = "application/vnd.flashlib.verdict+json"
+LAB_ONLY = "lab-only"  # the tag of a cell that a page leaves out
 FEW = 3  # lines
 UNNAMED = "A picture that the code above draws"
 
@@ -64,7 +65,7 @@ class Writer:
     def write(self, of_page):
         """Return the Page of some cells."""
         for cell in of_page:
-            if not cell.source.strip():
+            if not cell.source.strip() or LAB_ONLY in tags(cell):
                 continue
             self._leave(cell)
             self._text(cell) if cell.cell_type == "markdown" else self._code(cell)
@@ -199,8 +200,8 @@ DONE = (
     '<a href="about.html#run">How to run and check it</a></p>'
 )
 PROGRESS = (
-    '<p class="note">On these pages your progress is <a href="about.html#progress">kept in your browser</a>: '
-    "the contents show it.</p>"
+    '<p>On these pages, the contents show what you have solved. It is <a href="about.html#progress">kept in your browser</a>'
+    " and nowhere else.</p>"
 )
 NEEDS_PYTHON = '<p class="note">Its sliders need Python: <a href="about.html#run">run the notebook</a>.</p>'
 

@@ -128,6 +128,13 @@ def test_code_is_folded_where_the_notebook_folds_it(write):
     assert page.body.count("<details") == 1 and "<summary>The &lt;sums&gt;.</summary>" in page.body
 
 
+def test_what_is_said_to_readers_in_jupyterlab_alone_is_left_out(write):
+    page = write(
+        markdown("### Here\n\nYour machine.", "lab-only"), code("print(1)", "lab-only", said="1\n"), code("x = 1")
+    )
+    assert "machine" not in page.body and "print" not in page.body and page.body.count('class="cell') == 1
+
+
 def test_imports_are_folded_if_they_are_long(write):
     imports = "import json\nimport math\n\nimport numpy as np"
     assert "<summary>Imports</summary>" in write(code(imports)).body
