@@ -19,7 +19,7 @@ from flashlib.chapters import FURTHER, PARTS
 from flashlib.chapters import NOTEBOOKS as REGISTERED
 from flashlib.widgets import modules
 from tools import chapter_heads, minutes, notebooks
-from web import chapter, colab, github, pictures, prose, scripts, states
+from web import chapter, colab, github, pictures, prose, scripts, states, whole
 from web.live import cells
 from web.live import parts as live_parts
 
@@ -108,8 +108,12 @@ def write(folder, repository, only, is_live):
     for one in made[len(numbered) :]:
         pages.chapter(one, None, None)
     pages.index(made)
-    pages.write("about.html", "about.html.j2", mistake="About", colab=github.owned(site.repository))
     pages.write("offline.html", "offline.html.j2", mistake="Offline: ", parts=pages.parts)
+    files = [*whole.files(folder), ["about.html", 0]]
+    (static / "files.json").write_text(json.dumps(files), encoding="utf-8")
+    all_size = megabytes(sum(size for _, size in files))
+    owned = github.owned(site.repository)
+    pages.write("about.html", "about.html.j2", mistake="About", colab=owned, all_size=all_size)
     shutil.copyfile(HERE / "page" / "offline.js", folder / "offline.js")  # it serves only what is below it
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates

@@ -23,7 +23,6 @@ NEXT_TOPIC = re.compile(r"^(?:#|\*\*Predict\.)", re.MULTILINE)
 PARAGRAPH = re.compile(r"(?!#|\*\*Predict\.)(?:(?!\n\n).)*[^:\n](?=\n\n|\Z)", re.DOTALL)
 VERDICT = "application/vnd.flashlib.verdict+json"
 LAB_ONLY = "lab-only"  # the tag of a cell that a page leaves out
-FEW = 3  # lines
 UNNAMED = "A picture that the code above draws"
 
 
@@ -138,7 +137,9 @@ class Writer:
             and not self.told[cell.id]["missing"]
             and not cell.source.endswith(cells.PROGRESS_CALL)
         )
-        if title := folded_title(cell):
+        imports = not self.sections and is_imports(cell.source)  # at the head of a chapter
+        title = cell.source.partition("\n")[0].lstrip("# ") if "folded" in tags(cell) else "Imports" * imports
+        if title:
             code = f"<details class='folded'><summary>{html.escape(title)}</summary>{code}</details>"
         outputs = "" if self.exercise else self._outputs(cell)
         if outputs and self.asked and "no-answer" not in tags(cell):
@@ -146,7 +147,7 @@ class Writer:
             self.answered |= cell.id not in self.shown  # outputs after the text below a widget often answer too
         if self.told and not cells.exercise_of(cell):  # its check says it
             outputs += self._lacking(bool(outputs), **self.told[cell.id])
-        kind = " imports" * is_imports(cell.source)
+        kind = " imports" * imports
         if self.exercise:
             kind = " stub" if f"stub:{self.exercise}" in tags(cell) else " check"
         name = f' id="cell-{cell.id}" data-cell="{cell.id}"' if runs else ""
@@ -200,8 +201,8 @@ DONE = (
     '<a href="about.html#run">How to run and check it</a></p>'
 )
 PROGRESS = (
-    '<p>On these pages, the contents show what you have solved. It is <a href="about.html#progress">kept in your browser</a>'
-    " and nowhere else.</p>"
+    "<p>On these pages, the contents show what you have solved. It is kept "
+    '<a href="about.html#progress">in your browser</a> and nowhere else.</p>'
 )
 NEEDS_PYTHON = '<p class="note">Its sliders need Python: <a href="about.html#run">run the notebook</a>.</p>'
 
@@ -212,18 +213,10 @@ NEEDS_COMPILER = (
 )
 
 
-def folded_title(cell):
-    """Return what stands for the code of a folded cell, "" if it is not folded; on a page, imports are."""
-    if "folded" in tags(cell):
-        return cell.source.partition("\n")[0].lstrip("# ")
-    return "Imports" * is_imports(cell.source)
-
-
 def is_imports(source):
-    """Return whether a cell, other than a short one, consists mostly of imports."""
-    lines = source.count("\n") + 1
+    """Return whether a cell consists mostly of imports."""
     imports = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return lines > FEW and 2 * sum(node.end_lineno - node.lineno + 1 for node in imports) >= lines
+    return 2 * sum(node.end_lineno - node.lineno + 1 for node in imports) > source.count("\n")
 
 
 def described(cell, data):

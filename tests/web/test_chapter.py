@@ -135,11 +135,11 @@ def test_what_is_said_to_readers_in_jupyterlab_alone_is_left_out(write):
     assert "machine" not in page.body and "print" not in page.body and page.body.count('class="cell') == 1
 
 
-def test_imports_are_folded_if_they_are_long(write):
-    imports = "import json\nimport math\n\nimport numpy as np"
-    assert "<summary>Imports</summary>" in write(code(imports)).body
-    for source in ("import json", f"{imports}\n\na = 1\nb = 2\nprint(a + b)"):
-        assert "<details" not in write(code(source)).body
+def test_imports_at_the_head_of_a_chapter_are_folded(write):
+    imports = code("import json\nimport math\n\nnp.set_printoptions(4)")
+    assert write(imports).body.count("<summary>Imports</summary>") == 1
+    assert "<details" not in write(markdown("## Later"), imports).body
+    assert "<details" not in write(code("import json\n\nfor k in range(3):\n    print(json.dumps(k))")).body
 
 
 def test_progress_is_that_of_the_reader(write):

@@ -56,15 +56,15 @@ export function follow(listener) {
 }
 
 /**
- * Where a reader was last: the name of a chapter's page, and the section, counted from 1.
- * @typedef {{ chapter: string, section: number, anchor: string, heading: string }} Place
+ * Where a reader was last: the name of a chapter's page, and a section.
+ * @typedef {{ chapter: string, anchor: string, heading: string }} Place
  */
 
 /** @returns {Place | undefined} */
 export function place() {
   try {
-    const { chapter, section, anchor, heading } = JSON.parse(localStorage.getItem(PLACE) ?? "{}");
-    return chapter && section && { chapter: String(chapter), section: Number(section), anchor: String(anchor), heading: String(heading) };
+    const { chapter, anchor, heading } = JSON.parse(localStorage.getItem(PLACE) ?? "{}");
+    return [chapter, anchor, heading].every((one) => typeof one === "string") ? { chapter, anchor, heading } : undefined;
   } catch {
     return undefined; // a browser that keeps nothing, or something else was kept
   }

@@ -1,6 +1,7 @@
 // Everything that a page of the site does after it has loaded.
 
 import { goThere, startFrame } from "./frame.js";
+import { startKeepAll } from "./keep_all.js";
 import { keepFiles } from "./kept_files.js";
 import { listKeptPages } from "./kept_pages.js";
 import { startLive } from "./live/page.js";
@@ -12,6 +13,7 @@ import { startSearch } from "./search.js";
 startFrame();
 startProgress();
 startSearch();
+startKeepAll();
 void listKeptPages();
 void startWidgets(startLive())
   .then(() => {

@@ -34,8 +34,9 @@ export function startPlace() {
     const { link, heading } = sections[now];
     link.setAttribute("aria-current", "location");
     reveal(link);
-    const [chapter] = /** @type {HTMLAnchorElement} */ (page).pathname.split("/").slice(-1);
-    keepPlace({ chapter: chapter.replace(/\.html$/, ""), section: now + 1, anchor: String(heading?.id), heading: link.innerText.trim() });
+    const [name] = /** @type {HTMLAnchorElement} */ (page).pathname.split("/").slice(-1);
+    const words = String(link.textContent).trim();
+    keepPlace({ chapter: name.replace(/\.html$/, ""), anchor: String(heading?.id), heading: words });
   };
   const watch = new IntersectionObserver(
     (entries) => {

@@ -58,17 +58,20 @@ function following(now) {
 
 /** On the first page, a link to where the reader was. */
 function continueAt(now) {
-  const line = document.querySelector("#continue");
+  const line = /** @type {HTMLElement | null} */ (document.querySelector("#continue"));
   if (!line) return;
   const found = place();
   const known = found && chapters().some(({ slug }) => slug === found.chapter) ? found : undefined;
   const slug = known?.chapter ?? following(now);
-  if (!slug) return line.replaceChildren();
+  line.hidden = !slug;
+  if (!slug) return;
+  const name = /^\d\d(?=_)/.exec(slug)?.[0] ?? document.querySelector(`main a[href="${slug}.html"]`)?.textContent?.trim() ?? slug;
+  const [, number, title] = /^(?:(\d+)\. )?(.*)$/.exec(known?.heading ?? "") ?? [];
+  const section = number ? `section ${number}` : title;
   const link = Object.assign(document.createElement("a"), { className: "door", href: `${slug}.html${known ? `#${known.anchor}` : ""}` });
-  const name = /^\d\d(?=_)/.exec(slug)?.[0] ?? `“${document.querySelector(`a[href="${slug}.html"]`)?.textContent?.trim() ?? slug}”`;
-  link.textContent = `Continue at ${name}${known ? ` · section ${known.section}` : ""}`;
-  const heading = Object.assign(document.createElement("span"), { className: "note", textContent: known?.heading ?? "" });
-  line.replaceChildren(link, " ", heading);
+  link.textContent = `Continue at ${[name, section].filter(Boolean).join(" · ")}`;
+  const rest = Object.assign(document.createElement("span"), { className: "note", textContent: number ? title : "" });
+  line.replaceChildren(link, " ", rest);
 }
 
 /** A tick box next to an exercise, on pages without Python, where nothing checks it. */
