@@ -5,7 +5,7 @@ import re
 
 ADDRESS = re.compile(r"static/[\w./-]+\w(?:\?[0-9a-f]{8})?")
 PACKED = (".whl", ".zip", ".webp", ".png", ".jpg", ".woff2")  # hosts compress the others
-UNNAMED = ("recorded/*.js", "*.woff2")  # files that no page names
+UNNAMED = ("recorded/*.js", "*.woff2", "*.txt")  # files that no page names, or only the last one
 
 
 def files(folder):
