@@ -1,5 +1,6 @@
 """The site: every chapter as a page, made from the notebooks as they are stored, into a folder."""
 
+import base64
 import copy
 import functools
 import hashlib
@@ -36,6 +37,7 @@ POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self'
 # It plays at once, so the callouts that say where to press count as seen.
 PLAYER = '<span class="flash-callout" hidden></span><div class="widget" data-place="{}" data-starts></div>'
 ROUTES = "Routes"  # a section of Start here
+FIRST_FONT = HERE / "maths-first.woff2"  # see web/font.py
 PREVIEW = ROOT / "docs" / "player-light.webp"
 
 
@@ -94,6 +96,7 @@ def write(folder, repository, only, is_live):
     site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), github.pages(repository))
     made = [made_of(one, static, site.repository, is_live, has_kernels) for one in chosen(only)]
     write_scripts(static, made)
+    write_first_font(static)
     write_preview(static)
     colab.write(folder / colab.BRANCH, [(one.chapter, one.nb) for one in made], site.repository)
     pages = Pages(folder, site, [one.chapter for one in made], is_live)
@@ -217,6 +220,13 @@ def entries(made):
         yield ["section", f"{address}#{anchor}", title, heading, words.strip()]
     for anchor, term, meaning in made.page.terms:
         yield ["term", f"{address}#{anchor}", "Glossary", term, meaning]
+
+
+def write_first_font(static):
+    """Write the script with the font of formulas in lines of text."""
+    data = base64.b64encode(FIRST_FONT.read_bytes()).decode()
+    text = (HERE / "page" / "formulas.js").read_text(encoding="utf-8")
+    (static / "formulas.js").write_text(text.replace("FIRST", data), encoding="utf-8")
 
 
 def write_preview(static):

@@ -383,7 +383,7 @@ def test_progress_without_a_place_is_enough_to_continue(browser, course):
         page.evaluate("known => localStorage.setItem('flashlib.progress', known)", json.dumps(known))
         page.reload()
         assert page.locator("#continue a").inner_text() == f"Continue at {named(SOME[1]).number}"
-        bar = page.locator(f".have[data-done={CHAPTER[:-5]}]")
+        bar = page.locator(f".have[data-done='{CHAPTER[:-5]}']")
         assert bar.evaluate("e => parseFloat(e.style.getPropertyValue('--done'))") > 0
 
 
