@@ -3,8 +3,8 @@
 The font comes from the GUST foundry, in Debian in the package fonts-lmodern; its licence lets us cut it and pass
 it on. The result is static/maths.woff2, so that nobody needs the whole font to build the site.
 
-A second cut, maths-first.woff2, is so small that it comes in a script before a chapter is painted. It has what lines
-of text at the head of a chapter need, so these do not break anew when the other arrives.
+A second cut, maths-first.woff2, is so small that it comes in a script before a chapter is painted. It has what
+lines of text at the head of a chapter need, so these do not break anew when the other arrives.
 """
 
 import html
