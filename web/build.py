@@ -1,5 +1,6 @@
 """The site: every chapter as a page, made from the notebooks as they are stored, into a folder."""
 
+import base64
 import copy
 import functools
 import hashlib
@@ -17,7 +18,7 @@ from flashlib.chapters import FURTHER, PARTS
 from flashlib.chapters import NOTEBOOKS as REGISTERED
 from flashlib.widgets import modules
 from tools import chapter_heads, minutes, notebooks
-from web import chapter, colab, github, landing, pictures, prose, scripts, states
+from web import chapter, colab, github, landing, pictures, prose, scripts, states, whole
 from web.live import cells
 from web.live import parts as live_parts
 
@@ -31,6 +32,7 @@ SENTENCE = (
 )
 # A page loads only its own files. A page opened as a file has no host, so the policy names files too.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
+FIRST_FONT = HERE / "maths-first.woff2"  # see web/font.py
 PREVIEW = ROOT / "docs" / "player-light.webp"
 
 
@@ -89,21 +91,27 @@ def write(folder, repository, only, is_live):
     site = Site(TITLE, SENTENCE, version(), repository.rstrip("/"), github.pages(repository))
     made = [made_of(one, static, site.repository, is_live, has_kernels) for one in chosen(only)]
     write_scripts(static, made)
+    write_first_font(static)
     write_preview(static)
     colab.write(folder / colab.BRANCH, [(one.chapter, one.nb) for one in made], site.repository)
     pages = Pages(folder, site, [one.chapter for one in made], is_live)
     if is_live:
         live = write_live(static, pages, made)
-        pages.env.globals.update(pyodide=live_parts.version(), python_size=f"{live['packed'] / 1e6:.1f}")
-        pages.env.globals.update(kernels_size="".join(f"{one.packed / 1e6:.1f}" for one in pages.of_kernels))
+        pages.packed = live["packed"]
+        pages.env.globals.update(pyodide=live_parts.version(), python_size=megabytes(pages.packed))
+        pages.env.globals.update(kernels_size="".join(megabytes(one.packed) for one in pages.of_kernels))
     numbered = [one for one in made if one.chapter.number]
     for before, one, after in zip([None, *numbered], numbered, [*numbered[1:], None], strict=False):
         pages.chapter(one, before, after)
     for one in made[len(numbered) :]:
         pages.chapter(one, None, None)
     pages.index(made)
-    pages.write("about.html", "about.html.j2", mistake="About", colab=github.owned(site.repository))
     pages.write("offline.html", "offline.html.j2", mistake="Offline: ", parts=pages.parts)
+    files = [*whole.files(folder), ["about.html", 0]]
+    (static / "files.json").write_text(json.dumps(files), encoding="utf-8")
+    all_size = megabytes(sum(size for _, size in files))
+    owned = github.owned(site.repository)
+    pages.write("about.html", "about.html.j2", mistake="About", colab=owned, all_size=all_size)
     shutil.copyfile(HERE / "page" / "offline.js", folder / "offline.js")  # it serves only what is below it
     pages.write("404.html", "404.html.j2", home=urlsplit(site.address).path)
     (folder / ".nojekyll").touch()  # GitHub would look for templates
@@ -209,6 +217,13 @@ def entries(made):
         yield ["term", f"{address}#{anchor}", "Glossary", term, meaning]
 
 
+def write_first_font(static):
+    """Write the script with the font of formulas in lines of text."""
+    data = base64.b64encode(FIRST_FONT.read_bytes()).decode()
+    text = (HERE / "page" / "formulas.js").read_text(encoding="utf-8")
+    (static / "formulas.js").write_text(text.replace("FIRST", data), encoding="utf-8")
+
+
 def write_preview(static):
     """Write the picture that other sites show next to a link: the player at work."""
     with Image.open(PREVIEW) as film:
@@ -223,6 +238,7 @@ class Pages:
         self.folder, self.site = folder, site
         self.parts, self.is_live = parts(chapters), is_live
         self.of_kernels = []  # the Parts that only pages with kernels need
+        self.packed = 0  # bytes of the Parts that all pages with Python need
         self.env = jinja2.Environment(
             loader=jinja2.FileSystemLoader(HERE / "templates"),
             trim_blocks=True,
@@ -247,6 +263,7 @@ class Pages:
 
     def chapter(self, made, before, after):
         one, page = made.chapter, made.page
+        own = self._own(made)
         self.write(
             f"{one.slug}.html", "chapter.html.j2",
             chapter=one, page=page, parts=self.parts, colab=colab.link(self.site.repository, one.slug),
@@ -255,22 +272,24 @@ class Pages:
             lacks=made.lacks, kernels=made.kernels,
             few=2 * len(made.running) < len(made.cells or ()),
             checks=any(cells.exercise_of(cell) for cell in made.running),
-            mistake=f"{one.number or one.title}: ", cells=self._cells(made), **playing(page.widgets),
+            size=megabytes(self.packed + sum(part.packed for part in own)),
+            mistake=f"{one.number or one.title}: ", cells=self._cells(made, own), **playing(page.widgets),
         )  # fmt: skip
 
-    def _cells(self, made):
+    def _own(self, made):
+        """Return the Parts that the Python of a page needs and other pages may not."""
+        if not made.running:
+            return []
+        data = live_parts.write_data(self.folder / "static" / "live", made.running)
+        return self.of_kernels * made.kernels + data
+
+    def _cells(self, made, own):
         """Return what the page of a chapter knows about its cells, as JSON; "" if none runs there."""
         if not made.running:
             return ""
         slug = made.chapter.slug
-        own = live_parts.write_data(self.folder / "static" / "live", made.running)
-        about = {
-            "chapter": slug,
-            "notebook": self.file(f"notebooks/{slug}.ipynb"),
-            "cells": made.cells,
-            "own": self.files(self.of_kernels * made.kernels + own),
-        }
-        return in_page(about)
+        notebook = self.file(f"notebooks/{slug}.ipynb")
+        return in_page({"chapter": slug, "notebook": notebook, "cells": made.cells, "own": self.files(own)})
 
     def index(self, made):
         """Write the first page."""
@@ -284,6 +303,10 @@ class Pages:
             route=landing.route(made), hours=landing.hours(made), measured=landing.measured(),
             electives=landing.electives(made), **playing({landing.PLAYED: landing.played(landing.WRONG).player}),
         )  # fmt: skip
+
+
+def megabytes(size):
+    return f"{size / 1e6:.1f}"
 
 
 def playing(widgets):

@@ -1,5 +1,6 @@
 """A chapter as a page: prose, code, outputs, widgets, cards and exercises, in the order of its notebook."""
 
+import ast
 import html
 import re
 from typing import NamedTuple
@@ -21,11 +22,21 @@ NEXT_TOPIC = re.compile(r"^(?:#|\*\*Predict\.)", re.MULTILINE)
 # A paragraph that says something: it does not lead to what follows, or to another topic.
 PARAGRAPH = re.compile(r"(?!#|\*\*Predict\.)(?:(?!\n\n).)*[^:\n](?=\n\n|\Z)", re.DOTALL)
 VERDICT = "application/vnd.flashlib.verdict+json"
+LAB_ONLY = "lab-only"  # the tag of a cell that a page leaves out
 UNNAMED = "A picture that the code above draws"
 
 
+class Section(NamedTuple):
+    """A section of a chapter: its id, the HTML of its heading, its cards and its exercises."""
+
+    anchor: str
+    title: str
+    cards: list
+    exercises: list
+
+
 class Page(NamedTuple):
-    """A chapter's page. widgets: {id of a cell: what it shows}; sections: [(id, HTML of the heading)].
+    """A chapter's page. widgets: {id of a cell: what it shows}; sections: the Section of each heading.
     For the search: words: [(id, heading, words)] of each section; terms: [(id, term, meaning)] of a glossary."""
 
     body: str
@@ -53,7 +64,7 @@ class Writer:
     def write(self, of_page):
         """Return the Page of some cells."""
         for cell in of_page:
-            if not cell.source.strip():
+            if not cell.source.strip() or LAB_ONLY in tags(cell):
                 continue
             self._leave(cell)
             self._text(cell) if cell.cell_type == "markdown" else self._code(cell)
@@ -76,7 +87,6 @@ class Writer:
         exercise = next((tag.partition(":")[2] for tag in tags(cell) if tag.startswith("exercise:")), "")
         if exercise:
             self.exercise = exercise
-            self.exercises.append(exercise)
             self.parts.append(f'<section class="exercise" data-exercise="{exercise}">')
         text = chapter_heads.TITLE.sub("", cell.source)
         if self.answered and "no-answer" not in tags(cell) and (answer := PARAGRAPH.match(text)):
@@ -85,6 +95,14 @@ class Writer:
         if self.answered or NEXT_TOPIC.search(text):
             self.asked, self.answered = [], False
         self.parts.append(self._markup(text))
+        if exercise:
+            self._asks(exercises=exercise)
+
+    def _asks(self, **names):
+        """Note a card or an exercise, for the chapter and for its section."""
+        for kind, name in names.items():
+            for place in (self, *self.sections[-1:]):
+                getattr(place, kind).append(name)
 
     def _covered(self, markup, label):
         """Return HTML that opens when the cards that it answers are answered."""
@@ -93,7 +111,7 @@ class Writer:
     def _markup(self, text):
         """Return the HTML of a text; note its sections, and its words for the search."""
         markup, headings = prose.to_html(text, self.repository)
-        self.sections += [(anchor, title) for level, anchor, title in headings if level == 2]
+        self.sections += [Section(anchor, title, [], []) for level, anchor, title in headings if level == 2]
         self._index(markup)
         return markup
 
@@ -109,7 +127,7 @@ class Writer:
 
     def _code(self, cell):
         if asked := cells.CARD.fullmatch(cell.source):
-            self.cards.append(asked[1])
+            self._asks(cards=asked[1])
             self.asked.append(asked[1])
             self.parts.append(self._place(cell, "card"))
             return
@@ -119,16 +137,19 @@ class Writer:
             and not self.told[cell.id]["missing"]
             and not cell.source.endswith(cells.PROGRESS_CALL)
         )
-        if "folded" in tags(cell):
-            first = cell.source.partition("\n")[0].lstrip("# ")
-            code = f"<details class='folded'><summary>{html.escape(first)}</summary>{code}</details>"
+        imports = not self.sections and is_imports(cell.source)  # at the head of a chapter
+        title = cell.source.partition("\n")[0].lstrip("# ") if "folded" in tags(cell) else "Imports" * imports
+        if title:
+            code = f"<details class='folded'><summary>{html.escape(title)}</summary>{code}</details>"
         outputs = "" if self.exercise else self._outputs(cell)
         if outputs and self.asked and "no-answer" not in tags(cell):
             outputs = self._covered(outputs, "Opens when you answer the question above")
             self.answered |= cell.id not in self.shown  # outputs after the text below a widget often answer too
         if self.told and not cells.exercise_of(cell):  # its check says it
             outputs += self._lacking(bool(outputs), **self.told[cell.id])
-        kind = " stub" if f"stub:{self.exercise}" in tags(cell) else " check" if self.exercise else ""
+        kind = " imports" * imports
+        if self.exercise:
+            kind = " stub" if f"stub:{self.exercise}" in tags(cell) else " check"
         name = f' id="cell-{cell.id}" data-cell="{cell.id}"' if runs else ""
         self.parts.append(f'<div class="cell{kind}"{name}>{code}<div class="outputs">{outputs}</div></div>')
 
@@ -180,8 +201,8 @@ DONE = (
     '<a href="about.html#run">How to run and check it</a></p>'
 )
 PROGRESS = (
-    '<p class="note">On these pages your progress is <a href="about.html#progress">kept in your browser</a>: '
-    "the contents show it.</p>"
+    "<p>On these pages, the contents show what you have solved. It is kept "
+    '<a href="about.html#progress">in your browser</a> and nowhere else.</p>'
 )
 NEEDS_PYTHON = '<p class="note">Its sliders need Python: <a href="about.html#run">run the notebook</a>.</p>'
 
@@ -190,6 +211,12 @@ NEEDS_COMPILER = (
     '<p class="note">Its other settings need Triton\'s compiler, which does not run in a page: '
     '<a href="about.html#run">run the notebook</a>.</p>'
 )
+
+
+def is_imports(source):
+    """Return whether a cell consists mostly of imports."""
+    imports = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return 2 * sum(node.end_lineno - node.lineno + 1 for node in imports) > source.count("\n")
 
 
 def described(cell, data):

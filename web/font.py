@@ -2,6 +2,9 @@
 
 The font comes from the GUST foundry, in Debian in the package fonts-lmodern; its licence lets us cut it and pass
 it on. The result is static/maths.woff2, so that nobody needs the whole font to build the site.
+
+A second cut, maths-first.woff2, is so small that it comes in a script before a chapter is painted. It has what
+lines of text at the head of a chapter need, so these do not break anew when the other arrives.
 """
 
 import html
@@ -16,7 +19,11 @@ from web import prose
 
 ROOT = Path(__file__).resolve().parents[1]
 FONT = ROOT / "web" / "static" / "maths.woff2"
+FIRST = ROOT / "web" / "maths-first.woff2"
+HEAD = 3  # cells of text
 MATHS = re.compile(r"<math.*?</math>", re.DOTALL)
+INLINE = re.compile(r'<math display="inline".*?</math>', re.DOTALL)
+TOKEN = re.compile(r"<(m[ino])\b[^>]*>([^<]*)<")
 # A browser sets a single letter in italics, which have separate code points: Latin, Greek.
 CAPITALS = [chr(0x391 + k) for k in range(25)]
 CAPITALS[17] = "ϴ"  # Unicode has no capital of the final sigma, and its italics have this letter there
@@ -30,12 +37,27 @@ DRAWN = {"msqrt": "√", "mroot": "√"}  # what a browser draws for an element:
 
 def used():
     """Return the characters of the formulas of all chapters."""
-    found = set()
+    return {
+        one for text in texts() for maths in MATHS.findall(prose.to_html(text)[0]) for one in characters(maths)
+    }
+
+
+def texts(count=None):
+    """Yield the texts of all chapters, or the first ones of each."""
     for path in notebooks.chapters(ROOT / "notebooks"):
-        for cell in notebooks.read(path).cells:
-            if cell.cell_type == "markdown":
-                for maths in MATHS.findall(prose.to_html(cell.source)[0]):
-                    found |= characters(maths)
+        yield from [cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown"][:count]
+
+
+def at_heads():
+    """Return the code points in lines of text at the heads of chapters, without what a browser draws."""
+    found = set(map(ord, "()"))
+    for text in texts(HEAD):
+        for maths in INLINE.findall(prose.to_html(text)[0]):
+            for tag, inside in TOKEN.findall(maths):
+                letters = html.unescape(inside)
+                found |= (
+                    points(letters) - {ord(letters)} if tag == "mi" and letters in ITALIC else {*map(ord, letters)}
+                )
     return found
 
 
@@ -55,19 +77,24 @@ def points(characters):
     return found
 
 
-def main():
-    options = subset.Options(flavor="woff2", layout_features=["ssty", "dtls", "kern"], hinting=False)
+def cut(source, path, wanted, features):
+    """Write a font with only the wanted code points."""
+    options = subset.Options(flavor="woff2", layout_features=features, hinting=False)
     options.name_IDs = ["*"]  # who made it, and its licence
-    font = subset.load_font(sys.argv[1], options)
-    cut = subset.Subsetter(options)
-    wanted = points(used() | set(PLAIN) | set(ITALIC))
+    font = subset.load_font(source, options)
     if lacking := wanted - set(font.getBestCmap()):
         signs = " ".join(map(chr, sorted(lacking)))
-        sys.exit(f"{sys.argv[1]} has no {signs}: write these formulas differently")
-    cut.populate(unicodes=wanted)
-    cut.subset(font)
-    subset.save_font(font, str(FONT), options)
-    print(f"{FONT.name}: {FONT.stat().st_size} bytes, {len(font.getGlyphOrder())} glyphs")
+        sys.exit(f"{source} has no {signs}: write these formulas differently")
+    subsetter = subset.Subsetter(options)
+    subsetter.populate(unicodes=wanted)
+    subsetter.subset(font)
+    subset.save_font(font, str(path), options)
+    print(f"{path.name}: {path.stat().st_size} bytes, {len(font.getGlyphOrder())} glyphs")
+
+
+def main():
+    cut(sys.argv[1], FONT, points(used() | set(PLAIN) | set(ITALIC)), ["ssty", "dtls", "kern"])
+    cut(sys.argv[1], FIRST, at_heads(), [])
 
 
 if __name__ == "__main__":

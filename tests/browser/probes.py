@@ -14,12 +14,12 @@ VIOLATIONS = """async (widgets) => {
     return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }"""
 
-# How many pixels of the first picture or widget on a page, or in a notebook, are in view.
+# How many pixels of the first picture or widget on a page, or in a notebook, are in view; Infinity if it is whole.
 FIRST_PICTURE = """() => {
     const all = document.querySelectorAll(":is(main, .jp-OutputArea) :is(img, svg, .flash-widget)");
     const first = [...all].find((e) => e.checkVisibility() && e.getBoundingClientRect().height > 80);
-    const { top, bottom } = first?.getBoundingClientRect() ?? { top: innerHeight, bottom: innerHeight };
-    return Math.min(bottom, innerHeight) - top;
+    const { top, bottom } = first?.getBoundingClientRect() ?? { top: innerHeight, bottom: innerHeight + 1 };
+    return bottom <= innerHeight ? Infinity : innerHeight - top;
 }"""
 FIRST_SCREEN = {"width": 1280, "height": 800}
 ENOUGH = 120  # pixels of it

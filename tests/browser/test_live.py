@@ -180,9 +180,14 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     reader.page.evaluate("flashSite.live.slower = 30")
     reader.write(stub, f"{head}\n    return None")
     assert "Wrong" in reader.run(check, "Check")
+    tick = reader.page.locator(f"[data-solved={exercise}]")
+    assert not tick.is_visible(), "the check says it"
     reader.write(stub, text)
     assert reader.run(check, "Check").startswith("✓ Right")
-    assert reader.page.locator(f"[data-solved={exercise}]").is_checked()
+    assert tick.is_checked() and tick.is_visible()
+    reader.write(stub, f"{head}\n    return None")
+    assert "Wrong" in reader.run(check, "Check")
+    assert tick.is_checked() and not tick.is_visible(), "not under a wrong answer, though it stays solved"
 
 
 KERNEL = solutions.text("causal_softmax")
@@ -258,6 +263,7 @@ def test_the_download_can_be_stopped_and_its_loss_is_reported(browser, course):
         cell = some_cell(FEW)
         reader.page.route("**/static/live/course.zip*", lambda route: None)  # it never comes
         reader.button(cell.id, "Run").click()
+        assert "Python is starting" in reader.said(cell.id)
         reader.page.locator(".python-bar button:visible").click()
         reader.wait(cell.id, 1)
         assert "You have stopped this cell" in reader.outputs(cell.id).inner_text()

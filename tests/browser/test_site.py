@@ -19,7 +19,7 @@ pytest.importorskip("nbconvert")
 
 from flashlib.chapters import FURTHER, NOTEBOOKS, PARTS, named
 from flashlib.widgets import FlashPlayer
-from tests.browser.probes import AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN
+from tests.browser.probes import AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN, FOCUS, STOPS
 from web import build, scripts
 from web.chapter import COVER
 
@@ -76,6 +76,20 @@ SCROLLED = """async () => {
     }
     scrollTo(0, 0);
 }"""
+# How far a page has moved while it loaded and was read, as browsers measure it.
+SHIFT = """() => new Promise((done) => {
+    let [most, sum, first, last] = [0, 0, -Infinity, -Infinity];
+    new PerformanceObserver((list) => {
+        for (const { startTime, value, hadRecentInput } of list.getEntries()) {
+            if (hadRecentInput) continue;
+            if (startTime - last > 1000 || startTime - first > 5000) [sum, first] = [0, startTime];
+            [sum, last] = [sum + value, startTime];
+            most = Math.max(most, sum);
+        }
+    }).observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => done(most), 50);
+})"""
+LARGEST_SHIFT = 0.05
 # Opens what questions cover, and waits for the widgets there.
 UNCOVERED = """async () => {
     for (const cover of document.querySelectorAll(".cover")) cover.open = true;
@@ -204,9 +218,10 @@ def weight(page):
 def test_a_page_plays_fits_and_is_accessible(browser, course, amount, name, theme, size):
     with visit(browser, course(amount).address + name, size, theme) as page:
         assert page.evaluate(TOO_WIDE) == []
-        assert page.evaluate(DEAD) == []
         page.evaluate(SCROLLED)
         page.wait_for_load_state("networkidle")
+        assert page.evaluate(SHIFT) <= LARGEST_SHIFT
+        assert page.evaluate(DEAD) == []
         assert weight(page) <= (LIGHT if name == "index.html" else LARGEST) and len(page.loaded) <= 30
         if (size == "phone") != (theme == "dark"):
             return  # axe is slow, and sees both themes and both sizes in the two other cases
@@ -219,6 +234,9 @@ def test_a_chapter_opens_with_something_to_see(browser, course, amount, name):
     with visit(browser, course(amount).address + name) as page:
         page.set_viewport_size(FIRST_SCREEN)
         assert page.evaluate(FIRST_PICTURE) >= ENOUGH
+        width, height = WIDTHS["phone"]
+        page.set_viewport_size({"width": width, "height": 2 * height})
+        page.wait_for_function(f"({FIRST_PICTURE})() >= {ENOUGH}", timeout=5000)
 
 
 @pytest.mark.parametrize("amount, name", [("few", GLOSSARY), *(("all", name) for name in ALL)])
@@ -339,6 +357,36 @@ def test_a_covered_widget_is_drawn_when_it_is_opened(browser, course, size):
         assert room["width"] - 8 <= box["width"] <= room["width"] and box["height"] > 40
         assert page.evaluate(TOO_WIDE) == []
     path.unlink()
+
+
+MARKED = "k => document.querySelectorAll('#contents ol a')[k].matches('[aria-current=location]')"
+
+
+def test_the_contents_mark_the_section_and_the_first_page_continues_there(browser, course):
+    with visit(browser, f"{course('few').address}{CHAPTER}") as page:
+        heads = page.locator("main h2")
+        for k in (4, 1, 2):
+            heads.nth(k).evaluate("heading => heading.scrollIntoView()")
+            page.wait_for_function(MARKED, arg=k)
+        assert page.locator("[aria-current=location]").count() == 1
+        title = page.locator("#contents ol a").nth(2).inner_text()
+        page.goto(course("few").address)
+        link = page.locator("#continue a")
+        assert link.inner_text() == f"Continue at {named(SOME[1]).number} · {title}"
+        link.click()
+        page.wait_for_function(MARKED, arg=2)
+
+
+def test_progress_without_a_place_is_enough_to_continue(browser, course):
+    (card, *_) = next(one.page.cards for one in course("few").made if one.chapter.name == SOME[1])
+    with visit(browser, course("few").address) as page:
+        assert not page.locator("#continue").is_visible(), "nothing is done yet"
+        known = {"solved": {}, "predicted": {card: {"a": "1"}}}
+        page.evaluate("known => localStorage.setItem('flashlib.progress', known)", json.dumps(known))
+        page.reload()
+        assert page.locator("#continue a").inner_text() == f"Continue at {named(SOME[1]).number}"
+        bar = page.locator(f".have[data-done='{CHAPTER[:-5]}']")
+        assert bar.evaluate("e => parseFloat(e.style.getPropertyValue('--done'))") > 0
 
 
 def test_progress_is_saved_and_loaded(browser, course, tmp_path):
@@ -468,4 +516,17 @@ def test_without_javascript_text_and_pictures_are_shown(browser, course):
     page = context.new_page()
     page.goto(f"{course('few').address}{CHAPTER}")
     assert page.locator(".still img").first.is_visible() and page.locator("#contents").is_visible()
+    assert not page.locator("button:visible, [data-live]:visible").count(), "nothing would respond"
     context.close()
+
+
+def test_every_control_is_reached_by_tab(browser, course):
+    with visit(browser, f"{course('few').address}{CHAPTER}") as page:
+        root = page.evaluate_handle("document.body")
+        count = page.evaluate(f"window.stops = ({STOPS})(document.body); window.stops.length")
+        assert count > 50
+        reached = set()
+        for _ in range(count):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate(FOCUS, root))
+        assert reached >= {str(k) for k in range(count)}

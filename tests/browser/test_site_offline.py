@@ -268,6 +268,24 @@ def test_an_unvisited_page_says_so_and_lists_the_visited_ones(page, site):
         page.locator("#kept a:visible").first.wait_for()
 
 
+NOT_NEEDED = {".nojekyll", "404.html", "offline.js", "static/files.json", "static/preview.jpg"}
+
+
+def test_the_whole_course_is_kept_at_a_press(page, site):
+    """Also the pages that were not opened, and the files that only a script loads."""
+    open_page(page, f"{site.address}about.html")
+    page.get_by_role("button", name="Keep the course on this device").click()
+    page.get_by_text("The course works without a network").wait_for()
+    files = {path.relative_to(site.folder).as_posix() for path in site.folder.rglob("*") if path.is_file()}
+    needed = {
+        name for name in files - NOT_NEEDED if not name.startswith(("colab/", "static/icon-", "static/widgets/"))
+    }
+    assert len(needed) > 20 and needed <= {one.partition("?")[0] for one in wait_kept(page, *needed)}
+    with site.away():
+        open_page(page, site.address + OTHER)
+        assert page.evaluate(DEAD) == []
+
+
 def address_of_script(data):
     return f"static/site.js?{hashlib.sha256(data).hexdigest()[:8]}"
 

@@ -36,7 +36,8 @@ def test_an_exercise_has_a_text_a_stub_and_a_check(exercise):
     (stub,) = cells(exercise.chapter, f"stub:{exercise.name}")
     assert f"\n{exercise.heading}\n" in f"\n{text.source}"
     assert exercise.difficulty in KINDS and 1 <= exercise.minutes <= 75
-    assert 1 <= text.source.count("<summary>Hint") <= 3
+    hints = re.findall("<summary>(Hint.*?)</summary>", text.source)
+    assert 1 <= len(hints) <= 3 and len({*hints}) == len(hints), "each hint has a different name"
     assert f"def my_{exercise.name}(" in stub.source and "NotImplementedError" in stub.source
     order = [cell.id for cell in CHAPTERS[exercise.chapter].cells]
     after = CHAPTERS[exercise.chapter].cells[order.index(stub.id) + 1 :]

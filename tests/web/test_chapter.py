@@ -100,7 +100,14 @@ def test_the_paragraph_below_an_answer_is_covered_too(write, after):
 def test_a_question_covers_outputs_up_to_the_next_heading(write):
     page = write(code('checks.predict("one")'), markdown("## Next"), code("print(3)", said="3\n"))
     assert covered(page.body) == []
-    assert page.sections == [("Next", "Next")]
+
+
+def test_a_section_knows_its_questions_and_exercises(write):
+    exercise = markdown("### Exercise: A\n\nWrite it.", "exercise:a")
+    cells = markdown("## First"), code('checks.predict("one")'), markdown("## Next"), exercise
+    page = write(code('checks.predict("zero")'), *cells, code('checks.predict("two")'))
+    assert page.sections == [("First", "First", ["one"], []), ("Next", "Next", ["two"], ["a"])]
+    assert (page.cards, page.exercises) == (["zero", "one", "two"], ["a"])
 
 
 def test_an_exercise_is_one_box_with_its_stub_and_its_check(write):
@@ -119,6 +126,20 @@ def test_an_exercise_is_one_box_with_its_stub_and_its_check(write):
 def test_code_is_folded_where_the_notebook_folds_it(write):
     page = write(code("# The <sums>.\nx = 1", "folded"), code("y = 2"))
     assert page.body.count("<details") == 1 and "<summary>The &lt;sums&gt;.</summary>" in page.body
+
+
+def test_what_is_said_to_readers_in_jupyterlab_alone_is_left_out(write):
+    page = write(
+        markdown("### Here\n\nYour machine.", "lab-only"), code("print(1)", "lab-only", said="1\n"), code("x = 1")
+    )
+    assert "machine" not in page.body and "print" not in page.body and page.body.count('class="cell') == 1
+
+
+def test_imports_at_the_head_of_a_chapter_are_folded(write):
+    imports = code("import json\nimport math\n\nnp.set_printoptions(4)")
+    assert write(imports).body.count("<summary>Imports</summary>") == 1
+    assert "<details" not in write(markdown("## Later"), imports).body
+    assert "<details" not in write(code("import json\n\nfor k in range(3):\n    print(json.dumps(k))")).body
 
 
 def test_progress_is_that_of_the_reader(write):

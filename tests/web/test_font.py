@@ -32,6 +32,14 @@ def test_it_has_every_character_of_the_formulas_and_is_small(amount, cut, monkey
     assert font.FONT.stat().st_size <= 100_000
 
 
+def test_the_first_font_has_what_lines_at_the_head_of_a_chapter_need(cut):
+    with TTFont(font.FIRST) as first:
+        assert font.at_heads() <= set(first.getBestCmap()), "cut it again: see web/font.py"
+        for name in set(first.getGlyphOrder()) & set(cut.getGlyphOrder()):
+            assert first["hmtx"][name] == cut["hmtx"][name], "as wide as in the other"
+    assert {ord(one) for one in "𝑚𝑙"} <= font.at_heads() and font.FIRST.stat().st_size <= 12_000
+
+
 @pytest.mark.parametrize("tex, sign", [(r"\sqrt d", "√"), (r"\sqrt[3]{d}", "√"), (r"\hat d", "^"), ("a < b", "<")])
 def test_a_formula_needs_the_characters_that_are_drawn(tex, sign):
     """A root has no text, unlike other signs."""

@@ -1,6 +1,7 @@
 // What the browser stores about a reader. None of it is sent anywhere.
 
 const NAME = "flashlib.progress";
+const PLACE = "flashlib.place";
 
 /**
  * The progress, in the form of the workspace's progress.json.
@@ -52,4 +53,29 @@ export function follow(listener) {
   listeners.add(listener);
   addEventListener("storage", (event) => event.key === NAME && listener());
   listener();
+}
+
+/**
+ * Where a reader was last: the name of a chapter's page, and a section.
+ * @typedef {{ chapter: string, anchor: string, heading: string }} Place
+ */
+
+/** @returns {Place | undefined} */
+export function place() {
+  try {
+    const { chapter, anchor, heading } = JSON.parse(localStorage.getItem(PLACE) ?? "{}");
+    return [chapter, anchor, heading].every((one) => typeof one === "string") ? { chapter, anchor, heading } : undefined;
+  } catch {
+    return undefined; // a browser that keeps nothing, or something else was kept
+  }
+}
+
+/** @param {Place} [now] none: forget it */
+export function keepPlace(now) {
+  try {
+    if (now) localStorage.setItem(PLACE, JSON.stringify(now));
+    else localStorage.removeItem(PLACE);
+  } catch {
+    // the contents show it as long as the page is open
+  }
 }

@@ -1,7 +1,7 @@
 // The loop on the first page: it plays up to its mistake; a visitor mends the line, and it plays again. What was recorded
 // when the site was made plays at once, and anything else once Python has been fetched.
 
-import { megabytes } from "./live/bar.js";
+import { megabytes } from "./amounts.js";
 import { tool } from "./live/cell.js";
 import { editor } from "./live/editor.js";
 import { note, printed } from "./live/outputs.js";
@@ -118,9 +118,10 @@ class Loop {
   }
 
   #open() {
-    const field = (this.field = editor(this.told.wrong, "the line to mend", () => void this.run()));
+    const { element, field } = editor(this.told.wrong, "the line to mend", () => void this.run());
+    this.field = field;
     field.addEventListener("input", () => this.#choose());
-    this.line.replaceChildren(field);
+    this.line.replaceChildren(element);
     this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills);
     this.root.dataset.stopped = "";
     this.#choose();

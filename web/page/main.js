@@ -1,10 +1,12 @@
 // Everything that a page of the site does after it has loaded.
 
 import { goThere, startFrame } from "./frame.js";
+import { startKeepAll } from "./keep_all.js";
 import { keepFiles } from "./kept_files.js";
 import { listKeptPages } from "./kept_pages.js";
 import { startLive } from "./live/page.js";
 import { startLoop } from "./loop.js";
+import { startPlace } from "./place.js";
 import { startWidgets } from "./play.js";
 import { startProgress } from "./progress.js";
 import { startSearch } from "./search.js";
@@ -12,6 +14,7 @@ import { startSearch } from "./search.js";
 startFrame();
 startProgress();
 startSearch();
+startKeepAll();
 void listKeptPages();
 const python = startLive();
 void startWidgets(python)
@@ -19,5 +22,6 @@ void startWidgets(python)
     startLoop(python);
     document.documentElement.dataset.ready = ""; // for tests
     if (location.hash) goThere(); // widgets have moved what is below them
+    startPlace();
   })
   .finally(() => keepFiles());

@@ -1,7 +1,7 @@
-// Progress: what is solved and predicted, in the contents and on the page about the site.
+// Progress: what is solved and predicted, in the contents, in lists of chapters and on the page about the site.
 
 /** @import { Progress } from "./kept.js" */
-import { checked, follow, keep, progress } from "./kept.js";
+import { checked, follow, keep, keepPlace, place, progress } from "./kept.js";
 
 /** The chapters, as build.py writes them. */
 const chapters = () => /** @type {any[]} */ (globalThis.flashSite.chapters ?? []);
@@ -16,19 +16,62 @@ export function done({ cards, exercises }, { solved, predicted }) {
   return [answered + exercises.filter((name) => name in solved).length, cards.length + exercises.length];
 }
 
+/**
+ * Show in words, and by the length of a bar, how much is done.
+ * @param {HTMLElement} element
+ * @param {number[]} amounts as `done` returns them
+ */
+function tell(element, [have, all]) {
+  const words = have ? `${have} of ${all}` : "";
+  element.textContent = words && `${have === all ? "✓ " : ""}${words}`;
+  element.setAttribute("title", words && `${words} questions and exercises`);
+  if (all) element.style.setProperty("--done", `${(100 * have) / all}%`);
+}
+
 function show() {
   const now = progress();
   for (const chapter of chapters()) {
-    const [have, all] = done(chapter, now);
-    const words = have ? `${have} of ${all}` : "";
-    for (const place of document.querySelectorAll(`[data-done="${chapter.slug}"]`)) {
-      place.textContent = words && `${have === all ? "✓ " : ""}${words}`;
-      place.setAttribute("title", words && `${words} questions and exercises`);
-    }
+    /** @type {NodeListOf<HTMLElement>} */
+    const places = document.querySelectorAll(`[data-done="${chapter.slug}"]`);
+    for (const element of places) tell(element, done(chapter, now));
+  }
+  /** @type {NodeListOf<HTMLElement>} */
+  const sections = document.querySelectorAll("#contents [data-cards]");
+  for (const section of sections) {
+    const [cards, exercises] = [section.dataset.cards, section.dataset.exercises].map((names) => (names ? names.split(" ") : []));
+    const [have, all] = done({ cards, exercises }, now);
+    section.textContent = have && have === all ? "✓" : "";
   }
   /** @type {NodeListOf<HTMLInputElement>} */
   const boxes = document.querySelectorAll("[data-solved]");
   for (const box of boxes) box.checked = String(box.dataset.solved) in now.solved;
+  continueAt(now);
+}
+
+/** Where a reader who has left no place goes on: the last chapter with something done, or the one after it. */
+function following(now) {
+  const last = chapters().findLastIndex((chapter) => done(chapter, now)[0]);
+  if (last < 0) return undefined;
+  const [have, all] = done(chapters()[last], now);
+  return chapters()[last + Number(have === all)]?.slug;
+}
+
+/** On the first page, a link to where the reader was. */
+function continueAt(now) {
+  const line = /** @type {HTMLElement | null} */ (document.querySelector("#continue"));
+  if (!line) return;
+  const found = place();
+  const known = found && chapters().some(({ slug }) => slug === found.chapter) ? found : undefined;
+  const slug = known?.chapter ?? following(now);
+  line.hidden = !slug;
+  if (!slug) return;
+  const name = /^\d\d(?=_)/.exec(slug)?.[0] ?? document.querySelector(`main a[href="${slug}.html"]`)?.textContent?.trim() ?? slug;
+  const [, number, title] = /^(?:(\d+)\. )?(.*)$/.exec(known?.heading ?? "") ?? [];
+  const section = number ? `section ${number}` : title;
+  const link = Object.assign(document.createElement("a"), { className: "door", href: `${slug}.html${known ? `#${known.anchor}` : ""}` });
+  link.textContent = `Continue at ${[name, section].filter(Boolean).join(" · ")}`;
+  const rest = Object.assign(document.createElement("span"), { className: "note", textContent: number ? title : "" });
+  line.replaceChildren(link, " ", rest);
 }
 
 /** A tick box next to an exercise, on pages without Python, where nothing checks it. */
@@ -69,6 +112,7 @@ function listenToFiles() {
     input.value = "";
   });
   document.querySelector("#progress-delete")?.addEventListener("click", () => {
+    keepPlace();
     keep((now) => Object.assign(now, { solved: {}, predicted: {} }));
     if (said) said.textContent = "Deleted.";
   });

@@ -1,9 +1,8 @@
 // The bar at the bottom of the window: the progress of Python, and a way to stop it.
 
-const PATIENCE_FOR_BAR = 700; // milliseconds until it says that something runs
+import { megabytes } from "../amounts.js";
 
-/** @param {number} bytes */
-export const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+const PATIENCE_FOR_BAR = 700; // milliseconds until it says that something runs
 
 export class Bar {
   /** @param {() => void} stop */

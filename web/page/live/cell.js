@@ -7,6 +7,8 @@ import { write } from "./written.js";
 
 const AGAIN = "Python was restarted, and the cells that are needed run again automatically.";
 
+const STARTS = "Python is starting; the first time, it is downloaded.";
+
 /** @param {string} text @param {() => void} press */
 export function tool(text, press) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
@@ -111,7 +113,7 @@ export class Cell {
     if (this.busy) return;
     this.busy = true;
     this.root.setAttribute("aria-busy", "true");
-    this.said.textContent = "";
+    this.said.textContent = this.page.python.ready ? "" : STARTS;
     const start = performance.now();
     try {
       await this.#show(await this.#answer(), start);
@@ -139,9 +141,10 @@ export class Cell {
   async #show(answer, start) {
     const failed = answer.first.find(({ raised }) => raised);
     const { pictures, isChanged, page, id } = this;
+    this.root.dataset.outcome = answer.outputs.findLast(({ verdict }) => verdict)?.verdict.outcome ?? "";
     if (failed) this.#fail(failed);
     else await showOutputs(this.outputs, answer.outputs, { pictures, isChanged, python: page, cell: id });
-    this.said.textContent = `${this.#words(answer, performance.now() - start)}${answer.anew ? `. ${AGAIN}` : ""}`;
+    this.said.textContent = `${this.#words(answer, performance.now() - start)}.${answer.anew ? ` ${AGAIN}` : ""}`;
   }
 
   /** A cell above, which this one needs, did not finish. */
@@ -153,9 +156,9 @@ export class Cell {
     this.outputs.replaceChildren(words, printed(raised, "raises"));
   }
 
-  #words({ first, count }, ms) {
-    if (!first.length) return `Ran here, ${took(ms)}. In [${count}]`;
-    const cells = first.length === 1 ? "1 cell" : `${first.length} cells`;
-    return `Ran here, after ${cells} above, ${took(ms)}. In [${count}]`;
+  #words({ first }, ms) {
+    if (!first.length) return `Ran here in ${took(ms)}`;
+    const cells = first.length === 1 ? "a cell above that it needs" : `${first.length} cells above that it needs`;
+    return `Ran here in ${took(ms)}, with ${cells}`;
   }
 }

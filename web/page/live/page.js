@@ -1,7 +1,7 @@
 // A page with Python: its cells, its widgets, and what its reader wrote.
 
 import { keepFiles } from "../kept_files.js";
-import { Bar, megabytes } from "./bar.js";
+import { Bar } from "./bar.js";
 import { Cell } from "./cell.js";
 import { Ended, Python } from "./python.js";
 import { allWritten, takeAway } from "./written.js";
@@ -31,7 +31,7 @@ export class Page {
     /** @type {Cell[]} */
     this.cells = [];
     for (const root of roots) this.cells.push(new Cell(root, this, written[String(root.dataset.cell)]));
-    this.#introduce();
+    this.#startWritten();
   }
 
   #keepParts() {
@@ -40,12 +40,8 @@ export class Page {
     void keepFiles([worker, notebook, ...parts.map(({ url }) => url.replace("../", ""))]);
   }
 
-  /** Say what this page can do, and how much it downloads for that. */
-  #introduce() {
-    for (const place of document.querySelectorAll("[data-live]")) {
-      place.removeAttribute("hidden");
-      for (const size of place.querySelectorAll(".size")) size.textContent = `${megabytes(this.live.packed)} MB`;
-    }
+  /** The buttons at the end of the page, for all that was written in it. */
+  #startWritten() {
     const said = document.querySelector("#written-said");
     document.querySelector("#written-save")?.addEventListener("click", () => {
       const cells = Object.fromEntries(this.cells.map(({ id, text }) => [id, text]));
