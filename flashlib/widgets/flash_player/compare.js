@@ -33,7 +33,7 @@ class Compare extends Stepped {
     const sides = this.sides.map((side) => side.element);
     const words = div("flash-panel flash-words", this.sentence);
     this.chart = new BytesChart();
-    this.below.append(this.chart.element);
+    this.top.append(this.chart.element);
     this.body.append(div("flash-sides", sides), words, this.views.places.legend);
     this.begin();
   }

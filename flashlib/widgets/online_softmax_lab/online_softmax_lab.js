@@ -59,11 +59,11 @@ class OnlineLab extends Widget {
     this.motion = new Motion();
     this.without = toggle("without the rescale", (without) => this.rescaleIs(!without));
     this.status = h("span", { class: "flash-online-status" });
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     const row = h("label", { class: "flash-online-row" }, symbol("x"), this.typed);
     const header = div(
       "flash-panel flash-online-header",
-      div("flash-controls", buttons, bar, this.status, speed, this.without.element),
+      div("flash-controls", element, this.status, speed, this.without.element),
       this.settings(row, examples),
     );
     this.sentence = h("p", { class: "flash-online-sentence" });

@@ -46,12 +46,12 @@ class PagesLab extends Widget {
   #build(result) {
     this.controls = new PageSettings(result, (setting) => this.ask(setting));
     for (const name of Object.keys(result.setting)) this.hear(name, () => this.#show());
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     this.root.append(
       div(
         "flash-panel flash-header",
         this.settings(this.controls.elements),
-        div("flash-controls", buttons, bar, this.status, speed),
+        div("flash-controls", element, this.status, speed),
       ),
       div("flash-panel flash-words flash-paging-words", this.call, div("flash-paging-sentence", this.words, this.room)),
       div("flash-paging-stage", this.strip.element, div("flash-paging-beside", this.tables.element, this.counts.element)),

@@ -59,12 +59,12 @@ class ServeLab extends Widget {
     this.now = new Columns("now", "This step", names);
     this.all = new Columns("all", "All steps", names, this.equal);
     this.stops.push(() => this.lanes.forEach(({ resized }) => resized.disconnect()));
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     this.root.append(
       div(
         "flash-panel flash-header",
         this.settings(this.controls.elements),
-        div("flash-controls", buttons, bar, this.status, speed),
+        div("flash-controls", element, this.status, speed),
       ),
       div(
         "flash-serving-stage",
