@@ -72,6 +72,7 @@ class Player extends Stepped {
     this.errors = errorMarks();
     this.transport.bar.append(this.errors.picture);
     this.headline = headline(TITLE);
+    this.root.prepend(this.headline.element);
     const other = () => (this.less ? "all" : "less");
     const press = () => (this.model.set("panels", other()), this.model.save_changes());
     this.button = h("button", { type: "button", class: "flash-button flash-text", onclick: press });
@@ -104,16 +105,17 @@ class Player extends Stepped {
   /** Put the places where they are with all panels, or with less, where what went wrong comes first. */
   arrange() {
     const { less, root, body, told, bottom, button } = this;
-    const parted = less && Boolean(this.frames?.learner?.first);
+    const { learner } = this.frames ?? {};
+    const parted = less && Boolean(learner?.first);
     const { lines } = this.views.places;
+    const shown = less && this.frames ? overview(this.frames) : "";
+    setSentence(this.headline.now, learner ? beside(learner) : shown);
     root.classList.toggle("flash-less", less);
     setText(button, less ? "show all" : "show less");
     if (less) {
-      root.prepend(this.headline.element);
       told.append(lines);
       lines.classList.remove("flash-open");
     } else {
-      this.headline.element.remove();
       bottom.prepend(lines);
     }
     root.classList.toggle("flash-parted", parted);
@@ -144,7 +146,6 @@ class Player extends Stepped {
   loaded() {
     const { learner, T } = this.frames;
     setSentence(this.headline.what, learner ? heading(learner, T) : TITLE);
-    setSentence(this.headline.now, learner ? beside(learner) : overview(this.frames));
     const { picture, words } = this.errors;
     picture.toggleAttribute("hidden", !learner);
     words.hidden = this.verdict.hidden = !learner;

@@ -3,7 +3,7 @@
 
 /** @import { Phase, Scan, Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
-import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { div, h, headline, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { Motion, storyPace } from "../shared/motion.js";
 import { float64, number } from "../shared/number_text.js";
 import { Transport } from "../shared/transport.js";
@@ -68,7 +68,8 @@ class OnlineLab extends Widget {
     );
     this.sentence = h("p", { class: "flash-online-sentence" });
     this.body = div("flash-online-body");
-    this.root.append(header, div("flash-panel flash-words", this.sentence), this.body, legend());
+    const title = headline("Softmax in one pass: what does each score change?").element;
+    this.root.append(title, header, div("flash-panel flash-words", this.sentence), this.body, legend());
     const width = new ResizeObserver(() => {
       this.room = this.scores && { field: this.scores.field.clientWidth, words: this.sentence.clientWidth };
       this.fit();

@@ -1,7 +1,7 @@
 // PagesLab: plays what an allocator did, one operation at a time. Python ran it and read its state; this file draws it.
 
 /** @import { Result, Traits } from "./types.js" */
-import { div, h, setText } from "../shared/elements.js";
+import { div, h, headline, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -48,6 +48,7 @@ class PagesLab extends Widget {
     for (const name of Object.keys(result.setting)) this.hear(name, () => this.#show());
     const { element, speed } = this.transport;
     this.root.append(
+      headline("Which page of the cache belongs to which request?").element,
       div(
         "flash-panel flash-header",
         this.settings(this.controls.elements),

@@ -5,7 +5,7 @@ import { watchTheme } from "./colours.js";
 import { div, h, setText } from "./elements.js";
 import { announcer, listenToKeys } from "./keys.js";
 
-const PHONE = 560; // px: the transport of a narrower widget is a row of its own, which stays in view
+const NARROW_WIDGET = 560; // px: see narrow.css
 const RESTARTED = "Python was restarted: run the cell again to change a setting.";
 const PATIENCE = 5; // seconds to wait for an idle Python that does not answer
 
@@ -197,7 +197,7 @@ export class Widget {
       this.#switch("");
     };
     this.root.append(this.spoken.element);
-    this.#keepTransport();
+    this.#watchWidth();
     this.hear(name, loaded);
     this.hear("heard", heard);
     this.hear("refused", () => this.off || setText(this.busy, this.model.get("refused")));
@@ -214,17 +214,18 @@ export class Widget {
     this.#begin();
   }
 
-  /** Where a widget is narrow, it is high: its transport then moves out of its header, and stays in view. */
-  #keepTransport() {
+  /** A narrow widget is high: its transport moves out of its header, and stays in view. */
+  #watchWidth() {
     const row = this.transport?.element;
     const home = row?.parentElement;
-    if (!row || !home) return;
-    const header = [...this.root.children].find((part) => part.contains(row));
+    const header = [...this.root.children].find((part) => row && part.contains(row));
     const observer = new ResizeObserver(([{ contentRect }]) => {
-      const isNarrow = contentRect.width > 0 && contentRect.width < PHONE;
-      if (isNarrow === (row.parentElement === this.root)) return;
+      const isNarrow = contentRect.width > 0 && contentRect.width < NARROW_WIDGET;
+      if (isNarrow === this.root.classList.contains("flash-narrow")) return;
+      this.root.classList.toggle("flash-narrow", isNarrow);
+      if (!row) return;
       if (isNarrow) header?.after(row);
-      else home.prepend(row);
+      else home?.prepend(row);
       letStay(this.el, isNarrow);
     });
     observer.observe(this.root);
