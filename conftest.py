@@ -18,9 +18,16 @@ FIRST = (
     "tests/bench/",
     "tests/checks/",
 )  # the longest tests, in this order
+PHONE = "application/vnd.flashlib.phone+svg"  # as in flashlib.pictures.plots, which takes a second to import
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
 
 for_notebooks(os.environ)  # their kernels inherit it
+
+
+def pytest_collectstart(collector):
+    """nbval compares no PNG, and no SVG either: these are drawn for notebooks that are stored, see `tools.notebooks`."""
+    if hasattr(collector, "skip_compare"):
+        collector.skip_compare += ("image/svg+xml", PHONE)
 
 
 def scope(nodeid, together=False):

@@ -6,6 +6,7 @@ nbval compares with what is stored, so a second run must change nothing: see `no
 import argparse
 import copy
 import hashlib
+import os
 import re
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import nbformat
 
 from flashlib.chapters import chapter as registered
 from flashlib.checks.classroom import notebook
+from flashlib.pictures import inks
 from tools import chapter_heads, solved
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,6 +139,15 @@ def _normalise_output(output):
     return output
 
 
+def _without_svg(nb):
+    """Keep only the PNG of each plot: the pages of the site are made from the chapters."""
+    for cell in nb.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                for name in [name for name in output.data if "svg" in name]:
+                    del output.data[name]
+
+
 def problems(nb):
     """Return a sentence for each output that must not be stored: errors, paths of this machine, addresses."""
     paths = {str(ROOT), str(Path.home()), sys.prefix, tempfile.gettempdir()} - {"/"}
@@ -209,6 +220,8 @@ def run(path, refresh=False, source=None):
     except (ValueError, TimeoutError, RuntimeError) as error:
         return [str(error)]
     nb = normalise(executed, previous=None if refresh else previous)
+    if path.parent.name == SOLVED:
+        _without_svg(nb)
     if found := problems(nb):
         return found
     write(path, to_text(nb))
@@ -247,6 +260,7 @@ def main():
     parser.add_argument("--refresh", action="store_true", help=f"new outputs for {KEPT_OUTPUT} cells too")
     args = parser.parse_args()
 
+    os.environ[inks.STORED] = "yes"
     failed = []
     for chapter in chapters(ROOT / "notebooks", args.chapter):
         for path, seconds, changed, found in make(chapter, args.refresh):

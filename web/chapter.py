@@ -179,11 +179,12 @@ class Writer:
 
     def _output(self, cell, output):
         data = output.get("data", {})
+        if PHONE in data:
+            return self._of_figure(cell, data)
         if "image/png" in data:
             name, width, height = self.pictures.add(data["image/png"])
-            alt = html.escape(described(cell, data))
-            size = f'width="{width}" height="{height}" loading="lazy"'
-            return f'<img class="picture" src="static/pictures/{name}" {size} alt="{alt}">'
+            picture = _picture(name, width, height, html.escape(described(cell, data)))
+            return picture if cell.id in self.shown else _plot(picture, width)
         if VERDICT in data:
             return ""
         if "text/html" in data:
@@ -192,7 +193,29 @@ class Writer:
         text = html.escape(strip_ansi("".join(text)).rstrip("\n"))
         return f'<pre class="output" tabindex="0" aria-label="output">{text}</pre>' if text else ""
 
+    def _of_figure(self, cell, data):
+        """Return a plot, with another form for phones."""
+        words = html.escape(described(cell, data))
+        wide = _picture(*self.pictures.add_svg("".join(data["image/svg+xml"])), words)
+        name, width, height = self.pictures.add_svg("".join(data[PHONE]))
+        source = f'<source media="{ON_PHONES}" srcset="static/pictures/{name}" width="{width}" height="{height}">'
+        return _plot(f"<picture>{source}{wide}</picture>", width)
 
+
+def _picture(name, width, height, words):
+    size = f'width="{width}" height="{height}" loading="lazy"'
+    return f'<img class="picture" src="static/pictures/{name}" {size} alt="{words}">'
+
+
+def _plot(picture, width):
+    """Return a picture that scrolls on phones if it is too wide for them, so that it can be read."""
+    scrolls = ' wide" tabindex="0" role="group" aria-label="picture' if width > PHONE_WIDTH else ""
+    return f'<div class="plot{scrolls}">{picture}</div>'
+
+
+PHONE = "application/vnd.flashlib.phone+svg"  # as in flashlib.pictures.plots
+ON_PHONES = "(width < 40rem)"  # as in static/site.css
+PHONE_WIDTH = 400  # px: what is a little wider than a phone is shown a little smaller
 WITHOUT = "On this page the cell runs without {}, and the cells that use them say why."
 STORED = " Its stored output is shown here."
 COVER = '<details class="cover" data-cards="{}"><summary>{}</summary>{}</details>'

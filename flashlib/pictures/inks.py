@@ -5,11 +5,14 @@ A picture has a transparent background, so each ink is a mid-tone with a contras
 the widgets, see widgets/shared/palette.css; hatching always means masked.
 """
 
+import os
+
 INK = "#75797f"  # text, axes, lines; twice as thick: at work, or selected
 READ, WRITTEN = "#1b8a6b", "#9d60c6"  # bytes from HBM and to HBM
 WRONG = "#d9453f"  # never alone: a sign or a word says so too
 BLUE, ORANGE, PINK, OLIVE = "#2a7cd0", "#b9662a", "#c8507f", "#7d8420"
 SERIES = {BLUE: "-", ORANGE: "--", INK: "-.", PINK: ":", OLIVE: (0, (5, 1, 1, 1))}  # of curves
+STORED = "FLASHLIB_STORED"  # set in the environment where notebooks are executed to be stored, see `plots`
 SOFT = 0.05  # the share of INK in the background of a panel
 
 NEGATIVE, ZERO, POSITIVE = "#ea9a57", "#ffffff", "#76aee8"  # fills: values, on a diverging scale
@@ -35,11 +38,17 @@ def use() -> None:
             "figure.constrained_layout.use": True,
             "legend.frameon": False,
             "grid.alpha": 0.3,
+            "svg.fonttype": "none",
+            "svg.hashsalt": "flashlib",  # or names in an SVG would be random
         }
     )
     if "values" not in plt.matplotlib.colormaps:  # the cell may run twice
         plt.matplotlib.colormaps.register(LinearSegmentedColormap.from_list("values", [NEGATIVE, ZERO, POSITIVE]))
-    if get_ipython():  # or a transparent figure would get a light background in a dark notebook
+    if shell := get_ipython():  # or a transparent figure would get a light background in a dark notebook
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        set_matplotlib_formats("png", facecolor="none")
+        set_matplotlib_formats("svg", facecolor="none")
+        if STORED in os.environ:
+            from flashlib.pictures import plots
+
+            shell.display_formatter.mimebundle_formatter.for_type(plt.Figure, plots.bundle)

@@ -12,7 +12,7 @@ from flashlib.language import texts
 from flashlib.widgets import cells, modules
 
 FOLDER = Path(__file__).parent
-SHEETS = "palette", "look", "grouped_rules"
+SHEETS = "palette", "look", "narrow", "grouped_rules"
 
 
 def script(name: str) -> str:

@@ -4,7 +4,7 @@
 /** @import { Colours } from "../shared/colours.js" */
 /** @import { At, CompareTraits, ForwardStep, SentBoth } from "./types.js" */
 import { paintScale } from "../shared/colours.js";
-import { div, h, note } from "../shared/elements.js";
+import { div, h, headline, note } from "../shared/elements.js";
 import { number } from "../shared/number_text.js";
 import { BytesChart } from "./bytes.js";
 import { bytes, Frames } from "./frames.js";
@@ -33,7 +33,8 @@ class Compare extends Stepped {
     const sides = this.sides.map((side) => side.element);
     const words = div("flash-panel flash-words", this.sentence);
     this.chart = new BytesChart();
-    this.below.append(this.chart.element);
+    this.top.append(this.chart.element);
+    this.root.prepend(headline("Two loop orders, one result: which moves fewer bytes?").element);
     this.body.append(div("flash-sides", sides), words, this.views.places.legend);
     this.begin();
   }

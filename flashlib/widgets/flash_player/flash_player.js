@@ -10,7 +10,7 @@ import { Chip } from "./chip.js";
 import { Frames } from "./frames.js";
 import { Grid } from "./grid.js";
 import { guide } from "./guide.js";
-import { drawErrors, heading, isRight, partOf, verdict } from "./learner.js";
+import { drawErrors, errorMarks, heading, isRight, partOf, verdict } from "./learner.js";
 import { Legend } from "./legend.js";
 import { Lines } from "./lines.js";
 import { Memory } from "./memory.js";
@@ -69,12 +69,14 @@ class Player extends Stepped {
     const stage = div("flash-stage", memory, chip, scores, bars, output, this.air);
     this.bottom = this.foot(this.views.places);
     this.body.append(this.told, stage, this.bottom);
-    this.below.className = "flash-errors";
+    this.errors = errorMarks();
+    this.transport.bar.append(this.errors.picture);
     this.headline = headline(TITLE);
+    this.root.prepend(this.headline.element);
     const other = () => (this.less ? "all" : "less");
     const press = () => (this.model.set("panels", other()), this.model.save_changes());
     this.button = h("button", { type: "button", class: "flash-button flash-text", onclick: press });
-    this.top.append(this.button);
+    this.top.append(this.button, this.errors.words);
     this.arrange();
     /** @param {MouseEvent} event */
     const pointed = (event) => {
@@ -103,16 +105,17 @@ class Player extends Stepped {
   /** Put the places where they are with all panels, or with less, where what went wrong comes first. */
   arrange() {
     const { less, root, body, told, bottom, button } = this;
-    const parted = less && Boolean(this.frames?.learner?.first);
+    const { learner } = this.frames ?? {};
+    const parted = less && Boolean(learner?.first);
     const { lines } = this.views.places;
+    const shown = less && this.frames ? overview(this.frames) : "";
+    setSentence(this.headline.now, learner ? beside(learner) : shown);
     root.classList.toggle("flash-less", less);
     setText(button, less ? "show all" : "show less");
     if (less) {
-      root.prepend(this.headline.element);
       told.append(lines);
       lines.classList.remove("flash-open");
     } else {
-      this.headline.element.remove();
       bottom.prepend(lines);
     }
     root.classList.toggle("flash-parted", parted);
@@ -143,9 +146,10 @@ class Player extends Stepped {
   loaded() {
     const { learner, T } = this.frames;
     setSentence(this.headline.what, learner ? heading(learner, T) : TITLE);
-    setSentence(this.headline.now, learner ? beside(learner) : overview(this.frames));
-    this.below.hidden = this.verdict.hidden = !learner;
-    if (learner) drawErrors(this.below, learner, T);
+    const { picture, words } = this.errors;
+    picture.toggleAttribute("hidden", !learner);
+    words.hidden = this.verdict.hidden = !learner;
+    if (learner) drawErrors(this.errors, learner, T);
     this.root.classList.toggle("flash-learner", Boolean(learner));
     this.arrange();
   }

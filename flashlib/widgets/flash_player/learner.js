@@ -2,7 +2,7 @@
 
 /** @import { Frames } from "./frames.js" */
 /** @import { At, ForwardStep, Learner } from "./types.js" */
-import { note, svg } from "../shared/elements.js";
+import { note, setText, svg } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
 import { between, number } from "../shared/number_text.js";
 
@@ -12,24 +12,27 @@ import { between, number } from "../shared/number_text.js";
  */
 const size = (error) => (error < 1e300 ? number(error) : "∞ or NaN");
 
+/** Where the errors of the steps are shown: a picture, which goes below the scrub bar, and words. */
+export const errorMarks = () => ({
+  picture: svg("svg", { class: "flash-errors", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", {})),
+  words: note(),
+});
+
 /**
  * The error of each step: as a bar, higher for each power of ten, from what rounding explains up to 1; and in words.
- * @param {HTMLElement} element
+ * @param {ReturnType<typeof errorMarks>} marks
  * @param {Learner} learner
  * @param {number} T
  */
-export function drawErrors(element, { errors, tolerance }, T) {
+export function drawErrors({ picture, words }, { errors, tolerance }, T) {
   const height = (error) =>
     error > tolerance ? between(0.25, 1 - Math.log10(error) / Math.log10(tolerance), 1) : 0;
   const bars = errors.map((error, k) => `M${k} 1V${1 - height(error)}H${k + 0.8}V1z`).join("");
-  const picture = svg(
-    "svg",
-    { viewBox: `0 0 ${Math.max(T, 1)} 1`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    svg("path", { d: bars }),
-  );
+  picture.setAttribute("viewBox", `0 0 ${Math.max(T, 1)} 1`);
+  picture.firstElementChild?.setAttribute("d", bars);
   const worst = errors.length ? Math.max(...errors) : 0;
   const most = `red: how far off each step is, at most ${size(worst)}; log scale`;
-  element.replaceChildren(picture, note(worst > tolerance ? most : "no error at the steps that were played"));
+  setText(words, worst > tolerance ? most : "no error at the steps that were played");
 }
 
 /**

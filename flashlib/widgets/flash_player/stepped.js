@@ -69,7 +69,6 @@ export class Stepped extends Widget {
     this.sentence = h("p", { class: "flash-sentence" });
     this.views = new Views(kinds);
     this.body = div("flash-body");
-    this.below = h("div", {}); // the scrub bar
     this.controls = new TilingControls(this);
     this.root.append(this.#header(), this.body);
     this.links = new Links(this.root, (name) => {
@@ -80,14 +79,13 @@ export class Stepped extends Widget {
   }
 
   #header() {
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     const whole = this.inParts && toggle("whole steps", (on) => this.setDetail(!on)).element;
     this.blocks = this.settings(this.controls.blocks);
     const others = this.controls.others.length > 0 && this.settings(this.controls.others);
     const change = h("div", { class: "flash-controls", hidden: true }, others, whole);
     const button = (others || whole) && disclosure("settings", (open) => (change.hidden = !open));
-    bar.append(this.below);
-    this.top = div("flash-controls", buttons, bar, this.status, speed, button, !this.inParts && this.blocks);
+    this.top = div("flash-controls", element, this.status, speed, button, !this.inParts && this.blocks);
     return div("flash-panel flash-header", this.top, change, this.busy);
   }
 

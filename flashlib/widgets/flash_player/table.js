@@ -43,7 +43,8 @@ export class StateTable {
     const length = B_r <= TABLE.rows ? B_r : TABLE.cut;
     this.rows = Array.from({ length }, (_, k) => this.#row(() => pressed(this.first + k)));
     this.more = h("p", { class: "flash-note", hidden: B_r <= length });
-    const table = div("flash-table", this.#table());
+    const isLong = d > TABLE.cols || rowWords;
+    const table = div(`flash-table ${isLong ? "flash-long" : ""}`, this.#table()); // too long for one line on a phone
     if (rowWords) table.style.setProperty("--word", `${roomOf(rowWords) + 30}px`); // with its radio button
     this.element = div(few ? "" : "flash-tight", table, this.more);
   }

@@ -1,7 +1,7 @@
 // MaskLab: what a mask leaves to compute. Python computed all numbers and sentences; this file draws them.
 
 /** @import { Result, Traits } from "./types.js" */
-import { div, h, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
+import { div, h, headline, note, panel, setSentence, setText, typeset } from "../shared/elements.js";
 import { between } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Against, Loop, TileCounts } from "./counts.js";
@@ -64,6 +64,7 @@ class MaskLab extends Widget {
     const title = typeset("S, cut into tiles");
     const hint = note("point at a row, or use the arrow keys");
     this.root.append(
+      headline("Which scores does a mask hide, and which tiles?").element,
       div(
         "flash-mask-stage",
         div("flash-panel flash-mask-settings", this.settings(this.controls.elements)),

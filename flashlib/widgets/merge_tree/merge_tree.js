@@ -3,7 +3,7 @@
 /** @import { Numbers, Result, Traits } from "./types.js" */
 import { colourScale } from "../shared/colours.js";
 import { toggle } from "../shared/controls.js";
-import { div, h, note } from "../shared/elements.js";
+import { div, h, headline, note } from "../shared/elements.js";
 import { float64 } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Account, Comparison, legend, Log } from "./panels.js";
@@ -148,11 +148,11 @@ class MergeTree extends Widget {
     const tree = h(
       "section",
       { class: "flash-panel flash-merge-tree", "aria-label": "the row, its parts and the tree" },
-      h("header", {}, h("h3", {}, "A row in parts, merged in any order")),
       this.tree.element,
       legend(),
     );
     const beside = [this.comparison, this.account, this.log].map(({ element }) => element);
+    this.root.prepend(headline("A row in parts: does the order of merging matter?").element);
     this.root.append(this.controls, div("flash-merge-body", tree, div("flash-merge-beside", beside)));
   }
 

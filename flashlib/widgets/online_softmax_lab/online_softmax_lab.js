@@ -3,7 +3,7 @@
 
 /** @import { Phase, Scan, Sent, Traits } from "./types.js" */
 import { toggle } from "../shared/controls.js";
-import { div, h, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { div, h, headline, note, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { Motion, storyPace } from "../shared/motion.js";
 import { float64, number } from "../shared/number_text.js";
 import { Transport } from "../shared/transport.js";
@@ -59,16 +59,17 @@ class OnlineLab extends Widget {
     this.motion = new Motion();
     this.without = toggle("without the rescale", (without) => this.rescaleIs(!without));
     this.status = h("span", { class: "flash-online-status" });
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     const row = h("label", { class: "flash-online-row" }, symbol("x"), this.typed);
     const header = div(
       "flash-panel flash-online-header",
-      div("flash-controls", buttons, bar, this.status, speed, this.without.element),
+      div("flash-controls", element, this.status, speed, this.without.element),
       this.settings(row, examples),
     );
     this.sentence = h("p", { class: "flash-online-sentence" });
     this.body = div("flash-online-body");
-    this.root.append(header, div("flash-panel flash-words", this.sentence), this.body, legend());
+    const title = headline("Softmax in one pass: what does each score change?").element;
+    this.root.append(title, header, div("flash-panel flash-words", this.sentence), this.body, legend());
     const width = new ResizeObserver(() => {
       this.room = this.scores && { field: this.scores.field.clientWidth, words: this.sentence.clientWidth };
       this.fit();

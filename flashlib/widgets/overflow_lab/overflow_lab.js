@@ -2,7 +2,7 @@
 
 /** @import { Result, Traits } from "./types.js" */
 import { choice, slider } from "../shared/controls.js";
-import { div, h, put, setSentence, setText, symbol, typeset } from "../shared/elements.js";
+import { div, h, headline, put, setSentence, setText, symbol, typeset } from "../shared/elements.js";
 import { float64 } from "../shared/number_text.js";
 import { Widget } from "../shared/widget.js";
 import { Axis, marksLegend } from "./picture.js";
@@ -106,6 +106,7 @@ class OverflowLab extends Widget {
   #build(n) {
     this.axis = new Axis(n, this.controls, this.range);
     this.table = new Table(n);
+    this.root.prepend(headline("From which scores on does softmax overflow?").element);
     this.root.append(
       div("flash-panel", this.settings(this.dtype.element, this.copies.element)),
       div("flash-panel flash-words flash-overflow-words", this.words),

@@ -1,7 +1,7 @@
 // PagesLab: plays what an allocator did, one operation at a time. Python ran it and read its state; this file draws it.
 
 /** @import { Result, Traits } from "./types.js" */
-import { div, h, setText } from "../shared/elements.js";
+import { div, h, headline, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -46,12 +46,13 @@ class PagesLab extends Widget {
   #build(result) {
     this.controls = new PageSettings(result, (setting) => this.ask(setting));
     for (const name of Object.keys(result.setting)) this.hear(name, () => this.#show());
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     this.root.append(
+      headline("Which page of the cache belongs to which request?").element,
       div(
         "flash-panel flash-header",
         this.settings(this.controls.elements),
-        div("flash-controls", buttons, bar, this.status, speed),
+        div("flash-controls", element, this.status, speed),
       ),
       div("flash-panel flash-words flash-paging-words", this.call, div("flash-paging-sentence", this.words, this.room)),
       div("flash-paging-stage", this.strip.element, div("flash-paging-beside", this.tables.element, this.counts.element)),

@@ -72,7 +72,7 @@ class PipelinePlayer extends Widget {
     const jump = (by, label, sign) =>
       h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: () => this.#jump(by) }, sign);
     const jumps = div("flash-buttons", jump(-1, "to the event before ([)", "«"), jump(1, "to the next event (])", "»"));
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     const [title, how] = pipeTitle(result);
     const head = headline(title);
     setText(head.now, how);
@@ -81,7 +81,7 @@ class PipelinePlayer extends Widget {
       head.element,
       div(
         "flash-panel flash-controls flash-pipelining-controls", // no settings: nothing here needs Python
-        div("flash-controls", buttons, bar, jumps, this.status, speed),
+        div("flash-controls", element, jumps, this.status, speed),
         div("flash-controls", this.zoom.element, memory.element),
       ),
       ...this.rows.map(({ element }) => element),

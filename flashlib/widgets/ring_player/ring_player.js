@@ -76,13 +76,13 @@ class RingPlayer extends Widget {
     );
     const jump = (by, label, sign) =>
       h("button", { type: "button", class: "flash-button", "aria-label": label, title: label, onclick: () => this.#jump(by) }, sign);
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     this.root.append(
       this.head.element,
       div(
         "flash-panel flash-header",
         this.settings(this.controls.elements),
-        div("flash-controls", buttons, bar, div("flash-buttons", jump(-1, "to the event before ([)", "«"), jump(1, "to the next event (])", "»")), this.status, speed),
+        div("flash-controls", element, div("flash-buttons", jump(-1, "to the event before ([)", "«"), jump(1, "to the next event (])", "»")), this.status, speed),
         div("flash-ring-sentence", this.sentence, this.longest),
         this.fault,
       ),

@@ -1,7 +1,7 @@
 // ServeLab: plays two runs of a scheduler, step by step. Python ran both and kept their records; this file draws them.
 
 /** @import { Result, Traits } from "./types.js" */
-import { div, h, setText } from "../shared/elements.js";
+import { div, h, headline, setText } from "../shared/elements.js";
 import { Motion } from "../shared/motion.js";
 import { Transport } from "../shared/transport.js";
 import { Widget } from "../shared/widget.js";
@@ -59,12 +59,13 @@ class ServeLab extends Widget {
     this.now = new Columns("now", "This step", names);
     this.all = new Columns("all", "All steps", names, this.equal);
     this.stops.push(() => this.lanes.forEach(({ resized }) => resized.disconnect()));
-    const { buttons, bar, speed } = this.transport;
+    const { element, speed } = this.transport;
     this.root.append(
+      headline("Continuous or static batching: which serves requests sooner?").element,
       div(
         "flash-panel flash-header",
         this.settings(this.controls.elements),
-        div("flash-controls", buttons, bar, this.status, speed),
+        div("flash-controls", element, this.status, speed),
       ),
       div(
         "flash-serving-stage",

@@ -68,6 +68,7 @@ export class Transport {
       button("forward", "forward (right arrow)", () => this.step(1)),
       button("last", "last (End)", () => this.seek(this.last)),
     );
+    this.element = div("flash-transport", this.buttons, this.bar);
   }
 
   /** The pace of the story, if it is chosen. */

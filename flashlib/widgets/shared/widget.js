@@ -5,6 +5,7 @@ import { watchTheme } from "./colours.js";
 import { div, h, setText } from "./elements.js";
 import { announcer, listenToKeys } from "./keys.js";
 
+const NARROW_WIDGET = 560; // px: see narrow.css
 const RESTARTED = "Python was restarted: run the cell again to change a setting.";
 const PATIENCE = 5; // seconds to wait for an idle Python that does not answer
 
@@ -18,6 +19,18 @@ export const isSaved = () => document.querySelector('script[type="application/vn
 function statusOfPython({ widget_manager }) {
   if (!widget_manager || !("kernel" in widget_manager)) return undefined;
   return widget_manager.kernel?.status ?? "gone";
+}
+
+/**
+ * What is to stay in view while the notebook scrolls must not be in a box that scrolls by itself, as all of JupyterLab's
+ * around an output do, or could; the boxes of one that the learner made scroll remain.
+ * @param {HTMLElement} element
+ * @param {boolean} stays
+ */
+function letStay(element, stays) {
+  const cell = element.closest(".jp-Cell:not(.jp-mod-outputsScrolled)");
+  for (let box = element.parentElement; cell && box && box !== cell; box = box.parentElement)
+    box.style.overflow = stays ? "visible" : "";
 }
 
 /**
@@ -185,6 +198,7 @@ export class Widget {
       this.#switch("");
     };
     this.root.append(this.spoken.element);
+    this.#watchWidth();
     this.hear(name, loaded);
     this.hear("heard", heard);
     this.hear("refused", () => this.off || setText(this.busy, this.model.get("refused")));
@@ -199,6 +213,24 @@ export class Widget {
     );
     loaded();
     this.#begin();
+  }
+
+  /** A narrow widget is high: its transport moves out of its header, and stays in view. */
+  #watchWidth() {
+    const row = this.transport?.element;
+    const home = row?.parentElement;
+    const header = [...this.root.children].find((part) => row && part.contains(row));
+    const observer = new ResizeObserver(([{ contentRect }]) => {
+      const isNarrow = contentRect.width > 0 && contentRect.width < NARROW_WIDGET;
+      if (isNarrow === this.root.classList.contains("flash-narrow")) return;
+      this.root.classList.toggle("flash-narrow", isNarrow);
+      if (!row) return;
+      if (isNarrow) header?.after(row);
+      else home?.prepend(row);
+      letStay(this.el, isNarrow);
+    });
+    observer.observe(this.root);
+    this.stops.push(() => observer.disconnect());
   }
 
   /** @param {string} name @param {() => void} changed */

@@ -45,9 +45,9 @@ class TripsPlayer extends Widget {
     };
     this.bars = new TripsBars(TITLES);
     this.sides = BOTH.map((name) => new Side(name, TITLES[name], WHERE_SCORES_GO[name]));
-    const { buttons, bar, speed } = this.transport;
+    const { element, bar, speed } = this.transport;
     const settings = this.settings(Object.values(this.controls).map(({ element }) => element));
-    const row = div("flash-controls", buttons, bar, this.status, speed, settings);
+    const row = div("flash-controls", element, this.status, speed, settings);
     const sides = div("flash-trips-sides", this.sides.map(({ element }) => element));
     bar.title = say("at each tick, a trip of standard attention begins (page up, page down)");
     this.root.append(this.head.element, div("flash-panel flash-header", row), this.bars.element, sides);

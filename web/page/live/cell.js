@@ -33,7 +33,7 @@ export class Cell {
     this.original = String(this.code.textContent).replace(/\n+$/, "");
     this.outputs = /** @type {HTMLElement} */ (root.querySelector(":scope > .outputs"));
     this.stored = [...this.outputs.childNodes];
-    this.pictures = [...this.outputs.querySelectorAll(".picture, .still img")];
+    this.pictures = [...this.outputs.querySelectorAll(".plot, .still img")];
     this.isStub = root.matches(".stub");
     this.isCheck = root.matches(".check");
     this.runs = tool(this.isCheck ? "Check" : "Run", () => void this.run());
