@@ -203,6 +203,5 @@ def described(cell, data):
 
 def code_html(source):
     """Return the HTML of Python code."""
-    return highlight(source.rstrip("\n"), PythonLexer(), HtmlFormatter(cssclass="code", wrapcode=True)).replace(
-        "<pre>", '<pre tabindex="0" role="group" aria-label="code">', 1
-    )
+    markup = highlight(source.rstrip("\n"), PythonLexer(), HtmlFormatter(cssclass="code", wrapcode=True))
+    return prose.hanging(markup.replace("<pre>", '<pre tabindex="0" role="group" aria-label="code">', 1))
