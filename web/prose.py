@@ -5,7 +5,7 @@ import re
 
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-from web import colab, readable
+from web import code_lines, colab, readable
 from web.formulas import formula
 
 TAG = re.compile(r"<[^>]+>")
@@ -17,12 +17,6 @@ UNSEEN = re.compile(r'<span class="unseen">.*?</span>')
 REGION = 'tabindex="0" role="group"'  # may be wider than a phone, and scrolls sideways
 SPACE = re.compile(r"\s+")
 MATHS = re.compile(r"<math.*?</math>", re.DOTALL)
-CODE = re.compile(r"(<pre[^>]*>(?:<span></span>)?(?:<code>)?)(.*?)(\n*(?:</code>)?</pre>)", re.DOTALL)
-INDENT = re.compile(r"(?:<[^>]+>)*( *)")
-PIECE = re.compile(r"(?:<[^>]+>|[^\s<])+")  # of code, up to a space
-WHOLE = re.compile(r"(?:<span[^>]*>[^<]*</span>|[^<]+)+")
-OPENING = re.compile(r"([(\[](?:</span>)?)")
-LONG = 20  # characters: on a phone a longer piece is broken
 
 
 def to_html(text, repository=""):
@@ -41,26 +35,6 @@ def words(markup):
     markup = UNSEEN.sub("", markup).replace("</math><wbr>", "</math> ")
     markup = MATHS.sub(lambda found: html.escape(readable.line(found[0])), markup)
     return SPACE.sub(" ", html.unescape(TAG.sub("", markup))).strip()
-
-
-def hanging(markup):
-    """Return the HTML of code with each line as an element that knows its indent: it wraps with a hanging one."""
-    return CODE.sub(lambda found: found[1] + "\n".join(map(_line, found[2].split("\n"))) + found[3], markup)
-
-
-def _line(markup):
-    indent = len(INDENT.match(markup)[1])
-    style = f' style="--indent:{indent}"' if indent else ""
-    return f'<span class="line"{style}>{PIECE.sub(_piece, markup)}</span>' if markup else ""
-
-
-def _piece(found):
-    """Return a piece of code that may break after its brackets if it is long, but never after a minus if it is short."""
-    markup = found[0]
-    if len(html.unescape(TAG.sub("", markup))) > LONG:
-        return OPENING.sub(r"\1<wbr>", markup)
-    is_kept = "-" in TAG.sub("", markup) and WHOLE.fullmatch(markup)
-    return f'<span class="whole">{markup}</span>' if is_kept else markup
 
 
 def address(markup):
@@ -96,8 +70,10 @@ class Prose(IPythonRenderer):
         return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
 
     def block_code(self, code, info=None):
-        markup = super().block_code(code, info).replace("<pre>", f'<pre {REGION} aria-label="code">', 1)
-        return hanging(markup) if info else markup  # without a language it may be a drawing
+        markup = super().block_code(code, info)
+        if info:
+            return code_lines.wrapping(markup)
+        return markup.replace("<pre>", f'<pre {REGION} aria-label="text">', 1)  # perhaps a drawing
 
     def heading(self, text, level, **attrs):
         anchor = address(plain(text))

@@ -68,10 +68,12 @@ export class Cell {
   edit(text) {
     if (this.field) return this.field;
     const label = this.isStub ? "your answer" : "code of this cell";
-    this.field = editor(text, label, () => void (this.isStub ? this.page.check(this) : this.run()));
+    const { element, field } = editor(text, label, () => void (this.isStub ? this.page.check(this) : this.run()));
+    this.typing = element;
+    this.field = field;
     this.field.addEventListener("input", () => this.#keep());
     this.code.hidden = true;
-    this.code.before(this.field);
+    this.code.before(element);
     for (let fold = this.root.querySelector("details.folded"); fold && this.isChanged; fold = null)
       /** @type {HTMLDetailsElement} */ (fold).open = true;
     this.edits.hidden = true;
@@ -95,7 +97,7 @@ export class Cell {
     this.field.value = this.original;
     this.field.dispatchEvent(new Event("input"));
     if (!this.isStub) {
-      this.field.remove();
+      this.typing?.remove();
       this.field = undefined;
       Object.assign(this.code, { hidden: false });
       this.edits.hidden = false;

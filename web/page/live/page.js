@@ -3,6 +3,7 @@
 import { keepFiles } from "../kept_files.js";
 import { Bar, megabytes } from "./bar.js";
 import { Cell } from "./cell.js";
+import { watchKeyboard } from "./keys.js";
 import { Ended, Python } from "./python.js";
 import { allWritten, takeAway } from "./written.js";
 
@@ -31,6 +32,7 @@ export class Page {
     /** @type {Cell[]} */
     this.cells = [];
     for (const root of roots) this.cells.push(new Cell(root, this, written[String(root.dataset.cell)]));
+    watchKeyboard();
     this.#introduce();
   }
 
