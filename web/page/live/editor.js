@@ -73,6 +73,7 @@ export function editor(text, label, run) {
   const sheet = Object.assign(document.createElement("div"), { className: "sheet" });
   sheet.append(ink, field);
   const element = Object.assign(document.createElement("div"), { className: "typing" });
-  element.append(sheet, keysFor(field, (sign) => insert(field, sign), (back) => shift(field, back)));
+  const keys = keysFor(field, (sign) => insert(field, sign), (back) => shift(field, back), run);
+  element.append(sheet, keys);
   return { element, field };
 }

@@ -15,11 +15,11 @@ function goLine(field, by) {
 
 /** @type {[string, string, (field: HTMLTextAreaElement) => void][]} what is on a key, its name, and what it does */
 const MOVES = [
-  ["↶", "undo", () => document.execCommand("undo")],
   ["←", "left", (field) => go(field, Math.max(0, field.selectionStart - 1))],
   ["→", "right", (field) => go(field, field.selectionEnd + 1)],
   ["↑", "line above", (field) => goLine(field, -1)],
   ["↓", "line below", (field) => goLine(field, 1)],
+  ["↶", "undo", () => document.execCommand("undo")],
 ];
 
 /** Scroll to the line with the caret, between the header and the keys. @param {HTMLTextAreaElement} field */
@@ -32,9 +32,12 @@ export function showCaret(field) {
  * @param {HTMLTextAreaElement} field
  * @param {(text: string) => void} insert at the caret
  * @param {(back: boolean) => void} shift indents
+ * @param {() => void} run
  */
-export function keysFor(field, insert, shift) {
-  const row = Object.assign(document.createElement("div"), { className: "keys", role: "group", ariaLabel: "keys for code" });
+export function keysFor(field, insert, shift, run) {
+  const row = Object.assign(document.createElement("div"), { className: "keys", hidden: true, role: "group", ariaLabel: "keys for code" });
+  // It stays when the field loses the focus: below, a button that is being pressed must not move.
+  field.addEventListener("focus", () => (row.hidden = false), { once: true });
   /** @param {string} text @param {string} name @param {(field: HTMLTextAreaElement) => void} press */
   const add = (text, name, press) => {
     const key = Object.assign(document.createElement("button"), { type: "button", textContent: text, ariaLabel: name, tabIndex: -1 });
@@ -45,10 +48,14 @@ export function keysFor(field, insert, shift) {
     });
     row.append(key);
   };
-  for (const sign of "()[]:=,._") add(sign, sign, () => insert(sign));
+  for (const sign of "()[]:=,._*+-") add(sign, sign, () => insert(sign));
   add("⇤", "unindent", () => shift(true));
   add("⇥", "indent", () => shift(false));
   for (const move of MOVES) add(...move);
+  add("▶", "run", () => {
+    field.blur(); // the phone's keyboard would cover what comes
+    run();
+  });
   // The field keeps the focus, so that the phone's keyboard stays.
   for (const kind of ["pointerdown", "mousedown"]) row.addEventListener(kind, (event) => event.preventDefault());
   return row;

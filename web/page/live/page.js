@@ -66,10 +66,10 @@ export class Page {
     if (button) /** @type {HTMLButtonElement} */ (button).disabled = !this.cells?.some(({ isChanged }) => isChanged);
   }
 
-  /** Check the answer in a stub. */
-  check(stub) {
+  /** The cell that checks the answer in a stub. */
+  checkOf(stub) {
     const cell = this.cells[this.cells.indexOf(stub) + 1];
-    if (cell?.isCheck) void cell.run();
+    return cell?.isCheck ? cell : undefined;
   }
 
   /** Ask Python for what a widget needs; cell: the one that shows the widget. */
