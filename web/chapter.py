@@ -13,7 +13,7 @@ from pygments.lexers import PythonLexer
 from flashlib.language.phrases import and_list
 from tools import chapter_heads
 from tools.notebooks import tags
-from web import prose
+from web import code_lines, prose
 from web.live import cells
 from web.plots import of_plot
 
@@ -253,6 +253,5 @@ def described(cell, data):
 
 def code_html(source):
     """Return the HTML of Python code."""
-    return highlight(source.rstrip("\n"), PythonLexer(), HtmlFormatter(cssclass="code", wrapcode=True)).replace(
-        "<pre>", '<pre tabindex="0" role="group" aria-label="code">', 1
-    )
+    markup = highlight(source.rstrip("\n"), PythonLexer(), HtmlFormatter(cssclass="code", wrapcode=True))
+    return code_lines.wrapping(markup)

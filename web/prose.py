@@ -5,7 +5,7 @@ import re
 
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-from web import colab, readable
+from web import code_lines, colab, readable
 from web.formulas import formula
 
 TAG = re.compile(r"<[^>]+>")
@@ -70,7 +70,10 @@ class Prose(IPythonRenderer):
         return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
 
     def block_code(self, code, info=None):
-        return super().block_code(code, info).replace("<pre>", f'<pre {REGION} aria-label="code">', 1)
+        markup = super().block_code(code, info)
+        if info:
+            return code_lines.wrapping(markup)
+        return markup.replace("<pre>", f'<pre {REGION} aria-label="text">', 1)  # perhaps a drawing
 
     def heading(self, text, level, **attrs):
         anchor = address(plain(text))

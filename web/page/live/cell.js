@@ -70,10 +70,12 @@ export class Cell {
   edit(text) {
     if (this.field) return this.field;
     const label = this.isStub ? "your answer" : "code of this cell";
-    this.field = editor(text, label, () => void (this.isStub ? this.page.check(this) : this.run()));
+    const { element, field } = editor(text, label, () => void (this.isStub ? this.page.checkOf(this) : this)?.runInView());
+    this.typing = element;
+    this.field = field;
     this.field.addEventListener("input", () => this.#keep());
     this.code.hidden = true;
-    this.code.before(this.field);
+    this.code.before(element);
     for (let fold = this.root.querySelector("details.folded"); fold && this.isChanged; fold = null)
       /** @type {HTMLDetailsElement} */ (fold).open = true;
     this.edits.hidden = true;
@@ -97,7 +99,7 @@ export class Cell {
     this.field.value = this.original;
     this.field.dispatchEvent(new Event("input"));
     if (!this.isStub) {
-      this.field.remove();
+      this.typing?.remove();
       this.field = undefined;
       Object.assign(this.code, { hidden: false });
       this.edits.hidden = false;
@@ -124,6 +126,12 @@ export class Cell {
     this.busy = false;
     this.root.removeAttribute("aria-busy");
     this.root.dataset.ran = String(Number(this.root.dataset.ran ?? 0) + 1);
+  }
+
+  /** Run it from an editor, perhaps one above, and scroll to what it says. */
+  async runInView() {
+    await this.run();
+    this.root.scrollIntoView({ block: this.root.offsetHeight > innerHeight / 2 ? "start" : "nearest" });
   }
 
   /** Return its outputs. A check that was stopped runs again in a new worker, which reports that it was stopped. */

@@ -1,4 +1,7 @@
-// An editor for Python: a text field that indents, and releases the keyboard.
+// An editor for Python: a text field that indents and releases the keyboard, over its text in colours, and keys for it.
+
+import { colouredLines } from "./colours.js";
+import { keysFor, showCaret } from "./keys.js";
 
 const STEP = "    ";
 
@@ -28,6 +31,8 @@ function breakLine(field) {
   insert(field, `\n${above.match(/^ */)?.[0] ?? ""}${above.trimEnd().endsWith(":") ? STEP : ""}`);
 }
 
+const STRAIGHT = { "“": '"', "”": '"', "‘": "'", "’": "'" }; // some phones write the others by themselves
+
 /**
  * @param {string} text
  * @param {string} label
@@ -35,12 +40,16 @@ function breakLine(field) {
  */
 export function editor(text, label, run) {
   const field = document.createElement("textarea");
-  Object.assign(field, { className: "editor", value: text, spellcheck: false, ariaLabel: label, wrap: "off" });
+  Object.assign(field, { className: "editor", value: text, spellcheck: false, ariaLabel: label, rows: 1 });
   field.title = "Shift+Enter runs it. Tab indents; after Escape, Tab moves on.";
   for (const name of ["autocapitalize", "autocomplete", "autocorrect"]) field.setAttribute(name, "off");
-  const fit = () => (field.rows = field.value.split("\n").length);
+  const ink = Object.assign(document.createElement("div"), { className: "ink", ariaHidden: "true" });
+  const paint = () => ink.replaceChildren(...colouredLines(field.value));
   let leaves = false; // after Escape, Tab goes on to the next control
-  field.addEventListener("input", fit);
+  field.addEventListener("input", () => {
+    paint();
+    if (document.activeElement === field) showCaret(field);
+  });
   field.addEventListener("blur", () => (leaves = false));
   field.addEventListener("keydown", (event) => {
     const { key, shiftKey, ctrlKey, metaKey } = event;
@@ -48,12 +57,23 @@ export function editor(text, label, run) {
     else if (key === "Tab" && !leaves) {
       event.preventDefault();
       shift(field, shiftKey);
-    } else if (key === "Enter") {
+    } else if (key === "Enter" && (shiftKey || ctrlKey || metaKey)) {
       event.preventDefault();
-      if (shiftKey || ctrlKey || metaKey) run();
-      else breakLine(field);
+      run();
     }
   });
-  fit();
-  return field;
+  field.addEventListener("beforeinput", (event) => {
+    const straight = STRAIGHT[event.data ?? ""];
+    if (event.inputType !== "insertLineBreak" && !straight) return;
+    event.preventDefault();
+    if (straight) insert(field, straight);
+    else breakLine(field);
+  });
+  paint();
+  const sheet = Object.assign(document.createElement("div"), { className: "sheet" });
+  sheet.append(ink, field);
+  const element = Object.assign(document.createElement("div"), { className: "typing" });
+  const keys = keysFor(field, (sign) => insert(field, sign), (back) => shift(field, back), run);
+  element.append(sheet, keys);
+  return { element, field };
 }

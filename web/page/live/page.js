@@ -3,6 +3,7 @@
 import { keepFiles } from "../kept_files.js";
 import { Bar } from "./bar.js";
 import { Cell } from "./cell.js";
+import { watchKeyboard } from "./keys.js";
 import { Ended, Python } from "./python.js";
 import { allWritten, takeAway } from "./written.js";
 
@@ -31,6 +32,7 @@ export class Page {
     /** @type {Cell[]} */
     this.cells = [];
     for (const root of roots) this.cells.push(new Cell(root, this, written[String(root.dataset.cell)]));
+    watchKeyboard();
     this.#startWritten();
   }
 
@@ -60,10 +62,10 @@ export class Page {
     if (button) /** @type {HTMLButtonElement} */ (button).disabled = !this.cells?.some(({ isChanged }) => isChanged);
   }
 
-  /** Check the answer in a stub. */
-  check(stub) {
+  /** The cell that checks the answer in a stub. */
+  checkOf(stub) {
     const cell = this.cells[this.cells.indexOf(stub) + 1];
-    if (cell?.isCheck) void cell.run();
+    return cell?.isCheck ? cell : undefined;
   }
 
   /** Ask Python for what a widget needs; cell: the one that shows the widget. */
