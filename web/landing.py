@@ -151,7 +151,7 @@ def mended():
 def coloured(text):
     """Return the HTML of lines of code, each an element, so that the one at work can be marked."""
     made = highlight(text, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
-    return "".join(f"<div>{line}</div>" for line in made.rstrip("\n").split("\n"))
+    return "".join(f'<div class="loop-line">{line}</div>' for line in made.rstrip("\n").split("\n"))
 
 
 def route(made):

@@ -76,11 +76,11 @@ def test_the_loop_is_on_the_first_screen(browser, course, screen):
 
 def test_the_loop_stops_at_its_mistake(browser, course):
     with visit(browser, course.address) as page:
-        page.wait_for_selector("#loop .lines .now")
+        page.wait_for_selector("#loop .loop-line.now")
         page.wait_for_selector(STOPPED, state="attached")
         assert page.evaluate(STEP) == 1 and "right up to step 1 of 3" in told(page)
         assert "O_acc is not rescaled when the maximum grows" in verdict(page)
-        assert landing.WRONG in page.locator("#loop .line .now").inner_text()
+        assert landing.WRONG in page.locator("#loop .mistake .now").inner_text()
 
 
 def test_it_is_mended_from_what_was_recorded(browser, course):
@@ -129,7 +129,7 @@ def test_without_javascript_the_picture_and_the_text_stay(browser, course):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(course.address)
-    for name in ("#loop .still img", "#loop .verdict", "#loop .line", "#chapters"):
+    for name in ("#loop .still img", "#loop .verdict", "#loop .mistake", "#chapters"):
         assert page.locator(name).first.is_visible(), name
     assert (
         not page.locator("#loop button").count() and landing.MENDED in page.locator("details").first.text_content()

@@ -29,7 +29,7 @@ def test_the_mended_loop_is_right():
 
 def test_each_line_of_the_loop_is_an_element():
     code = landing.coloured(landing.ABOVE)
-    lines = [re.sub("<[^>]*>", "", line) for line in re.findall("<div>(.*?)</div>", code)]
+    lines = [re.sub("<[^>]*>", "", line) for line in re.findall('<div class="loop-line">(.*?)</div>', code)]
     assert lines == landing.ABOVE.splitlines()
 
 

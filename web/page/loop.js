@@ -29,7 +29,7 @@ function loadMended(address) {
 /** Mark the lines of the loop that a player shows at work. @param {Element} root @param {any} player */
 function markLines(root, { dataset, flashWidget }) {
   const atWork = flashWidget.model.get("frames").lines[dataset.part] ?? [];
-  for (const line of root.querySelectorAll(".lines > div")) line.classList.toggle("now", atWork.includes(String(line.textContent).trim()));
+  for (const line of root.querySelectorAll(".loop-line")) line.classList.toggle("now", atWork.includes(String(line.textContent).trim()));
 }
 
 /** Play from the beginning, and stop where the player says that something goes wrong. */
@@ -57,7 +57,7 @@ class Loop {
     this.told = told;
     this.page = page;
     const find = (name) => /** @type {HTMLElement} */ (root.querySelector(name));
-    this.line = find(".line");
+    this.line = find(".mistake");
     this.said = find(".verdict");
     this.tools = find(".mending");
     this.idea = /** @type {HTMLDetailsElement} */ (find("details"));
