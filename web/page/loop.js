@@ -7,7 +7,9 @@ import { editor } from "./live/editor.js";
 import { note, printed } from "./live/outputs.js";
 import { playFrom, playStored, storedWidget } from "./play.js";
 
-const HINT = "Each row's old O_acc must shrink by its factor. alpha[:, None] has the factors of all rows, as a column.";
+const HINT =
+  "m is a row's largest score so far. When it grows, what the row has summed in O_acc must shrink by alpha: alpha[:, None] has the " +
+  "factors of all rows, as a column.";
 const NOT_HERE = "These pages have no Python, so only the mended line was recorded for them.";
 const RECORDED = "Recorded when this page was made.";
 
