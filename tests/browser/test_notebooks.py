@@ -21,8 +21,8 @@ WIDGET = tuple(f"{name}(" for name in widgets.__all__)  # the beginnings of text
 
 # The names in the list of files that do not fit into it.
 CUT_NAMES = """() => [...document.querySelectorAll(".jp-DirListing-itemName")]
-    .filter((name) => [...name.querySelectorAll("*")].some((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1))
-    .map((name) => name.textContent)"""
+    .filter((cell) => [...cell.children].some((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1))
+    .map((cell) => cell.textContent)"""
 
 
 def names(source, context):
