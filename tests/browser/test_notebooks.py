@@ -19,6 +19,11 @@ OPENINGS = [chapter.slug for chapter in CHAPTERS if "00" <= chapter.number <= "0
 WITH_WIDGETS = [chapter.slug for chapter in CHAPTERS if set(chapter.widgets) & set(widgets.__all__)]
 WIDGET = tuple(f"{name}(" for name in widgets.__all__)  # the beginnings of texts of outputs
 
+# The names in the list of files that do not fit into it.
+CUT_NAMES = """() => [...document.querySelectorAll(".jp-DirListing-itemName")]
+    .filter((cell) => [...cell.children].some((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1))
+    .map((cell) => cell.textContent)"""
+
 
 def names(source, context):
     """Return the names that a cell reads (ast.Load) or defines (ast.Store)."""
@@ -54,6 +59,8 @@ def test_the_widgets_of_all_chapters_are_drawn(open_lab):
         cells += [*sources, "%reset -f"]
     assert all(counts.values()), "each has a widget"
     with open_lab("widgets_of_all.ipynb", cells) as lab:
+        assert lab.page.locator(".jp-DirListing-itemName").count() > len(CHAPTERS)
+        assert lab.page.evaluate(CUT_NAMES) == []
         assert lab.run_all() == []
         shown = lab.page.locator(".flash-widget")
         shown.nth(sum(counts.values()) - 1).wait_for(timeout=KERNEL_TIMEOUT)
