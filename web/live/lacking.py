@@ -5,11 +5,11 @@ The page of a chapter with kernels has more: Triton's own Python with its interp
 
 import ast
 import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
 
-from web.live.kernel_files import MODULES, STAND_INS
+from web.live import beside
+from web.live.kernel_files import MODULES
 
 ROOT = Path(__file__).resolve().parents[2]
 STOOD_IN = "torch", "triton"  # what the pages of chapters with kernels have after all
@@ -108,25 +108,13 @@ def _of_part(module):
 
 def torch_lacks(path):
     """Return the first name of a path, such as `nn.functional.gelu`, that the stand-in lacks, or ""."""
-    there, name = _stand_in(), "torch"
+    there, name = beside.loaded("page_torch"), "torch"
     for part in filter(None, path.split(".")):
         name = f"{name}.{part}"
         if not hasattr(there, part):
             return name
         there = getattr(there, part)
     return ""
-
-
-@cache
-def _stand_in():
-    """Return the stand-in for torch, loaded under another name beside the real one."""
-    for name, file in (("page_memory", "page_memory.py"), ("page_torch", "torch/__init__.py")):
-        path = STAND_INS / file
-        folder = [str(path.parent)] if path.name == "__init__.py" else None
-        spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folder)
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules["page_torch"]
 
 
 def _is_left_out(path):
