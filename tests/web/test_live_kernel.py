@@ -159,7 +159,7 @@ def test_a_cell_runs_without_the_imports_that_a_page_lacks(page):
         ("loss.backward()", "gradients"),
         ("tiled.backward(1)", ""),
         ("torch.compile(f)", "torch.compile"),
-        ("import torch.nn as nn\nnn.Linear(3, 3)", "torch.nn.Linear"),
+        ("import torch.nn as nn\nnn.Linear(3, 3)", "layers of torch.nn, which the stand-in"),
         ("from triton.experimental import gluon", "Gluon"),
         ("bench.mine(f)", "Triton's compiler, which runs in JupyterLab or Colab, not in a page"),
         ("from flashlib.kernels.compiler import compiled", "Triton's compiler"),

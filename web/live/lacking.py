@@ -17,18 +17,20 @@ PACKAGES = {  # package: why a page has none
     "torch": "torch, which does not run in a page",
     "triton": "Triton, which does not run in a page",
     "transformers": "transformers, which does not run in a page",
-    "safetensors": "safetensors, which a page does without",
-    "ipywidgets": "ipywidgets, which the page does without",
+    "safetensors": "safetensors, which does not run in a page",
+    "ipywidgets": "ipywidgets, which does not run in a page",
     "subprocess": "another process, which a page cannot start",
     "multiprocessing": "another process, which a page cannot start",
 }
 COMPILER = "Triton's compiler, which runs in JupyterLab or Colab, not in a page"
 GLUON = "Gluon, whose kernels do not run in a page"
-GPU = "a GPU, which a page does without"
+GPU = "a GPU, which a page cannot use"
 GRADIENTS = "gradients, which the stand-in for torch in this page does not compute"
+LAYERS = "layers of torch.nn, which the stand-in for torch in this page lacks"
 PARTS = {  # modules, with all below them: why a page lacks them, even one with Triton's interpreter
     "torch.autograd": GRADIENTS,
     "torch.cuda": GPU,
+    "torch.nn": LAYERS,
     "torch.OutOfMemoryError": GPU,
     "triton.experimental": GLUON,
     "flashlib.gluon": GLUON,
@@ -41,7 +43,7 @@ PARTS = {  # modules, with all below them: why a page lacks them, even one with 
     "flashlib.widgets.compiler_lab": COMPILER,
     "flashlib.bench": COMPILER,
     "flashlib.ring.distributed": "torch.distributed, which does not run in a page",
-    "flashlib.interop": "adapters for other packages, which a page does without",
+    "flashlib.interop": "adapters for other packages, which do not run in a page",
 }
 ASKED = {  # functions that import what they need when they are called
     "mine": COMPILER,
