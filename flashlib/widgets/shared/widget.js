@@ -1,11 +1,11 @@
 // The base of every widget.
 
-/** @import { Transport } from "./transport.js" */
 import { watchTheme } from "./colours.js";
 import { div, h, setText } from "./elements.js";
 import { announcer, listenToKeys } from "./keys.js";
 
 const RESTARTED = "Python was restarted: run the cell again to change a setting.";
+const SAVED = "To change a setting, run the notebook.";
 const PATIENCE = 5; // seconds to wait for an idle Python that does not answer
 
 /** True on a page saved with the state of its widgets, where no Python answers. */
@@ -30,8 +30,6 @@ export class Widget {
   waiting;
   /** @type {keyof Traits} */
   shown;
-  /** @type {Transport | undefined} of a widget that plays */
-  transport;
   /** @type {any} what was loaded last */
   #sent = null;
 
@@ -138,12 +136,9 @@ export class Widget {
 
   /** Disable the controls that Python will never answer: the page was saved, or the notebook was reopened. */
   #begin() {
-    const saved = this.transport
-      ? "A saved page: it plays, but to change a setting, run the notebook."
-      : "A saved page: to change a setting, run the notebook.";
     const alone = this.el.classList.contains("jupyter-widgets-disconnected");
     this.el.classList.remove("jupyter-widgets-disconnected"); // the class would draw a broken chain
-    this.#switch(isSaved() && !this.model.answers ? (this.model.alone ?? saved) : alone ? RESTARTED : "");
+    this.#switch(isSaved() && !this.model.answers ? SAVED : alone ? RESTARTED : "");
   }
 
   /** If another page with the same Python sent the request, only the answer says what it set. */
