@@ -222,6 +222,7 @@ def test_the_line_is_written_once_and_says_what_it_must():
         on_route, takes
     )
     assert chapter_heads.line(named("speed"), takes).endswith(" · on Linux, no GPU needed*")
+    assert chapter_heads.line(named("speed"), takes, is_live=True).endswith("(09_roofline.ipynb) · no GPU needed*")
     assert chapter_heads.line(named("glossary"), takes) == ""
     assert chapter_heads.stated(a_chapter("# Old"), named("glossary")).cells[0].source == "# Glossary"
 

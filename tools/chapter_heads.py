@@ -15,7 +15,8 @@ from tools import minutes
 TITLE = re.compile(r"\A# .*\n*(?:\*\d+ minutes.*\*(?:\n+|\Z))?")
 NEXT = re.compile(r"\n+Next: .*\Z", re.DOTALL)
 LINK = re.compile(r"\]\((\.\./)?(?:\d\d_)?(\w+)\.ipynb")
-RUNS = {"triton": "on Linux, no GPU needed", "weights": "after `make models`, no GPU needed"}  # {a need: where}
+NO_GPU = "no GPU needed"
+RUNS = {"triton": f"on Linux, {NO_GPU}", "weights": f"after `make models`, {NO_GPU}"}  # {a need: where}
 
 
 def stated(nb, chapter: Chapter):
@@ -39,20 +40,23 @@ def linked(text: str) -> str:
     return LINK.sub(lambda found: f"]({found[1] or ''}{named(found[2]).slug}.ipynb", text)
 
 
-def line(chapter: Chapter, takes: minutes.Minutes) -> str:
-    """Return the line of a chapter, in Markdown; "" for the glossary, which is looked up and not read."""
+def line(chapter: Chapter, takes: minutes.Minutes, is_live: bool = False) -> str:
+    """Return the line of a chapter, in Markdown; "" for the glossary, which is looked up and not read.
+
+    is_live: whether it is for a page whose code runs, where the needs of the notebook do not count.
+    """
     if not chapter.widgets and not chapter.builds_on and not chapter.number:
         return ""
     core, optional = takes.rounded()
     before = [named(name) for name in chapter.builds_on]
     before = [on for on in before if not any(on.name in other.all_before() for other in before)]
-    runs = [where for need, where in RUNS.items() if need in chapter.needs]
+    runs = [where for need, where in RUNS.items() if need in chapter.needs and not is_live]
     route = f"[on the route]({CHAPTERS[0].slug}.ipynb)"
     facts = [
         f"{core} minutes" + f" (+ {optional} optional)" * bool(optional),
         route if chapter.on_route else "an elective" * (chapter in CHAPTERS[1:]),
         "builds on " * bool(before) + ", ".join(f"[{on.short_title}]({on.slug}.ipynb)" for on in before),
-        *(runs or ["no GPU needed"]),
+        *(runs or [NO_GPU]),
     ]
     return f"*{' · '.join(filter(None, facts))}*"
 

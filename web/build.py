@@ -332,5 +332,5 @@ def head_line(made):
     """Return the HTML of the line that says how long a chapter takes, what it builds on and where it runs."""
     if made.nb is None:
         return ""
-    text = chapter_heads.line(made.chapter, minutes.of(made.nb)).strip("*")
+    text = chapter_heads.line(made.chapter, minutes.of(made.nb), bool(made.running)).strip("*")
     return prose.to_html(text)[0].strip().removeprefix("<p>").removesuffix("</p>")

@@ -145,7 +145,7 @@ class Writer:
         if outputs and self.asked and "no-answer" not in tags(cell):
             outputs = self._covered(outputs, "Opens when you answer the question above")
             self.answered |= cell.id not in self.shown  # outputs after the text below a widget often answer too
-        if self.told and not cells.exercise_of(cell):  # its check says it
+        if self.told and (not self.exercise or cells.exercise_of(cell)):  # of an exercise, its stub says it
             outputs += self._lacking(bool(outputs), **self.told[cell.id])
         kind = " imports" * imports
         if self.exercise:
@@ -156,8 +156,10 @@ class Writer:
     def _lacking(self, has_outputs, missing, lacks, **others):  # noqa: ARG002
         """Return a note on what a cell lacks on a page, "" if nothing."""
         words = f"{missing}{STORED if has_outputs else ''}" if missing else ""
+        if missing and self.exercise:
+            words = missing.replace("This cell", "This exercise") + SOLVE
         if lacks:
-            words = WITHOUT.format(and_list([*lacks]))
+            words = WITHOUT.format(and_list([f"<code>{name}</code>" for name in lacks]))
         return f'<p class="note">{words}</p>' if words else ""
 
     def _outputs(self, cell):
@@ -216,8 +218,9 @@ def _plot(picture, width):
 PHONE = "application/vnd.flashlib.phone+svg"  # as in flashlib.pictures.plots
 ON_PHONES = "(width < 40rem)"  # as in static/site.css
 PHONE_WIDTH = 400  # px: what is a little wider than a phone is shown a little smaller
-WITHOUT = "On this page the cell runs without {}, and the cells that use them say why."
+WITHOUT = "On this page the cell above runs without {}; the cells that use them say why."
 STORED = " Its stored output is shown here."
+SOLVE = " You can solve it in the notebook."
 COVER = '<details class="cover" data-cards="{}"><summary>{}</summary>{}</details>'
 DONE = (
     '<p class="done"><label><input type="checkbox" data-solved="{name}"> I have solved it</label> '

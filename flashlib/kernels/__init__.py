@@ -56,7 +56,7 @@ except ModuleNotFoundError as error:
     reason = "run make setup" if system == "Linux" else f"it has packages for Linux, and this is {system}"
     raise ImportError(
         f"Triton is not installed: {reason}. Chapters in NumPy run without it; "
-        "in those with kernels read on with the results stored in the notebook"
+        "those with kernels have their results stored, and run in the browser on the course's site"
     ) from error
 
 from flashlib.private_apis import of_compiler, of_driver, of_interpreter, tried

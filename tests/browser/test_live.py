@@ -206,7 +206,7 @@ def test_a_kernel_runs_in_tritons_interpreter(readers):
     reader.write(stub, ENDLESS)
     assert "did not end within" in reader.run(check, "Check")
     assert "Python was restarted" in reader.said(check)
-    assert reader.page.get_by_text("torch is a small stand-in here").count() == 1
+    assert reader.page.get_by_text("torch is a small stand-in: it").count() == 1
     assert "Triton's compiler, which runs in JupyterLab or Colab, not in a page" in reader.page.content()
 
 

@@ -27,8 +27,8 @@ def code(text, *tags, said="", **data):
 
 @pytest.fixture
 def write(tmp_path):
-    def page(*cells, shown=None):
-        return chapter.Writer(shown or {}, pictures.Pictures(tmp_path), "").write(cells)
+    def page(*cells, shown=None, told=None):
+        return chapter.Writer(shown or {}, pictures.Pictures(tmp_path), "", told).write(cells)
 
     return page
 
@@ -121,6 +121,18 @@ def test_an_exercise_is_one_box_with_its_stub_and_its_check(write):
     assert "NotImplementedError" in box and "my_a" in box and 'data-solved="a"' in box
     assert "not solved yet" not in page.body and "print" not in box
     assert page.exercises == ["a"]
+
+
+def test_an_exercise_that_a_page_lacks_something_for_says_so_once(write):
+    stub, check = code("def my_a(): ...", "stub:a"), code("checks.a(my_a)")
+    after = code("print(1)", said="1\n")
+    told = {one.id: {"missing": "This cell needs Gluon.", "lacks": {}} for one in (stub, check, after)}
+    page = write(markdown("### Exercise: A", "exercise:a"), stub, check, after, told=told)
+    assert re.findall('<p class="note">(.*?)</p>', page.body) == [
+        "This exercise needs Gluon. You can solve it in the notebook.",
+        "This cell needs Gluon. Its stored output is shown here.",
+    ]
+    assert page.body.index("This exercise needs") < page.body.index("checks") < page.body.index("This cell needs")
 
 
 def test_code_is_folded_where_the_notebook_folds_it(write):

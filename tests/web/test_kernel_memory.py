@@ -8,9 +8,10 @@ import gc
 import numpy as np
 import pytest
 
-from tests.web.beside import page_libtriton, page_memory
+from web.live import beside
 
 libtriton = pytest.importorskip("triton._C.libtriton")
+page_memory, page_libtriton = beside.loaded("page_memory"), beside.loaded("page_libtriton")
 
 TYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()
 SIZES = 512, 96, 64  # bytes of the storages

@@ -36,10 +36,10 @@ def page(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setitem(sys.modules, "counter_of_a_test", types.SimpleNamespace(Counter=Counter))
 
-    def of(*sources):
+    def of(*sources, kernels=False):
         code = [nbformat.v4.new_code_cell(source, id=f"c{k}") for k, source in enumerate(sources)]
         told = []
-        made = kernel.Page(json.dumps(cells.of_chapter(code)), lambda *event: told.append(event))
+        made = kernel.Page(json.dumps(cells.of_chapter(code, kernels)), lambda *event: told.append(event))
         made.told, made.sources = told, {cell.id: cell.source for cell in code}
         return made
 
@@ -78,6 +78,30 @@ def test_an_error_is_reported_as_in_a_notebook(page):
     assert head.splitlines()[2:] == ["Cell In[2], line 2", "      1 y = 0", "----> 2 f(y)"]
     assert place.splitlines() == ["Cell In[1], line 2, in f()", "      1 def f(x):", "----> 2     return 1 / x"]
     assert last == "ZeroDivisionError: division by zero"
+
+
+KERNELS = """
+import flashlib.kernels, torch, triton, triton.language as tl
+@triton.jit
+def numbers(n: tl.constexpr):
+    return tl.arange(0, n)
+@triton.jit
+def kernel(X_ptr, n: tl.constexpr):
+    tl.store(X_ptr + numbers(n), 0)
+"""
+
+
+def test_an_error_in_a_kernel_is_reported_without_those_that_triton_wraps_it_in(page):
+    pytest.importorskip("triton")
+    answer = run(page(KERNELS, "kernel[(1,)](torch.ones(3), 3)", kernels=True), "c1")
+    (said,) = [one["text"] for one in answer["outputs"]]
+    head, *places, last = said.split("\n\n")
+    assert head.splitlines()[1] == f"{'ValueError':<42}Traceback (most recent call last)"
+    assert "----> 1 kernel[(1,)]" in head
+    assert [place.splitlines()[0] for place in places] == [
+        "Cell In[1], line 8, in kernel()", "Cell In[1], line 5, in numbers()"
+    ]  # fmt: skip
+    assert last == "ValueError: arange's range must be a power of 2"
 
 
 @pytest.mark.parametrize("source", ["raise SystemExit", "raise KeyboardInterrupt", "def f(:", "f = 1 +"])
@@ -135,7 +159,7 @@ def test_a_cell_runs_without_the_imports_that_a_page_lacks(page):
         ("loss.backward()", "gradients"),
         ("tiled.backward(1)", ""),
         ("torch.compile(f)", "torch.compile"),
-        ("import torch.nn as nn\nnn.Linear(3, 3)", "torch.nn.Linear"),
+        ("import torch.nn as nn\nnn.Linear(3, 3)", "layers of torch.nn, which the stand-in"),
         ("from triton.experimental import gluon", "Gluon"),
         ("bench.mine(f)", "Triton's compiler, which runs in JupyterLab or Colab, not in a page"),
         ("from flashlib.kernels.compiler import compiled", "Triton's compiler"),

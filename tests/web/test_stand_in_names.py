@@ -9,15 +9,14 @@ import pytest
 
 from flashlib.chapters import named
 from tools import notebooks
-from web.live import kernel_files
+from web.live import beside, kernel_files
 from web.live.parts import ROOT
 
 triton = pytest.importorskip("triton")
 
 from triton._C import libtriton  # noqa: E402
 
-from tests.web.beside import page_libtriton, page_torch  # noqa: E402
-
+page_torch, page_libtriton = beside.loaded("page_torch"), beside.loaded("page_libtriton")
 PACKAGE = Path(triton.__file__).parent
 MODULES = [
     PACKAGE.joinpath(folder, f"{name}.py")

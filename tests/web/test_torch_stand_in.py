@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from tests.web import torch_calls
-from tests.web.beside import page_torch
+from web.live import beside
 from web.live.kernel_files import STAND_INS
 
+page_torch = beside.loaded("page_torch")
 FLOATS = "float32", "float16", "bfloat16", "float64"
 WHOLE = "int64", "int32", "int8", "uint8"
 NEAR = 3e-7  # of 1, and of a number

@@ -13,7 +13,7 @@ from tools.notebooks import tags
 from web.live import lacking
 from web.live.inside import needs
 
-SLOW = "This cell takes too long on a page."  # more than a few seconds
+SLOW = "This cell takes too long to run in a page."  # more than a few seconds
 CARD = re.compile(r'checks\.predict\("(\w+)"\)\s*')
 PROGRESS_CALL = "checks.progress()"
 CHECK = re.compile(r"^checks\.(\w+)\(")

@@ -5,11 +5,11 @@ The page of a chapter with kernels has more: Triton's own Python with its interp
 
 import ast
 import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
 
-from web.live.kernel_files import MODULES, STAND_INS
+from web.live import beside
+from web.live.kernel_files import MODULES
 
 ROOT = Path(__file__).resolve().parents[2]
 STOOD_IN = "torch", "triton"  # what the pages of chapters with kernels have after all
@@ -17,18 +17,20 @@ PACKAGES = {  # package: why a page has none
     "torch": "torch, which does not run in a page",
     "triton": "Triton, which does not run in a page",
     "transformers": "transformers, which does not run in a page",
-    "safetensors": "safetensors, which a page does without",
-    "ipywidgets": "ipywidgets, which the page does without",
+    "safetensors": "safetensors, which does not run in a page",
+    "ipywidgets": "ipywidgets, which does not run in a page",
     "subprocess": "another process, which a page cannot start",
     "multiprocessing": "another process, which a page cannot start",
 }
 COMPILER = "Triton's compiler, which runs in JupyterLab or Colab, not in a page"
 GLUON = "Gluon, whose kernels do not run in a page"
-GPU = "a GPU, which a page does without"
+GPU = "a GPU, which a page cannot use"
 GRADIENTS = "gradients, which the stand-in for torch in this page does not compute"
+LAYERS = "layers of torch.nn, which the stand-in for torch in this page lacks"
 PARTS = {  # modules, with all below them: why a page lacks them, even one with Triton's interpreter
     "torch.autograd": GRADIENTS,
     "torch.cuda": GPU,
+    "torch.nn": LAYERS,
     "torch.OutOfMemoryError": GPU,
     "triton.experimental": GLUON,
     "flashlib.gluon": GLUON,
@@ -41,7 +43,7 @@ PARTS = {  # modules, with all below them: why a page lacks them, even one with 
     "flashlib.widgets.compiler_lab": COMPILER,
     "flashlib.bench": COMPILER,
     "flashlib.ring.distributed": "torch.distributed, which does not run in a page",
-    "flashlib.interop": "adapters for other packages, which a page does without",
+    "flashlib.interop": "adapters for other packages, which do not run in a page",
 }
 ASKED = {  # functions that import what they need when they are called
     "mine": COMPILER,
@@ -108,25 +110,13 @@ def _of_part(module):
 
 def torch_lacks(path):
     """Return the first name of a path, such as `nn.functional.gelu`, that the stand-in lacks, or ""."""
-    there, name = _stand_in(), "torch"
+    there, name = beside.loaded("page_torch"), "torch"
     for part in filter(None, path.split(".")):
         name = f"{name}.{part}"
         if not hasattr(there, part):
             return name
         there = getattr(there, part)
     return ""
-
-
-@cache
-def _stand_in():
-    """Return the stand-in for torch, loaded under another name beside the real one."""
-    for name, file in (("page_memory", "page_memory.py"), ("page_torch", "torch/__init__.py")):
-        path = STAND_INS / file
-        folder = [str(path.parent)] if path.name == "__init__.py" else None
-        spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folder)
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules["page_torch"]
 
 
 def _is_left_out(path):

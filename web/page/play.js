@@ -4,8 +4,6 @@
 import { keep, progress } from "./kept.js";
 import { isRecorded, recordedFrames } from "./recorded.js";
 
-const ALONE = "To change a setting, run the notebook: what this needs does not run in a page.";
-
 /** Put the buffers of a widget back into its state, where Python would have sent them. */
 function restore({ state, buffers }) {
   for (const { path, data } of buffers) {
@@ -26,7 +24,6 @@ function modelOf(state, ask) {
   let asked = state.asked;
   const model = {
     answers: Boolean(ask),
-    alone: document.documentElement.dataset.live === undefined ? undefined : ALONE,
     widget_manager: ask && { kernel: { status: "busy" } }, // Python counts as busy while it is asked
     touched: new Set(), // the traits that the widget has set
     get: (name) => state[name],

@@ -109,10 +109,12 @@ class DecodingTilings:
         yield from (f"B_c = {B_c}{split}" for B_c in widths for split in SPLITS)
 
 
-def over_pages(answer: Callable, tiles: DecodingTilings) -> Callable:
-    """Return answer as a function of Q, K, V, lengths, table and parts; it returns O and lse, as a Measured."""
+def over_pages(answer: Callable, tiles: DecodingTilings, reaches: list[bool | None]) -> Callable:
+    """Return answer as a function of Q, K, V, lengths, table and parts; it returns O and lse, as a Measured.
+
+    reaches: where it notes once what `far_pool.reached` returns.
+    """
     calls = TorchCalls()
-    reaches: list[bool] = []  # checked once
 
     @wraps(answer)
     def noted(*arguments):
@@ -146,7 +148,7 @@ def over_pages(answer: Callable, tiles: DecodingTilings) -> Callable:
             result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
             if Q.dtype == np.float16 and not (found or reaches):
                 reaches.append(far_pool.reached(answer, Q, K, V, lengths, table, parts, result))
-                found = None if reaches[0] else Finding("offsets_32")
+                found = Finding("offsets_32") if reaches[0] is False else None
         return Measured(result, found)
 
     # A verdict shows the arguments by these names.

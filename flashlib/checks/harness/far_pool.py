@@ -1,7 +1,6 @@
 """A pool of pages of which the last begin beyond 2^31 numbers: an offset in 32 bits does not reach them.
 
-The pages before them are never touched, so the system does not provide memory for them. About 4 GiB are requested;
-if that is refused, nothing is checked.
+The pages before them are never touched, so the system does not provide memory for them.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -10,30 +9,28 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from flashlib.checks.harness import far_memory
 from flashlib.checks.harness.launches import unwrapped
 from flashlib.checks.harness.watch import watched
-from flashlib.kernels import DEVICE, INTERPRETED
-
-REACH = 2**31  # numbers that an offset in 32 bits reaches
+from flashlib.kernels import INTERPRETED
 
 
 def reached(
     answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, lengths: np.ndarray, table: np.ndarray,
     parts: int, near: tuple,
-) -> bool:  # fmt: skip
+) -> bool | None:  # fmt: skip
     """Return whether an answer gives the same result, `near`, if the pages are far out in K and V, of 16 bits.
 
     Loads from outside of all tensors give 0. Returns True if kernels are compiled: then such a pool would need
-    real memory.
+    real memory. Returns None if the memory is refused.
     """
     if not INTERPRETED:
         return True
     of_page = K[0].size
-    first = REACH // of_page
-    try:
-        memory = torch.empty((first + 2 * len(K)) * of_page, dtype=torch.float16, device=DEVICE)
-    except RuntimeError:
-        return True
+    first = far_memory.REACH // of_page
+    memory = far_memory.requested((first + 2 * len(K)) * of_page)
+    if memory is None:
+        return None
     pools = []
     for n, X in enumerate((K, V)):  # next to each other at the end of one block of memory
         pool = memory[n * X.size :][: first * of_page + X.size].view(first + len(X), *X.shape[1:])

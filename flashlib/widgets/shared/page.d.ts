@@ -22,7 +22,6 @@ interface Model<Traits> {
   save_changes(): void;
   send(message: object): void;
   answers?: boolean; // on a page of the site: requests are answered from a record
-  alone?: string; // on a page with Python: why no requests are answered, for those that are not
   widget_manager?: { kernel?: { status: string } };
 }
 

@@ -1,12 +1,12 @@
 // The base of every widget.
 
-/** @import { Transport } from "./transport.js" */
 import { watchTheme } from "./colours.js";
 import { div, h, setText } from "./elements.js";
 import { announcer, listenToKeys } from "./keys.js";
 
 const NARROW_WIDGET = 560; // px: see narrow.css
 const RESTARTED = "Python was restarted: run the cell again to change a setting.";
+const SAVED = "To change a setting, run the notebook.";
 const PATIENCE = 5; // seconds to wait for an idle Python that does not answer
 
 /** True on a page saved with the state of its widgets, where no Python answers. */
@@ -43,8 +43,6 @@ export class Widget {
   waiting;
   /** @type {keyof Traits} */
   shown;
-  /** @type {Transport | undefined} of a widget that plays */
-  transport;
   /** @type {any} what was loaded last */
   #sent = null;
 
@@ -151,13 +149,10 @@ export class Widget {
 
   /** Disable controls, if there are any, that Python will never answer: of a saved page, or a reopened notebook. */
   #begin() {
-    const saved = this.transport
-      ? "A saved page: it plays, but to change a setting, run the notebook."
-      : "A saved page: to change a setting, run the notebook.";
     const alone = this.el.classList.contains("jupyter-widgets-disconnected");
     this.el.classList.remove("jupyter-widgets-disconnected"); // the class would draw a broken chain
     const asks = this.root.querySelector(".flash-settings :is(button, input, select), .flash-asks");
-    if (asks) this.#switch(isSaved() && !this.model.answers ? (this.model.alone ?? saved) : alone ? RESTARTED : "");
+    if (asks) this.#switch(isSaved() && !this.model.answers ? SAVED : alone ? RESTARTED : "");
   }
 
   /** If another page with the same Python sent the request, only the answer says what it set. */

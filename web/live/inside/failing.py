@@ -10,10 +10,11 @@ RULE = "-" * 75
 
 def words(error, cells):
     """Return the text of an exception. cells: {file: what its cell is called}."""
+    error, places = _of_kernel(error, cells)
     only = "".join(traceback.format_exception_only(error)).rstrip("\n")
+    only = only.removeprefix(f"{type(error).__module__}.")
     for file, name in cells.items():
         only = only.replace(f'File "{file}"', name)
-    places = [*traceback.walk_tb(error.__traceback__)]
     while places and places[0][0].f_code.co_filename not in cells:  # the code that runs cells
         places.pop(0)
     if not places:  # the text of the cell is not Python
@@ -24,6 +25,20 @@ def words(error, cells):
         shown[MOST // 2 : -(MOST // 2)] = [f"... {left} more places ..."]
     head = f"{type(error).__name__:<42}Traceback (most recent call last)"
     return "\n\n".join(["\n".join([RULE, head, shown[0]]), *shown[1:], only])
+
+
+def _of_kernel(error, cells):
+    """Return an exception and the places that it went through.
+
+    Triton wraps what is raised in a kernel: return what it wraps, and of the places those in cells.
+    """
+    places, wrapped = [*traceback.walk_tb(error.__traceback__)], False
+    while type(error).__module__.partition(".")[0] == "triton" and error.__cause__:
+        error, wrapped = error.__cause__, True
+        places += traceback.walk_tb(error.__traceback__)
+    if wrapped:
+        places = [place for place in places if place[0].f_code.co_filename in cells]
+    return error, places
 
 
 def _place(frame, line, cells):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 READS = {  # methods that do not change their object
     *("all", "any", "argmax", "astype", "copy", "dot", "max", "mean", "min", "reshape", "round", "std", "sum"),
-    *("tolist", "transpose", "format", "get", "items", "join", "keys", "split", "startswith", "values"),
+    *("to", "tolist", "transpose", "format", "get", "items", "join", "keys", "split", "startswith", "values"),
 }
 
 DRAWN = (

@@ -15,8 +15,6 @@ SENTENCE = (
 class StdinNotImplementedError(NotImplementedError):
     """Code asked for input where there is none. The name is IPython's."""
 
-    __module__ = "builtins"  # so that a traceback shows only the name
-
 
 def _refuse(*arguments, **options):  # noqa: ARG001
     raise StdinNotImplementedError(SENTENCE)

@@ -53,11 +53,13 @@ DECODING = partial(
     limit=15.0,
 )
 def decode(answer: Callable, known: Known) -> Verdict:
+    from flashlib.checks.harness import far_memory
     from flashlib.checks.harness.decoding import DecodingTilings, over_pages
 
-    tiles = DecodingTilings()
-    known = replace(known, variants=tiles)
-    return examine(over_pages(answer, tiles), _stages(), known, outputs=OUTPUTS, nan="nan, or never stored")
+    tiles, reaches = DecodingTilings(), []
+    run, known = over_pages(answer, tiles, reaches), replace(known, variants=tiles)
+    verdict = examine(run, _stages(), known, outputs=OUTPUTS, nan="nan, or never stored")
+    return far_memory.noted(verdict, *reaches) if reaches else verdict
 
 
 def _stages():

@@ -112,17 +112,18 @@ def variant(answer: Callable, known: Known) -> Verdict:
     verdict = examine(
         multi_head.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN
     )
-    return verdict if not verdict.right or _far(answer) else known.wrong("offsets_32")
+    return _with_far_heads(verdict, answer, known) if verdict.right else verdict
 
 
-def _far(answer):
-    """Return whether an answer reaches heads beyond 2^31 numbers."""
-    from flashlib.checks.harness import far_heads
+def _with_far_heads(verdict, answer, known):
+    """Return the verdict on an answer that is right, if it also reaches heads beyond 2^31 numbers."""
+    from flashlib.checks.harness import far_heads, far_memory
 
     def attended(Q, K, V, table):
         return answer(Q, K, V, table, CAUSAL.kernel, SAME.kernel, far_heads.TILE, far_heads.TILE)
 
-    return far_heads.reached(attended)
+    reached = far_heads.reached(attended)
+    return known.wrong("offsets_32") if reached is False else far_memory.noted(verdict, reached)
 
 
 def _with_table(answer):
