@@ -331,6 +331,69 @@ def test_a_live_page_fits_and_is_accessible(readers, amount, name, size):
     reader.write(cell.id, cell.source)
 
 
+# Whether the layer in colours has the text of the field and takes as many lines, and the field shows whole lines.
+LAYER = r"""(field) => {
+    const [ink] = field.parentElement.children;
+    const probe = Object.assign(field.cloneNode(), { value: field.value });
+    field.after(probe);
+    probe.style.cssText = "align-self: start; height: 0; padding-block: 0";
+    const own = probe.scrollHeight;
+    probe.remove();
+    const lines = [...ink.children].map((line) => line.getBoundingClientRect().height);
+    const height = lines.reduce((sum, one) => sum + one);
+    const isWhole = field.scrollWidth <= field.clientWidth && lines.some((one) => one > 2 * lines[0]);
+    return [Math.abs(height - own) < 2, ink.textContent === `${field.value}\n`, isWhole];
+}"""
+LONG_LINE = "    return m, l * np.exp(m_old - m) + np.exp(x_j - m)  # the old sum, rescaled"
+
+
+def test_an_answer_is_typed_with_keys_for_code_on_a_phone(browser, course):
+    context = browser.new_context(has_touch=True, viewport=test_site.NARROW, service_workers="block")
+    page = context.new_page()
+    page.route("**/static/live/*", lambda route: None)  # Python, which never comes
+    page.goto(f"{course('few').address}{named(FEW).slug}.html")
+    page.wait_for_selector(test_site.READY, state="attached")
+    stub, check = page.locator(".stub").first, page.locator(".cell.check").first
+    field, button = stub.locator("textarea"), check.locator(".tools button").first
+    assert stub.locator(".keys").is_hidden()
+    field.tap()
+    field.evaluate("field => field.addEventListener('blur', () => (window.left = true))")
+    keys = {key.get_attribute("aria-label"): key for key in stub.locator(".keys button").all()}
+    assert {*"()[]:=,._", "indent", "unindent", "left", "right", "line above", "line below"} <= {*keys}
+    assert min(key.bounding_box()["height"] for key in keys.values()) >= test_site.FINGER
+
+    def write(*parts):
+        """Type the texts, and press the keys that are named in lists; return what the field has then."""
+        for part in parts:
+            for one in part:
+                keys[one].tap() if isinstance(part, list) else page.keyboard.type(one)
+        assert not page.evaluate("window.left"), "it keeps the focus, and so a phone its keyboard"
+        return field.input_value()
+
+    before = field.input_value()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    assert write("def f", ["("], "x", [")", ":"]) == "def f(x):"
+    page.keyboard.press("Enter")
+    assert write("y", ["=", "["], "1", ["]"]) == "def f(x):\n    y=[1]"
+    assert write(["left"], "2", ["line above"], "#", ["line below", "right"], "3") == "def f(x):#\n    y=[12]3"
+    assert write(["unindent", "indent"]) == "def f(x):#\ny=[12]3    "
+    assert write(["undo"]) == "def f(x):#\ny=[12]3"
+    for _ in range(20):
+        page.keyboard.press("Control+z")
+    assert field.input_value() == before
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("“")
+    assert field.input_value() == f'{before}"', "some phones turn quotes into others"
+    field.fill(f"def f(x):\n\n{LONG_LINE}\n")
+    assert field.evaluate(LAYER) == [True, True, True]
+    coloured = stub.locator(".ink :is(.k, .c1, .nf)").all_text_contents()
+    assert coloured == ["def", "f", "return", LONG_LINE[LONG_LINE.index("#") :]]
+    button.tap()  # does not move when the field loses the focus
+    assert check.get_attribute("aria-busy") == "true"
+    context.close()
+
+
 def test_a_page_that_is_opened_as_a_file_has_no_python_and_shows_none(browser, course):
     folder = course("few").folder
     with test_site.visit(browser, (folder / f"{named(FEW).slug}.html").as_uri()) as page:
