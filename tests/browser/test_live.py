@@ -344,6 +344,11 @@ LAYER = r"""(field) => {
     const isWhole = field.scrollWidth <= field.clientWidth && lines.some((one) => one > 2 * lines[0]);
     return [Math.abs(height - own) < 2, ink.textContent === `${field.value}\n`, isWhole];
 }"""
+# As if a phone's keyboard left only the upper part of the window to be seen.
+KEYBOARD = """(height) => {
+    Object.defineProperty(visualViewport, "height", { value: height });
+    visualViewport.dispatchEvent(new Event("resize"));
+}"""
 LONG_LINE = "    return m, l * np.exp(m_old - m) + np.exp(x_j - m)  # the old sum, rescaled"
 
 
@@ -391,6 +396,16 @@ def test_an_answer_is_typed_with_keys_for_code_on_a_phone(browser, course):
     assert coloured == ["def", "f", "return", LONG_LINE[LONG_LINE.index("#") :]]
     button.tap()  # does not move when the field loses the focus
     assert check.get_attribute("aria-busy") == "true"
+    stub, check = page.locator(".stub").nth(1), page.locator(".cell.check").nth(1)
+    stub.locator("textarea").fill("x = 1\n" * 30)
+    stub.locator("textarea").evaluate("field => field.setSelectionRange(150, 150)")  # line 26
+    page.evaluate(KEYBOARD, 320)
+    keys, line = stub.locator(".keys").bounding_box(), stub.locator(".ink > div").nth(25).bounding_box()
+    assert keys["y"] + keys["height"] == 320, "the keys are above the keyboard"
+    assert line["y"] + line["height"] <= keys["y"], "the line with the caret is above the keys"
+    stub.locator(".keys button").last.tap()
+    assert check.get_attribute("aria-busy") == "true"
+    assert page.evaluate("document.activeElement.localName") != "textarea", "the keyboard closes"
     context.close()
 
 
