@@ -48,12 +48,12 @@ TOO_WIDE = """() => {
     const across = document.documentElement.scrollWidth;
     return across > innerWidth ? [`${across} px`, ...wide.map((e) => e.outerHTML.slice(0, 150))] : [];
 }"""
-# Code that does not wrap, and what a finger cannot use: low controls, and fields whose text makes a phone zoom in.
+# Code that does not wrap, widgets wider than their place, low controls, and fields whose text makes a phone zoom in.
 UNFIT = """(finger) => {
     const seen = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility());
     const box = (e) => (e.matches("[type=checkbox]") ? e.closest("label") : e).getBoundingClientRect();
     const unfit = [
-        seen(":is(.code, .highlight) > pre").filter((e) => e.scrollWidth > e.clientWidth),
+        seen(":is(.code, .highlight) > pre, .flash-widget").filter((e) => e.scrollWidth > e.clientWidth),
         seen("main :is([type=range], [type=checkbox], .flash-play)").filter((e) => box(e).height < finger),
         seen("main :is([type=text], select)").filter((e) => parseFloat(getComputedStyle(e).fontSize) < 16),
     ];
