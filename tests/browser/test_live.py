@@ -394,15 +394,19 @@ def test_an_answer_is_typed_with_keys_for_code_on_a_phone(browser, course):
     assert field.evaluate(LAYER) == [True, True, True]
     coloured = stub.locator(".ink :is(.k, .c1, .nf)").all_text_contents()
     assert coloured == ["def", "f", "return", LONG_LINE[LONG_LINE.index("#") :]]
+    stub.get_by_role("button", name="Original").tap()
+    assert field.input_value() == before
+    keys["undo"].tap()
+    assert field.input_value().endswith(f"{LONG_LINE}\n"), "what was written comes back"
     button.tap()  # does not move when the field loses the focus
     assert check.get_attribute("aria-busy") == "true"
     stub, check = page.locator(".stub").nth(1), page.locator(".cell.check").nth(1)
     stub.locator("textarea").fill("x = 1\n" * 30)
     stub.locator("textarea").evaluate("field => field.setSelectionRange(150, 150)")  # line 26
     page.evaluate(KEYBOARD, 320)
-    keys, line = stub.locator(".keys").bounding_box(), stub.locator(".ink > div").nth(25).bounding_box()
-    assert keys["y"] + keys["height"] == 320, "the keys are above the keyboard"
-    assert line["y"] + line["height"] <= keys["y"], "the line with the caret is above the keys"
+    row, line = stub.locator(".keys").bounding_box(), stub.locator(".ink > div").nth(25).bounding_box()
+    assert row["y"] + row["height"] == 320, "the keys are above the keyboard"
+    assert line["y"] + line["height"] <= row["y"], "the line with the caret is above the keys"
     stub.locator(".keys button").last.tap()
     assert check.get_attribute("aria-busy") == "true"
     assert page.evaluate("document.activeElement.localName") != "textarea", "the keyboard closes"

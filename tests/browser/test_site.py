@@ -48,7 +48,7 @@ TOO_WIDE = """() => {
     const across = document.documentElement.scrollWidth;
     return across > innerWidth ? [`${across} px`, ...wide.map((e) => e.outerHTML.slice(0, 150))] : [];
 }"""
-# Code that does not wrap, widgets wider than their place, low controls, and fields whose text makes a phone zoom in.
+# Code that does not wrap, widgets wider than their place, low controls, fields whose text makes a phone zoom in.
 UNFIT = """(finger) => {
     const seen = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility());
     const box = (e) => (e.matches("[type=checkbox]") ? e.closest("label") : e).getBoundingClientRect();
