@@ -1,4 +1,4 @@
-"""Lines of code: each is an element that knows its indent, so that it wraps with a hanging one, and breaks well."""
+"""Lines of code: each is an element that knows its indent, so that it wraps with a hanging one and breaks well."""
 
 import html
 import re

@@ -337,6 +337,88 @@ def test_a_live_page_fits_and_is_accessible(readers, amount, name, size):
     reader.write(cell.id, cell.source)
 
 
+# Whether the layer in colours has the text of the field and takes as many lines, and the field shows whole lines.
+LAYER = r"""(field) => {
+    const [ink] = field.parentElement.children;
+    const probe = Object.assign(field.cloneNode(), { value: field.value });
+    field.after(probe);
+    probe.style.cssText = "align-self: start; height: 0; padding-block: 0";
+    const own = probe.scrollHeight;
+    probe.remove();
+    const lines = [...ink.children].map((line) => line.getBoundingClientRect().height);
+    const height = lines.reduce((sum, one) => sum + one);
+    const isWhole = field.scrollWidth <= field.clientWidth && lines.some((one) => one > 2 * lines[0]);
+    return [Math.abs(height - own) < 2, ink.textContent === `${field.value}\n`, isWhole];
+}"""
+# As if a phone's keyboard left only the upper part of the window to be seen.
+KEYBOARD = """(height) => {
+    Object.defineProperty(visualViewport, "height", { value: height });
+    visualViewport.dispatchEvent(new Event("resize"));
+}"""
+LONG_LINE = "    return m, l * np.exp(m_old - m) + np.exp(x_j - m)  # the old sum, rescaled"
+
+
+def test_an_answer_is_typed_with_keys_for_code_on_a_phone(browser, course):
+    context = browser.new_context(has_touch=True, viewport=test_site.NARROW, service_workers="block")
+    page = context.new_page()
+    page.route("**/static/live/*", lambda route: None)  # Python, which never comes
+    page.goto(f"{course('few').address}{named(FEW).slug}.html")
+    page.wait_for_selector(test_site.READY, state="attached")
+    stub, check = page.locator(".stub").first, page.locator(".cell.check").first
+    field, button = stub.locator("textarea"), check.locator(".tools button").first
+    assert stub.locator(".keys").is_hidden()
+    field.tap()
+    field.evaluate("field => field.addEventListener('blur', () => (window.left = true))")
+    keys = {key.get_attribute("aria-label"): key for key in stub.locator(".keys button").all()}
+    assert {*"()[]:=,._", "indent", "unindent", "left", "right", "line above", "line below"} <= {*keys}
+    assert min(key.bounding_box()["height"] for key in keys.values()) >= test_site.FINGER
+
+    def write(*parts):
+        """Type the texts, and press the keys that are named in lists; return what the field has then."""
+        for part in parts:
+            for one in part:
+                keys[one].tap() if isinstance(part, list) else page.keyboard.type(one)
+        assert not page.evaluate("window.left"), "it keeps the focus, and so a phone its keyboard"
+        return field.input_value()
+
+    before = field.input_value()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    assert write("def f", ["("], "x", [")", ":"]) == "def f(x):"
+    page.keyboard.press("Enter")
+    assert write("y", ["=", "["], "1", ["]"]) == "def f(x):\n    y=[1]"
+    assert write(["left"], "2", ["line above"], "#", ["line below", "right"], "3") == "def f(x):#\n    y=[12]3"
+    assert write(["unindent", "indent"]) == "def f(x):#\ny=[12]3    "
+    assert write(["undo"]) == "def f(x):#\ny=[12]3"
+    for _ in range(20):
+        page.keyboard.press("Control+z")
+    assert field.input_value() == before
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("“")
+    assert field.input_value() == f'{before}"', "some phones turn quotes into others"
+    field.fill(f"def f(x):\n\n{LONG_LINE}\n")
+    assert field.evaluate(LAYER) == [True, True, True]
+    coloured = stub.locator(".ink :is(.k, .c1, .nf)").all_text_contents()
+    assert coloured == ["def", "f", "return", LONG_LINE[LONG_LINE.index("#") :]]
+    stub.get_by_role("button", name="Original").tap()
+    assert field.input_value() == before
+    keys["undo"].tap()
+    assert field.input_value().endswith(f"{LONG_LINE}\n"), "what was written comes back"
+    button.tap()  # does not move when the field loses the focus
+    assert check.get_attribute("aria-busy") == "true"
+    stub, check = page.locator(".stub").nth(1), page.locator(".cell.check").nth(1)
+    stub.locator("textarea").fill("x = 1\n" * 30)
+    stub.locator("textarea").evaluate("field => field.setSelectionRange(150, 150)")  # line 26
+    page.evaluate(KEYBOARD, 320)
+    row, line = stub.locator(".keys").bounding_box(), stub.locator(".ink > div").nth(25).bounding_box()
+    assert row["y"] + row["height"] == 320, "the keys are above the keyboard"
+    assert line["y"] + line["height"] <= row["y"], "the line with the caret is above the keys"
+    stub.locator(".keys button").last.tap()
+    assert check.get_attribute("aria-busy") == "true"
+    assert page.evaluate("document.activeElement.localName") != "textarea", "the keyboard closes"
+    context.close()
+
+
 def test_a_page_that_is_opened_as_a_file_has_no_python_and_shows_none(browser, course):
     folder = course("few").folder
     with test_site.visit(browser, (folder / f"{named(FEW).slug}.html").as_uri()) as page:

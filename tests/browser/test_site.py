@@ -33,6 +33,8 @@ ALL = [*(f"{one.slug}.html" for one in NOTEBOOKS), "index.html", "about.html", "
 OPENINGS = [one for one in NOTEBOOKS if "00" <= one.number <= "07"]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
+NARROW = {"width": 360, "height": 640}  # another phone
+FINGER = 44  # px: what a finger needs
 LARGEST = 300_000  # bytes, gzipped: everything but the font that a first visit to a page loads
 LIGHT = 110_000  # of the first page
 READY = "html[data-ready]"
@@ -46,6 +48,17 @@ TOO_WIDE = """() => {
     const wide = [...document.querySelectorAll("body *")].filter((e) => beyond(e) && !held(e.parentElement));
     const across = document.documentElement.scrollWidth;
     return across > innerWidth ? [`${across} px`, ...wide.map((e) => e.outerHTML.slice(0, 150))] : [];
+}"""
+# Code that does not wrap, widgets wider than their place, low controls, fields whose text makes a phone zoom in.
+UNFIT = """(finger) => {
+    const seen = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility());
+    const box = (e) => (e.matches("[type=checkbox]") ? e.closest("label") : e).getBoundingClientRect();
+    const unfit = [
+        seen(":is(.code, .highlight) > pre, .flash-widget").filter((e) => e.scrollWidth > e.clientWidth),
+        seen("main :is([type=range], [type=checkbox], .flash-play)").filter((e) => box(e).height < finger),
+        seen("main :is([type=text], select)").filter((e) => parseFloat(getComputedStyle(e).fontSize) < 16),
+    ];
+    return unfit.flat().map((e) => e.outerHTML.slice(0, 150));
 }"""
 # For a part of a long page in the short tests: axe looks at each word of the code.
 VIOLATIONS = """async (amount) => {
@@ -172,7 +185,7 @@ def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
     size: a name of WIDTHS, or a width and a height. keeps: whether the browser may store pages for use without a
     network, which takes as long as showing one.
     """
-    context = browser.new_context() if keeps else forgetful(browser)
+    context = browser.new_context() if keeps else forgetful(browser, size == "phone")
     page = context.new_page()
     page.set_viewport_size(dict(zip(("width", "height"), WIDTHS.get(size, size), strict=True)))
     page.emulate_media(color_scheme=theme)
@@ -197,9 +210,9 @@ def visit(browser, address, size="desk", theme="light", errors=0, keeps=False):
 
 
 @functools.cache
-def forgetful(browser):
+def forgetful(browser, touch):
     """Return a context whose pages share only loaded files, which saves two thirds of the time."""
-    return browser.new_context(service_workers="block")
+    return browser.new_context(service_workers="block", has_touch=touch)
 
 
 def weight(page):
@@ -223,10 +236,21 @@ def test_a_page_plays_fits_and_is_accessible(browser, course, amount, name, them
         assert page.evaluate(SHIFT) <= LARGEST_SHIFT
         assert page.evaluate(DEAD) == []
         assert weight(page) <= (LIGHT if name == "index.html" else LARGEST) and len(page.loaded) <= 30
+        if (size, theme) == ("phone", "light"):
+            check_finger(page)
         if (size == "phone") != (theme == "dark"):
             return  # axe is slow, and sees both themes and both sizes in the two other cases
         page.evaluate(AXE.read_text(encoding="utf-8"))
         assert page.evaluate(VIOLATIONS, amount) == []
+
+
+def check_finger(page):
+    """Open all that is folded, and check that it fits phones and fingers."""
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    page.evaluate(UNCOVERED)
+    assert page.evaluate(TOO_WIDE) == []
+    page.set_viewport_size(NARROW)
+    assert page.evaluate(TOO_WIDE) == [] and page.evaluate(UNFIT, FINGER) == []
 
 
 @pytest.mark.parametrize("amount, name", [("few", CHAPTER), *(("all", f"{c.slug}.html") for c in OPENINGS)])

@@ -40,9 +40,11 @@ def test_headings_have_an_id_that_html_allows():
 
 
 @pytest.mark.parametrize("language", ["", "python", "nothing"])
-def test_code_can_be_scrolled_sideways_by_keyboard(language):
+def test_code_wraps_and_a_drawing_can_be_scrolled_sideways_by_keyboard(language):
     markup, _ = prose.to_html(f"```{language}\nx = 1 < 2\n```")
-    assert markup.count("<pre") == markup.count('<pre tabindex="0"') == 1 and "&lt;" in markup
+    assert markup.count("<pre") == 1 and "&lt;" in markup
+    assert ('<pre tabindex="0"' in markup) == (not language)
+    assert ('class="line"' in markup) == bool(language)
 
 
 def test_a_cell_above_nothing_is_not_a_heading():

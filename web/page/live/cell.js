@@ -1,6 +1,6 @@
 // A cell whose code a reader can change and run.
 
-import { editor } from "./editor.js";
+import { editor, rewrite } from "./editor.js";
 import { printed, showOutputs } from "./outputs.js";
 import { Ended } from "./python.js";
 import { write } from "./written.js";
@@ -96,8 +96,7 @@ export class Cell {
   /** Restore the original code and the stored outputs. */
   reset() {
     if (!this.field) return;
-    this.field.value = this.original;
-    this.field.dispatchEvent(new Event("input"));
+    rewrite(this.field, this.original);
     if (!this.isStub) {
       this.typing?.remove();
       this.field = undefined;

@@ -5,9 +5,19 @@ import { keysFor, showCaret } from "./keys.js";
 
 const STEP = "    ";
 
+/** Replace all text of a field; this can be undone. @param {HTMLTextAreaElement} field @param {string} text */
+export function rewrite(field, text) {
+  field.focus();
+  field.select();
+  insert(field, text);
+}
+
 /** @param {HTMLTextAreaElement} field @param {string} text replaces the selection, so that this can be undone */
 function insert(field, text) {
-  if (!document.execCommand?.("insertText", false, text)) field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+  const isActive = document.activeElement === field; // not if it is folded away
+  if (isActive && document.execCommand("insertText", false, text)) return;
+  field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+  field.dispatchEvent(new Event("input"));
 }
 
 /** Indent or unindent the selected lines. */
