@@ -210,6 +210,16 @@ def weight(page):
     )
 
 
+@pytest.mark.parametrize("amount, name", CASES)
+def test_little_is_loaded_before_a_page_is_painted(course, amount, name):
+    """On a slow line each 50 KB take a second: what a head names must arrive first, unless it is deferred."""
+    folder = course(amount).folder
+    head, _, _ = (folder / name).read_text(encoding="utf-8").partition("</head>")
+    blocking = re.findall(r'<(?:script src|link rel="stylesheet" href)="([^"?]+)', head)
+    assert len(blocking) >= 2 or name == "404.html"
+    assert sum(len(gzip.compress((folder / one).read_bytes())) for one in blocking) <= 20_000
+
+
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("amount, name", CASES)
