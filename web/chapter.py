@@ -241,8 +241,10 @@ NEEDS_COMPILER = (
 
 def is_imports(source):
     """Return whether a cell consists mostly of imports."""
-    imports = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return 2 * sum(node.end_lineno - node.lineno + 1 for node in imports) > source.count("\n")
+    body = ast.parse(source).body
+    lines = {node: node.end_lineno - node.lineno + 1 for node in body}
+    imports = sum(lines[node] for node in body if isinstance(node, ast.Import | ast.ImportFrom))
+    return imports > 0 and 2 * imports >= sum(lines.values())
 
 
 def described(cell, data):

@@ -1,7 +1,7 @@
 // A button that stores the whole course on the device: what a page fetches, the service worker keeps.
 
-import { megabytes } from "./amounts.js";
 import { keepFiles } from "./kept_files.js";
+import { megabytes } from "./live/bar.js";
 
 const AT_ONCE = 4; // files
 const NETWORK = "The network was lost. What has arrived is kept: press again later for the rest.";

@@ -1,8 +1,9 @@
 // The bar at the bottom of the window: the progress of Python, and a way to stop it.
 
-import { megabytes } from "../amounts.js";
-
 const PATIENCE_FOR_BAR = 700; // milliseconds until it says that something runs
+
+/** @param {number} bytes */
+export const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
 export class Bar {
   /** @param {() => void} stop */
