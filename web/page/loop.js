@@ -1,7 +1,7 @@
 // The loop on the first page: it plays up to its mistake; a visitor mends the line, and it plays again. What was recorded
 // when the site was made plays at once, and anything else once Python has been fetched.
 
-import { megabytes } from "./amounts.js";
+import { megabytes } from "./live/bar.js";
 import { tool } from "./live/cell.js";
 import { editor } from "./live/editor.js";
 import { note, printed } from "./live/outputs.js";
