@@ -27,7 +27,7 @@ def bundle(figure: Figure) -> dict[str, str]:
     The last is laid out again: panels below each other, letters of at least 11 px. If texts would overlap then, it
     is the wide one, drawn so large that its letters can be read. The figure is changed.
     """
-    file = io.BytesIO()
+    words, file = repr(figure), io.BytesIO()
     figure.savefig(file, format="png", bbox_inches="tight", facecolor="none")
     wide = svg(figure)
     letters = min((text.get_fontsize() for text in _texts(figure)), default=LETTERS)
@@ -35,7 +35,8 @@ def bundle(figure: Figure) -> dict[str, str]:
     with warnings.catch_warnings(action="ignore"):  # if there is no room for its axes, texts overlap
         _make_narrow(figure)
         phone = svg(figure) if _crossings(figure) <= crossings else _enlarged(wide, LETTERS / letters)
-    return {"image/png": base64.b64encode(file.getvalue()).decode(), "image/svg+xml": wide, PHONE: phone}
+    png = base64.b64encode(file.getvalue()).decode()
+    return {"text/plain": words, "image/png": png, "image/svg+xml": wide, PHONE: phone}
 
 
 def svg(figure: Figure) -> str:

@@ -43,7 +43,7 @@ def crowded():
 
 
 def shown(svg):
-    """Return the width of an SVG, in px, and its smallest letters on a phone, where it scrolls if it is far wider."""
+    """Return the width of an SVG, in px, and its smallest letters on a phone, where a far wider one scrolls."""
     root = re.match(r"<svg [^>]*>", svg)[0]
     width = 4 / 3 * float(re.search(r' width="([\d.]+)pt"', root)[1])
     drawn = float(re.search(r'viewBox="0 0 ([\d.]+) ', root)[1])
