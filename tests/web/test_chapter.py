@@ -148,7 +148,9 @@ def test_a_plot_is_two_svgs_one_for_phones(write, tmp_path, width, scrolls):
     svg = '<svg width="{}pt" height="30pt" viewBox="0 0 1 1"></svg>'
     forms = {"image/svg+xml": svg.format(540), chapter.PHONE: svg.format(width)}
     page = write(code("# Times.\nplot()", data={"image/png": "", "text/plain": "<Figure size 1x1>"} | forms))
-    (narrow,) = re.findall(rf'<source media="[^"]*" srcset="static/pictures/([^"]*)" width="{width * 4 // 3}"', page.body)
+    (narrow,) = re.findall(
+        rf'<source media="[^"]*" srcset="static/pictures/([^"]*)" width="{width * 4 // 3}"', page.body
+    )
     (wide,) = re.findall(r'<img class="picture" src="static/pictures/([^"]*)" width="720" height="40"', page.body)
     assert [(tmp_path / name).read_text() for name in (wide, narrow)] == [*forms.values()]
     assert ('class="plot wide" tabindex="0"' in page.body) == scrolls
