@@ -25,7 +25,7 @@ for_notebooks(os.environ)  # their kernels inherit it
 
 
 def pytest_collectstart(collector):
-    """nbval compares no PNG, and no SVG either: these are drawn for notebooks that are stored, see `tools.notebooks`."""
+    """nbval compares no PNG, and is told to compare no SVG: they are drawn only for notebooks that are stored."""
     if hasattr(collector, "skip_compare"):
         collector.skip_compare += ("image/svg+xml", PHONE)
 

@@ -1,4 +1,4 @@
-"""Pictures as files: plots as SVG, others as WebP with few colours, a quarter of the size of the PNG in a notebook."""
+"""Pictures as files: plots as SVG, others as WebP with few colours, a quarter of the size of a notebook's PNG."""
 
 import base64
 import hashlib

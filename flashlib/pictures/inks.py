@@ -47,8 +47,9 @@ def use() -> None:
     if shell := get_ipython():  # or a transparent figure would get a light background in a dark notebook
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-        set_matplotlib_formats("svg", facecolor="none")
-        if STORED in os.environ:
+        stored = STORED in os.environ
+        set_matplotlib_formats(*([] if stored else ["svg"]), facecolor="none")
+        if stored:
             from flashlib.pictures import plots
 
             shell.display_formatter.mimebundle_formatter.for_type(plt.Figure, plots.bundle)

@@ -1,4 +1,4 @@
-"""A plot as it is stored in a notebook: a PNG for any viewer, and SVG for the pages of the site, wide and for a phone."""
+"""A plot as it is stored in a notebook: a PNG for any viewer, and SVG for the site, wide and for a phone."""
 
 import base64
 import io
@@ -17,16 +17,17 @@ LETTERS = 8.5  # points, at least, in such a plot: more than 11 px
 TITLE = 10  # points
 SHRINKS = 0.62  # how much narrower than it is a panel may become, before there are fewer side by side
 LOW = 1.8  # inches, of a panel for a phone
+UNSEEN = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.S)
 NUMBER = re.compile(r"\d+\.\d{3,}")
 
 
 def bundle(figure: Figure) -> dict[str, str]:
     """Return a plot as a MIME bundle: a PNG, the same as SVG, and an SVG for a phone.
 
-    The last is laid out again: panels below each other, letters of at least 11 px. If texts would overlap then, it is
-    the wide one, drawn so large that its letters can be read. The figure is changed.
+    The last is laid out again: panels below each other, letters of at least 11 px. If texts would overlap then, it
+    is the wide one, drawn so large that its letters can be read. The figure is changed.
     """
-    file = io.BytesIO()
+    words, file = repr(figure), io.BytesIO()
     figure.savefig(file, format="png", bbox_inches="tight", facecolor="none")
     wide = svg(figure)
     letters = min((text.get_fontsize() for text in _texts(figure)), default=LETTERS)
@@ -34,7 +35,8 @@ def bundle(figure: Figure) -> dict[str, str]:
     with warnings.catch_warnings(action="ignore"):  # if there is no room for its axes, texts overlap
         _make_narrow(figure)
         phone = svg(figure) if _crossings(figure) <= crossings else _enlarged(wide, LETTERS / letters)
-    return {"image/png": base64.b64encode(file.getvalue()).decode(), "image/svg+xml": wide, PHONE: phone}
+    png = base64.b64encode(file.getvalue()).decode()
+    return {"text/plain": words, "image/png": png, "image/svg+xml": wide, PHONE: phone}
 
 
 def svg(figure: Figure) -> str:
@@ -42,7 +44,7 @@ def svg(figure: Figure) -> str:
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(file, format="svg", bbox_inches="tight", pad_inches=0.04, facecolor="none", metadata=nothing)
-    text = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", "", file.getvalue(), flags=re.S)
+    text = UNSEEN.sub("", file.getvalue())
     named = {*re.findall(r"#([\w.-]+)", text)}
     text = re.sub(r"<[^>]*>", lambda tag: _shorter(tag[0], named), text)
     text = re.sub(r">\s+<", "><", text).strip()
@@ -101,7 +103,7 @@ def _arrange(figure, panels, columns, grid):
 
 
 def _fit_words(figure, panels):
-    """Break titles into lines, and put less of a legend side by side, where they are too wide; return whether any was."""
+    """Break titles that are too wide, and put less of such a legend side by side; return whether there was any."""
     room = WIDTH * figure.dpi
     changed = False
     for ax in panels:
@@ -128,7 +130,7 @@ def _set_columns(legend, columns):
 
 
 def _break(text, room):
-    """Break a text into lines of at most so many pixels, about, but not within a formula; return whether it changed."""
+    """Break a text, but no formula, into lines of at most so many pixels, about; return whether it changed."""
     before = text.get_text()
     if (wide := text.get_window_extent().width) <= room:
         return False

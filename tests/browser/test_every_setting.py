@@ -184,6 +184,47 @@ def test_no_setting_makes_texts_overlap_or_cuts_them(page, name, amount):
     assert found == []
 
 
+# A widget as wide as on a phone of 390 px: its height, its letters that are smaller than LETTERS, and where its
+# transport is, in px below the bar of the page, when the page has scrolled to places in it.
+ON_PHONE = """async (root, least) => {
+    const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    root.parentElement.style.width = "358px";
+    await drawn();
+    await drawn();
+    const small = new Set();
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const e = node.parentElement;
+        if (!node.data.trim() || e.closest(".flash-spoken, option, title, .flash-compiler-lab code")) continue;
+        if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+        const by = e instanceof SVGElement ? e.getScreenCTM() : { b: 0, d: 1 };
+        const size = parseFloat(getComputedStyle(e).fontSize) * Math.hypot(by.b, by.d);
+        if (size > 0 && size < least) small.add(`${size.toFixed(1)} px: ${node.data.slice(0, 30)}`);
+    }
+    const row = root.flashWidget.transport?.element;
+    const bar = document.querySelector(".top").offsetHeight;
+    const places = [];
+    for (const share of row ? [0.5, 0.7, 0.9] : []) {
+        scrollBy(0, root.getBoundingClientRect().top - bar + share * root.offsetHeight);
+        await drawn();
+        places.push(Math.round(row.getBoundingClientRect().top - bar));
+    }
+    return { height: root.offsetHeight, small: [...small], places };
+}"""
+LETTERS = 10.95  # px: 11, but for rounding
+HEIGHTS = {SENTENCE: 1200, TILES: 800}  # px at most, for a first look
+
+
+@pytest.mark.parametrize("name", [*widgets.__all__, SENTENCE, WRONG, TILES])
+def test_it_can_be_read_and_played_on_a_phone(page, name):
+    places, _ = page
+    places[name].evaluate(ALONE)
+    seen = places[name].evaluate(ON_PHONE, LETTERS)
+    assert seen["small"] == []
+    assert all(abs(below) <= 1 for below in seen["places"]), "its transport goes out of view"
+    assert seen["height"] <= HEIGHTS.get(name, 2000)
+
+
 CHANGES = {  # a player, and a setting of it with different steps
     "BackwardPlayer": {"B_c": 8},
     "ComparePlayers": {"B_c": 8},

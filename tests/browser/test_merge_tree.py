@@ -55,7 +55,7 @@ def answered(tree, act):
 
 
 def test_it_says_what_it_is(tree):
-    assert tree.get_by_role("heading", name="A row in parts, merged in any order").is_visible()
+    assert tree.get_by_role("heading", name="A row in parts: does the order of merging matter?").is_visible()
 
 
 def button(tree, name):

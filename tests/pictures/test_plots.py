@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-plt = pytest.importorskip("matplotlib.pyplot")
 pytest.importorskip("IPython")
+
+import matplotlib.pyplot as plt
 
 from flashlib.pictures import inks, plots
 
@@ -42,7 +43,7 @@ def crowded():
 
 
 def shown(svg):
-    """Return the width of an SVG, in px, and its smallest letters on a phone; it scrolls if it is far wider than one."""
+    """Return the width of an SVG, in px, and its smallest letters on a phone, where a far wider one scrolls."""
     root = re.match(r"<svg [^>]*>", svg)[0]
     width = 4 / 3 * float(re.search(r' width="([\d.]+)pt"', root)[1])
     drawn = float(re.search(r'viewBox="0 0 ([\d.]+) ', root)[1])
@@ -66,7 +67,8 @@ def test_every_word_is_in_both_forms():
     got = plots.bundle(panels())
     for name in ("image/svg+xml", plots.PHONE):
         words = re.sub(r"<[^>]*>", " ", got[name])
-        assert words.count("stages") == 6 and words.split("TFLOP/s on")[1].split()[:3] == ["one", "GPU,", "of"], name
+        assert words.count("stages") == 6, name
+        assert words.split("TFLOP/s on")[1].split()[:3] == ["one", "GPU,", "of"], name
 
 
 def test_an_svg_is_small_and_the_same_each_time():

@@ -176,6 +176,19 @@ def test_a_picture_is_a_file_with_few_colours_and_a_description(write, tmp_path)
     assert 'alt="Ramps."' in page.body
 
 
+@pytest.mark.parametrize(("width", "scrolls"), [(270, False), (600, True)])
+def test_a_plot_is_two_svgs_one_for_phones(write, tmp_path, width, scrolls):
+    svg = '<svg width="{}pt" height="30pt" viewBox="0 0 1 1"></svg>'
+    forms = {"image/svg+xml": svg.format(540), chapter.PHONE: svg.format(width)}
+    page = write(code("# Times.\nplot()", data={"image/png": "", "text/plain": "<Figure size 1x1>"} | forms))
+    (narrow,) = re.findall(
+        rf'<source media="[^"]*" srcset="static/pictures/([^"]*)" width="{width * 4 // 3}"', page.body
+    )
+    (wide,) = re.findall(r'<img class="picture" src="static/pictures/([^"]*)" width="720" height="40"', page.body)
+    assert [(tmp_path / name).read_text() for name in (wide, narrow)] == [*forms.values()]
+    assert ('class="plot wide" tabindex="0"' in page.body) == scrolls
+
+
 def test_the_words_of_each_section_can_be_searched(write):
     page = write(markdown("# 99 · T\n\nStart $x$ here."), markdown("## One\n\nalpha **beta**\n\n### Two\n\ngamma"))
     assert [[anchor, heading, words.strip()] for anchor, heading, words in page.words] == [

@@ -1,5 +1,7 @@
 """A plot on a page has a description for those who cannot see it: the texts that its code writes on it."""
 
+import re
+
 import nbformat
 import pytest
 
@@ -8,7 +10,7 @@ pytest.importorskip("nbconvert")
 
 from flashlib.chapters import NOTEBOOKS
 from tests.required import ROOT
-from web.chapter import UNNAMED, described
+from web.chapter import PHONE, PHONE_WIDTH, UNNAMED, described
 from web.plots import of_plot
 
 
@@ -27,6 +29,18 @@ def test_nearly_every_plot_of_the_course_has_a_description():
     assert len(said) > 30 and all(any(letter.isalpha() for letter in words) for words in said)
     assert said.count(UNNAMED) <= 1
     assert len(set(said)) > len(said) - 2
+
+
+def test_letters_of_stored_plots_can_be_read_on_a_phone():
+    """At the width of a page on a phone, or larger where the plot scrolls."""
+    forms = [(chapter, data[PHONE]) for chapter, _, data in plots() if PHONE in data]
+    assert forms
+    for chapter, svg in forms:
+        drawn, sides = [re.search(rf'<svg [^>]*?{name}="([^"]*)"', svg)[1] for name in ("viewBox", "width")]
+        width = 4 / 3 * float(sides.removesuffix("pt"))
+        letters = [float(size) for size in re.findall(r'<text style="font(?:-size)?:([\d.]+)px', svg)]
+        scale = min(width, 358 if width <= PHONE_WIDTH else width) / float(drawn.split()[2])
+        assert min(letters) * scale >= 11, chapter
 
 
 @pytest.mark.parametrize(

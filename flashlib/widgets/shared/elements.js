@@ -75,7 +75,7 @@ export const panel = (name, title, note, ...children) =>
  */
 export function headline(title) {
   const now = h("span", { class: "flash-headline-now" });
-  const what = h("b", {}, typeset(title));
+  const what = h("b", { role: "heading", "aria-level": "2" }, typeset(title)); // above those of panels
   return { element: h("p", { class: "flash-headline" }, what, now), what, now };
 }
 
