@@ -1,5 +1,6 @@
 // The base of every widget.
 
+/** @import { Transport } from "./transport.js" */
 import { watchTheme } from "./colours.js";
 import { div, h, setText } from "./elements.js";
 import { announcer, listenToKeys } from "./keys.js";
@@ -43,6 +44,8 @@ export class Widget {
   waiting;
   /** @type {keyof Traits} */
   shown;
+  /** @type {Transport | undefined} of a widget that plays */
+  transport;
   /** @type {any} what was loaded last */
   #sent = null;
 
