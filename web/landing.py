@@ -34,9 +34,9 @@ from flashlib.widgets import FlashPlayer
 
 Q, K, V, words = recorded_head.load()
 """
-ABOVE = """def attention(Q_i, blocks, m, l, O_acc):
+ABOVE = """def attention(Q_i, blocks, m, l, O_acc, scale):
     for K_j, V_j in blocks:
-        S_ij = Q_i @ K_j.T
+        S_ij = Q_i @ K_j.T * scale
         m_old = m
         m = np.maximum(m_old, S_ij.max(axis=1))
         alpha = np.exp(m_old - m)
@@ -52,7 +52,7 @@ INDENT = " " * 8  # of the line between them
 PLAY = """
 def steps(Q, K, V):
     pairs = [(K[cols], V[cols]) for cols in blocks(6, 2)]
-    for j, (m, l, O_acc) in enumerate(attention(Q / np.sqrt(64), pairs, -np.inf, 0, 0)):
+    for j, (m, l, O_acc) in enumerate(attention(Q, pairs, -np.inf, 0, 0, 1 / np.sqrt(64))):
         yield Step(0, j, m, l, O_acc)
 
 
@@ -60,7 +60,7 @@ FlashPlayer.from_steps(wraps(attention)(steps), Q, K, V, B_r=6, B_c=2, words=wor
 """
 CHECK = """
 def my_block_step(Q_i, K_j, V_j, m, l, O_acc, scale):
-    return next(attention(Q_i * scale, [(K_j, V_j)], m.copy(), l.copy(), O_acc.copy()))
+    return next(attention(Q_i, [(K_j, V_j)], m.copy(), l.copy(), O_acc.copy(), scale))
 
 
 checks.block_step(my_block_step)

@@ -11,9 +11,17 @@ const HINT =
   "m is a row's largest score so far. When it grows, what the row has summed in O_acc must shrink by alpha: alpha[:, None] has the " +
   "factors of all rows, as a column.";
 const NOT_HERE = "These pages have no Python, so only the mended line was recorded for them.";
+const TO_FETCH = "Only the mended line was recorded. To run yours, this page fetches Python: press the button.";
 const RECORDED = "Recorded when this page was made.";
 
 const withoutSpaces = (text) => text.replace(/\s/g, "");
+
+/** Put the numbers of a verdict behind its sentence. */
+function fold(listing) {
+  const details = document.createElement("details");
+  listing.before(details);
+  details.append(Object.assign(document.createElement("summary"), { textContent: "The numbers" }), listing);
+}
 
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -143,7 +151,8 @@ class Loop {
   #choose() {
     const { record, page } = this;
     const isReady = page?.python.ready;
-    this.runs.hidden = !record && !isReady && Boolean(page);
+    const isDone = this.root.dataset.outcome === "right" && this.own === this.checked;
+    this.runs.hidden = isDone || (!record && !isReady && Boolean(page));
     this.fetches.hidden = !page || isReady || (record && !this.ran);
     this.fills.hidden = this.hint.hidden = withoutSpaces(this.own) === withoutSpaces(this.told.mended);
   }
@@ -152,11 +161,12 @@ class Loop {
   async run(really = false) {
     if (this.busy) return;
     this.busy = true;
+    this.checked = this.own;
     this.root.setAttribute("aria-busy", "true");
     try {
       if (really || this.page?.python.ready) await this.#run();
       else if (this.record) await this.#showRecord(await this.record());
-      else if (this.page) this.fetches.focus();
+      else if (this.page) this.#offer();
       else this.said.replaceChildren(note(NOT_HERE));
     } catch (error) {
       this.said.replaceChildren(printed(error.message, "raises"));
@@ -164,6 +174,13 @@ class Loop {
     this.busy = false;
     this.root.removeAttribute("aria-busy");
     this.#choose();
+  }
+
+  /** Say what it takes to run a line that was not recorded. */
+  #offer() {
+    this.said.replaceChildren(note(TO_FETCH));
+    delete this.root.dataset.outcome;
+    this.fetches.focus();
   }
 
   async #showRecord({ player, verdict }) {
@@ -195,7 +212,9 @@ class Loop {
   /** Show what the check says. */
   #say(html, outcome, ...more) {
     this.root.dataset.outcome = outcome;
-    this.said.replaceChildren(Object.assign(document.createElement("div"), { className: "made", innerHTML: html }), ...more);
+    const made = Object.assign(document.createElement("div"), { className: "made", innerHTML: html });
+    for (const listing of made.querySelectorAll("pre")) fold(listing);
+    this.said.replaceChildren(made, ...more);
     this.idea.open ||= outcome === "right";
   }
 
@@ -204,6 +223,7 @@ class Loop {
     const place = Object.assign(document.createElement("div"), { className: "widget" });
     this.place.after(place);
     await render(place);
+    if (!place.querySelector(".flash-widget[data-frame]")) return place.remove(); // nothing to play: the last one stays
     this.place.remove();
     this.place = place;
     this.ran = true;

@@ -4,6 +4,7 @@
 /** @import { At, ForwardStep, Learner, Sent, Traits } from "./types.js" */
 import { div, h, headline, setSentence, setText } from "../shared/elements.js";
 import { counted } from "../shared/language.js";
+import { READ } from "../shared/motion.js";
 import { number } from "../shared/number_text.js";
 import { RowBars } from "./bars.js";
 import { Chip } from "./chip.js";
@@ -100,6 +101,11 @@ class Player extends Stepped {
 
   get less() {
     return this.model.get("panels") === "less";
+  }
+
+  /** With few panels the words tell the story. */
+  get shortest() {
+    return this.less ? READ : super.shortest;
   }
 
   /** Put the places where they are with all panels, or with less, where what went wrong comes first. */

@@ -59,7 +59,8 @@ export class Stepped extends Widget {
     this.picked = null; // the row that the learner picked, relative to its block
     this.inParts = this.detail = inParts;
     const of = (name) => (frame) => this.frames[name](frame);
-    const told = { rescales: of("rescales"), lasts: of("lasts"), next: of("next"), flies: true };
+    const lasts = (frame) => Math.max(this.shortest, this.frames.lasts(frame));
+    const told = { rescales: of("rescales"), lasts, next: of("next"), flies: true };
     const story = inParts ? storyPace(told) : undefined;
     const [unit, units] = inParts ? ["frame", "frames"] : ["step", "steps"];
     this.transport = new Transport({ unit, units, moved: () => this.draw(), story });
@@ -76,6 +77,11 @@ export class Stepped extends Widget {
       lines?.point(name);
     });
     this.stops.push(() => this.transport.pause());
+  }
+
+  /** How long a frame of the story lasts at least, in ms. */
+  get shortest() {
+    return 0;
   }
 
   #header() {

@@ -24,6 +24,7 @@ export function motionTime(speed) {
 /** A rescale: a factor flies to the sums, if it is shown; on its arrival they shrink; the rest is time to read. */
 const RESCALE = { lasts: 2000, shrink: 700, fly: 500 }; // ms
 export const PART = 400; // ms, of every other part of a story
+export const READ = 1500; // ms, of a part whose sentence is to be read
 export const HOLD = RESCALE.fly / (RESCALE.fly + RESCALE.shrink); // share of the time of both, before the shrink
 
 /**
