@@ -27,8 +27,8 @@ HERE = Path(__file__).parent
 NOTEBOOKS = ROOT / "notebooks"
 TITLE = "FlashAttention, from softmax to a GPU kernel"
 SENTENCE = (
-    "Most language models compute their attention with FlashAttention: the same numbers as the textbook formula, "
-    "without ever storing its large matrix. In this course you write it yourself."
+    "Most language models compute their attention with FlashAttention: the numbers of the textbook formula, up to "
+    "rounding, without ever storing its large matrix. In this course you write it yourself."
 )
 # A page loads only its own files. A page opened as a file has no host, so the policy names files too.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"
@@ -301,6 +301,7 @@ class Pages:
             "index.html", "index.html.j2",
             loop=loop | {"about": in_page(loop["about"])}, cells=in_page(about) if self.is_live else "",
             route=landing.route(made), hours=landing.hours(made), measured=landing.measured(),
+            measured_in=landing.measured_in(made),
             electives=landing.electives(made), **playing({landing.PLAYED: landing.played(landing.WRONG).player}),
         )  # fmt: skip
 

@@ -50,10 +50,11 @@ BELOW = """        yield m, l, O_acc
 """
 INDENT = " " * 8  # of the line between them
 PLAY = """
-def steps(Q, K, V):
+def steps(Q, K, V, scale):
     pairs = [(K[cols], V[cols]) for cols in blocks(6, 2)]
-    for j, (m, l, O_acc) in enumerate(attention(Q, pairs, -np.inf, 0, 0, 1 / np.sqrt(64))):
-        yield Step(0, j, m, l, O_acc)
+    empty = np.full(6, -np.inf), np.zeros(6), np.zeros((6, 64))
+    for j, state in enumerate(attention(Q, pairs, *empty, scale or 1 / 8)):
+        yield Step(0, j, *(X.copy() for X in state))  # a line may change its arrays in place
 
 
 FlashPlayer.from_steps(wraps(attention)(steps), Q, K, V, B_r=6, B_c=2, words=words, panels="less")
@@ -77,6 +78,7 @@ WRITTEN = {  # in each chapter of the route
     "triton_flash": "a causal FlashAttention kernel",
 }
 MEASURED = {"Forward": "h200_hopper", "Backward": "h200_hopper_backward"}
+IN_FULL = "roles", "hopper_backward", "claims"  # chapters, with the sizes at which others are faster
 LONG = 16384  # tokens: the rows of a record that are reported
 ROUTE = next(iter(PARTS))
 
@@ -192,6 +194,16 @@ def _together(made):
     """Return how long chapters take together, in words; "" for pages without a number."""
     taken = [minutes.of(one.nb).core for one in made if one.chapter.number]
     return minutes.in_words(sum(taken)) if taken else ""
+
+
+def measured_in(made):
+    """Return links to the chapters that have all that was measured, as HTML; "" without them."""
+    links = [
+        f'<a href="{one.chapter.slug}.html">{html.escape(one.chapter.short_title)}</a>'
+        for one in made
+        if one.chapter.name in IN_FULL
+    ]
+    return and_list(links) if links else ""
 
 
 def measured():

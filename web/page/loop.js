@@ -130,7 +130,10 @@ class Loop {
   #open() {
     const { element, field } = editor(this.told.wrong, "the line to mend", () => void this.run());
     this.field = field;
-    field.addEventListener("input", () => this.#choose());
+    field.addEventListener("input", () => {
+      this.root.toggleAttribute("data-old", this.own !== (this.checked ?? this.told.wrong)); // the verdict is on another line
+      this.#choose();
+    });
     this.line.replaceChildren(element);
     this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills);
     this.root.dataset.stopped = "";
@@ -162,6 +165,7 @@ class Loop {
     if (this.busy) return;
     this.busy = true;
     this.checked = this.own;
+    this.root.removeAttribute("data-old");
     this.root.setAttribute("aria-busy", "true");
     try {
       if (really || this.page?.python.ready) await this.#run();
@@ -194,6 +198,7 @@ class Loop {
 
   async #run() {
     delete this.root.dataset.outcome;
+    this.said.replaceChildren(note("Your line runs."));
     await this.#outputs("loop"); // by itself: if it cannot be read, nothing is known to need it
     const [shown] = await this.#outputs("play");
     await this.#play((place) => playFrom(this.page, "play", place, shown));

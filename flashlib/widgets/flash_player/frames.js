@@ -328,6 +328,14 @@ export class Frames extends Trace {
   }
 
   /**
+   * Whether a learner's numbers differ, after a step, by more than rounding explains.
+   * @param {number} k
+   */
+  isOff(k) {
+    return this.learner !== null && this.learner.errors[k] > this.learner.tolerance;
+  }
+
+  /**
    * The part in which a learner's steps go wrong: the one for m, the addition for l and O_acc, the store if only O is
    * wrong. Else the frame in which the requested step has added, or the beginning of the first; else the first rescale.
    * @param {number | null} step

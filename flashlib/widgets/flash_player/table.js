@@ -127,6 +127,7 @@ export class StateTable {
     const row = this.frames.row(step, r);
     const now = this.frames.now(at);
     const grew = reached("maximum") && row.m > row.m_old;
+    const truth = (part, x) => (this.frames.isOff(at.k) && reached(part) ? x : undefined);
     const index = step.rows[0] + r;
     const same = shown.index === index;
     shown.index = index;
@@ -134,10 +135,10 @@ export class StateTable {
     const copies = shrinks && motion.time > 0 ? [cells.l.firstElementChild, O_acc.element].map(copyOf) : [];
     setText(cells.row.querySelector("span"), this.frames.rowWords?.[index] ?? String(index));
     this.#put(cells.m_old, row.m_old);
-    this.#put(cells.m, row[now.m], reached("maximum") ? row.m_true : undefined, grew ? " ↑" : "");
+    this.#put(cells.m, row[now.m], truth("maximum", row.m_true), grew ? " ↑" : "");
     this.#put(cells.alpha, reached("rescale") ? row.alpha : undefined);
     setText(none, reached("rescale") && row.m_old === -Infinity ? "no old sums yet" : "");
-    this.#put(cells.l, row[now.l], reached("add") ? row.l_true : undefined);
+    this.#put(cells.l, row[now.l], truth("add", row.l_true));
     cells.m.classList.toggle("flash-strong", grew);
     cells.alpha.classList.toggle("flash-strong", grew);
     this.#drawSizes(sizes, at, row, same && sums(part) ? motion : undefined);
@@ -159,7 +160,8 @@ export class StateTable {
     const step = /** @type {ForwardStep} */ (at.step);
     O_acc.draw(numbers, step[this.frames.now(at).O_acc] + r * d, 1, d, peaks.O_acc, colour);
     if (!ghost) return;
-    const apart = at.reached("add") && this.#apart(step.O_acc + r * d, step.O_acc_true + r * d);
+    const isOff = this.frames.isOff(at.k) && at.reached("add");
+    const apart = isOff && this.#apart(step.O_acc + r * d, step.O_acc_true + r * d);
     ghost.element.parentElement?.classList.toggle("flash-equal", !apart);
     if (apart) ghost.draw(numbers, step.O_acc_true + r * d, 1, d, peaks.O_acc, colour);
   }
