@@ -25,6 +25,7 @@ def save(sources, folder):
             shown[cell.id] = states.for_page(widget)
     page = chapter.Writer(shown, pictures.Pictures(static / "pictures"), "").write(cells)
     build.write_scripts(static, [])
+    build.write_first_font(static)
     site = build.Site(build.TITLE, build.SENTENCE, build.version(), "", "")
     build.Pages(folder, site, []).chapter(build.Made(CHAPTERS[0], None, page, None, [], False), None, None)
     return folder / f"{CHAPTERS[0].slug}.html"
