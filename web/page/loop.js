@@ -72,6 +72,7 @@ class Loop {
     this.tools = find(".mending");
     this.idea = /** @type {HTMLDetailsElement} */ (find("details"));
     this.place = find(".widget");
+    this.onward = find(".doors") ?? document.createElement("p");
     this.first = [...this.said.childNodes];
     page?.cells.push(...Object.keys(told.texts).map((id) => this.#cell(id, () => told.texts[id])));
     page?.cells.push(this.#cell("loop", () => this.text));
@@ -135,7 +136,7 @@ class Loop {
       this.#choose();
     });
     this.line.replaceChildren(element);
-    this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills);
+    this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills, this.onward);
     this.root.dataset.stopped = "";
     this.#choose();
     const at = this.told.wrong.indexOf("= ") + 2;
@@ -155,9 +156,10 @@ class Loop {
     const { record, page } = this;
     const isReady = page?.python.ready;
     const isDone = this.root.dataset.outcome === "right" && this.own === this.checked;
+    this.onward.hidden = !isDone;
     this.runs.hidden = isDone || (!record && !isReady && Boolean(page));
-    this.fetches.hidden = !page || isReady || (record && !this.ran);
-    this.fills.hidden = this.hint.hidden = withoutSpaces(this.own) === withoutSpaces(this.told.mended);
+    this.fetches.hidden = isDone || !page || isReady || (record && !this.ran);
+    this.fills.hidden = this.hint.hidden = isDone || withoutSpaces(this.own) === withoutSpaces(this.told.mended);
   }
 
   /** Run the loop: for real if Python is there or the visitor wants it, else from the record, if there is one. */
@@ -198,7 +200,7 @@ class Loop {
 
   async #run() {
     delete this.root.dataset.outcome;
-    this.said.replaceChildren(note("Your line runs."));
+    this.said.replaceChildren(note("Running your line …"));
     await this.#outputs("loop"); // by itself: if it cannot be read, nothing is known to need it
     const [shown] = await this.#outputs("play");
     await this.#play((place) => playFrom(this.page, "play", place, shown));

@@ -44,7 +44,8 @@ export class StateTable {
     this.rows = Array.from({ length }, (_, k) => this.#row(() => pressed(this.first + k)));
     this.more = h("p", { class: "flash-note", hidden: B_r <= length });
     const isLong = d > TABLE.cols || rowWords;
-    const table = div(`flash-table ${isLong ? "flash-long" : ""}`, this.#table()); // too long for one line on a phone
+    this.emptied = h("p", { class: "flash-emptied" });
+    const table = div(`flash-table ${isLong ? "flash-long" : ""}`, this.#table(), this.emptied); // long for a line on a phone
     if (rowWords) table.style.setProperty("--word", `${roomOf(rowWords) + 30}px`); // with its radio button
     this.element = div(few ? "" : "flash-tight", table, this.more);
   }
@@ -111,6 +112,7 @@ export class StateTable {
     this.rows.forEach((row, k) => this.#drawRow(row, at, first + k, selected, colour, motion));
     const shown = [this.first, Math.min(this.first + length, step?.rows[1] ?? 0)];
     const more = step && n_r > length;
+    setText(this.emptied, step ? "" : "All rows are finished: what they summed is in O.");
     setText(this.more, more ? `${span("row", shown)} of ${span("row", step.rows)}: up and down arrows move.` : "");
   }
 

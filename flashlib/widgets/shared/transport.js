@@ -42,12 +42,15 @@ export class Transport {
         svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] })),
       );
     this.playButton = button("play", "play (space)", () => this.toggle());
+    this.touched = 0; // where a finger found it
     this.scrub = h("input", {
       type: "range",
       class: "flash-scrub",
       min: 0,
       "aria-label": unit,
       oninput: () => this.seek(Number(this.scrub.value)),
+      onpointerdown: () => (this.touched = this.position),
+      onpointercancel: () => this.seek(this.touched), // the finger scrolls the page
     });
     this.marks = svg("svg", { class: "flash-marks", "aria-hidden": "true", preserveAspectRatio: "none" });
     this.bar = div("flash-scrubs", this.scrub, this.marks);
