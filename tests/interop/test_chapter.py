@@ -15,7 +15,8 @@ from tools import notebooks
 
 SLUG = "17_real_models"
 CELLS = notebooks.read(Path(__file__).resolve().parents[2] / "notebooks" / f"{SLUG}.ipynb").cells
-FIRST = next(cell for cell in CELLS if cell.cell_type == "code").source
+(CHECKS,) = (cell for cell in CELLS if ".obstacles()" in cell.source)
+IMPORTS = next(cell for cell in CELLS if cell.cell_type == "code").source
 OTHERWISE = {name: chapters.NEEDS[name].otherwise for name in ("transformers", "weights")}
 
 
@@ -26,15 +27,16 @@ def nothing_is_here(tmp_path, monkeypatch):
     monkeypatch.setattr(chapters, "find_spec", lambda name: None if name == "transformers" else find_spec(name))
 
 
-def printed(source):
+def printed():
+    """Return what the cell prints that looks for what is missing, after the chapter's imports."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        exec(compile(source, "first cell", "exec"), {})
+        exec(compile(f"{IMPORTS}\n{CHECKS.source}", "two cells", "exec"), {})
     return said.getvalue()
 
 
-def test_the_first_cell_says_in_a_sentence_what_is_missing(nothing_is_here):
-    said = printed(FIRST)
+def test_a_cell_says_in_a_sentence_what_is_missing(nothing_is_here):
+    said = printed()
     assert said == f"{OTHERWISE['transformers']}\n"
     assert "run make models" in said and "stored results" in said
     assert chapters.chapter(SLUG).obstacles() == list(OTHERWISE.values())
@@ -42,15 +44,15 @@ def test_the_first_cell_says_in_a_sentence_what_is_missing(nothing_is_here):
 
 def test_weights_alone_may_be_missing(nothing_is_here, monkeypatch):
     monkeypatch.setattr(chapters, "find_spec", lambda name: name)
-    assert printed(FIRST) == f"{OTHERWISE['weights']}\n"
+    assert printed() == f"{OTHERWISE['weights']}\n"
 
 
 def test_if_everything_is_installed_it_says_so(nothing_is_here, monkeypatch):
     monkeypatch.setattr(chapters, "find_spec", lambda name: name)
     monkeypatch.setattr(weights, "are_here", lambda: True)
-    said = printed(FIRST)
+    said = printed()
     assert "missing" not in said and "make models" not in said and said.count("\n") == 1
-    assert CELLS[2].outputs[0].text == said  # what is stored was made where all is here
+    assert CHECKS.outputs[0].text == said  # what is stored was made where all is here
 
 
 def test_an_exercise_is_checked_without_them(nothing_is_here):
