@@ -1,6 +1,8 @@
 """The route keeps its portions: minutes, sentences, pictures."""
 
+import json
 import re
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -20,6 +22,17 @@ LONGEST = {FROM_ZERO: 11, KNOWN: 8.5}  # hours
 LONGEST_CHAPTER, LONGEST_SOFTMAX = 140, 80  # minutes
 LONGEST_SENTENCE = 35  # words
 PLAIN = [c for c in CHAPTERS if c.number <= "07"]
+WITHOUT = "torch", "triton", "transformers"  # what a first cell runs without
+FIRST_CELLS = """
+import json, sys
+sys.modules |= dict.fromkeys({without!r})  # None: an import of it fails
+import matplotlib; matplotlib.use("agg")
+for slug, source in json.load(sys.stdin).items():
+    try:
+        exec(source, dict())
+    except ImportError as error:
+        print(slug, error)
+"""
 NOT_PROSE = re.compile(r"(?s:```.*?```|\$\$.*?\$\$)|^(?:[|#]|\*\d+ minutes).*$|<[^>]+>", re.MULTILINE)
 APART = re.compile(
     r"\n\s*\n\s*(?:(?:[-*]|\d+\.) )?|\n\s*(?:[-*]|\d+\.) |(?<=[.!?])[)*\"]*\s+"
@@ -56,6 +69,25 @@ def test_sentences_are_found():
     text = "# A b\n\nOne two. *Three?* Four\nfive:\n\n$$x$$\n\n- six $a b$;\n- [seven](eight nine).\n\n| a | b |"
     joined = [" ".join(words) for words in sentences(text)]
     assert joined == ["One two.", "*Three?", "Four five:", "six X;", "[seven]."]
+
+
+def first_cells():
+    """Return the first code cell of each chapter, by its slug."""
+    return {c.slug: next(cell for cell in read(c).cells if cell.cell_type == "code") for c in CHAPTERS}
+
+
+@each_case(CHAPTERS, lambda c: c.slug)
+def test_the_first_cell_is_folded(c):
+    assert "folded" in notebooks.tags(first_cells()[c.slug])
+
+
+@pytest.mark.process
+def test_first_cells_need_numpy_alone():
+    """Who lacks torch or Triton, or reads on a page, comes as far as the first picture."""
+    sources = {slug: cell.source for slug, cell in first_cells().items()}
+    command = [sys.executable, "-c", FIRST_CELLS.format(without=WITHOUT)]
+    ran = subprocess.run(command, input=json.dumps(sources), capture_output=True, text=True, cwd=FOLDER)
+    assert (ran.stdout, ran.returncode) == ("", 0), ran.stderr
 
 
 def test_no_picture_is_shown_in_two_chapters():

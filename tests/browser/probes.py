@@ -15,14 +15,17 @@ VIOLATIONS = """async (widgets) => {
 }"""
 
 # How many pixels of the first picture or widget on a page, or in a notebook, are in view; Infinity if it is whole.
+# The card of a prediction is nothing to see.
 FIRST_PICTURE = """() => {
-    const all = document.querySelectorAll(":is(main, .jp-OutputArea) :is(img, svg, .flash-widget)");
+    const pictures = ":is(img, svg, .flash-widget:not(.flash-card))";
+    const all = document.querySelectorAll(`:is(main, .jp-OutputArea) ${pictures}`);
     const first = [...all].find((e) => e.checkVisibility() && e.getBoundingClientRect().height > 80);
     const { top, bottom } = first?.getBoundingClientRect() ?? { top: innerHeight, bottom: innerHeight + 1 };
     return bottom <= innerHeight ? Infinity : innerHeight - top;
 }"""
 FIRST_SCREEN = {"width": 1280, "height": 800}
 ENOUGH = 120  # pixels of it
+ASKS_FIRST = "attention"  # the chapter whose first picture is the answer to its first question
 
 # Where Tab must stop: at elements that are visible, enabled and focusable, and at one radio button of each group.
 STOPS = """root => {

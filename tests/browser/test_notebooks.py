@@ -8,14 +8,15 @@ import pytest
 pytest.importorskip("anywidget")
 
 from flashlib import widgets
+from flashlib.chapters import CHAPTERS as NUMBERED
 from flashlib.chapters import NOTEBOOKS as CHAPTERS
 from tests.browser.lab import KERNEL_TIMEOUT, NOTEBOOKS
-from tests.browser.probes import ENOUGH, FIRST_PICTURE, FIRST_SCREEN
+from tests.browser.probes import ASKS_FIRST, ENOUGH, FIRST_PICTURE, FIRST_SCREEN
 from tools.workspace import folded
 
 pytestmark = pytest.mark.browser
 
-OPENINGS = [chapter.slug for chapter in CHAPTERS if "00" <= chapter.number <= "07"]
+OPENINGS = [chapter.slug for chapter in NUMBERED if chapter.name != ASKS_FIRST]
 WITH_WIDGETS = [chapter.slug for chapter in CHAPTERS if set(chapter.widgets) & set(widgets.__all__)]
 WIDGET = tuple(f"{name}(" for name in widgets.__all__)  # the beginnings of texts of outputs
 
