@@ -259,6 +259,19 @@ def test_the_time_of_a_route_is_rounded_up():
         assert 0 <= late < (30 if total > 60 else 10)
 
 
+@pytest.mark.parametrize("totals", [(472.3, 91.1, 249.8, 674.4, 497.7), (61, 62, 63, 64), (90, 120.1, 90), (100,)])
+def test_the_times_of_parts_add_up_to_the_time_of_all(totals):
+    hours = [float(time.removesuffix(" hours")) for time in minutes.in_parts(totals)]
+    assert f"{sum(hours):g} hours" == minutes.in_words(sum(totals))
+    assert all(abs(60 * time - total) < 30 for time, total in zip(hours, totals, strict=True))
+    assert f"{hours[0]:g} hours" == minutes.in_words(totals[0])
+
+
+def test_the_parts_of_the_readme_take_as_long_as_the_whole_course():
+    *parts, whole = re.findall(r"^\| \*.*\| ([\d.]+) hours \|$", tables.chapters(), re.MULTILINE)
+    assert len(parts) > 1 and sum(map(float, parts)) == float(whole)
+
+
 def test_minutes_are_of_words_lines_predictions_and_exercises():
     nb = nbformat.v4.new_notebook()
 

@@ -6,6 +6,7 @@ section whose heading ends in "(optional)", such as "## More (optional)" at the 
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 WORDS = 130  # a minute
@@ -53,7 +54,20 @@ def of(nb) -> Minutes:
 
 def in_words(total: float) -> str:
     """Return a time, rounded up to ten minutes or to half an hour."""
-    return f"{-int(-total // 30) / 2:g} hours" if total > 60 else f"{-int(-total // 10) * 10} min"
+    return _hours(_half_hours(total)) if total > 60 else f"{-int(-total // 10) * 10} min"
+
+
+def in_parts(totals: Sequence[float]) -> list[str]:
+    """Return the times of parts in hours, which add up to that of all; the first is rounded up, as it is alone.
+
+    Those that are furthest above a half hour are rounded up, the others down.
+    """
+    first, *others = totals
+    counts = [_half_hours(first), *(int(total // 30) for total in others)]
+    up = sorted(range(1, len(totals)), key=lambda k: totals[k] % 30, reverse=True)
+    for k in up[: _half_hours(sum(totals)) - sum(counts)]:
+        counts[k] += 1
+    return [_hours(count) for count in counts]
 
 
 def sections(nb):
@@ -66,6 +80,15 @@ def sections(nb):
                 if level is None or depth <= level:
                     level = depth if heading[2].endswith(OPTIONAL) else None
             yield cell, part, level is not None
+
+
+def _half_hours(total):
+    """Return how many half hours these minutes are, rounded up."""
+    return -int(-total // 30)
+
+
+def _hours(count):
+    return f"{count / 2:g} hours"
 
 
 def _tags(cell):

@@ -54,10 +54,10 @@ def linked_chapters() -> str:
 def _rows(*parts, link=False):
     """Return a row for each of these parts of the course and for each of its chapters."""
     rows, takes = [], times()
+    hours = dict(zip(PARTS, minutes.in_parts(_of_parts()), strict=True))
     for part in parts:
         of_part = [c for c in CHAPTERS if c.part == part]
-        total = sum(takes[c.number].core for c in of_part if c != CHAPTERS[0])  # as the routes count
-        rows.append([f"*{part}*", "", "", minutes.in_words(total)])
+        rows.append([f"*{part}*", "", "", hours[part]])
         for c in of_part:
             title = f"[{c.title}]({c.slug}.ipynb)" if link and c.slug != START_HERE.stem else c.title
             builds_on = ", ".join(sorted(named(name).number for name in c.builds_on))
@@ -65,10 +65,16 @@ def _rows(*parts, link=False):
     return rows
 
 
+def _of_parts():
+    """Return the minutes of each part of the course, without Start here, as the routes count."""
+    takes = times()
+    return [sum(takes[c.number].core for c in CHAPTERS[1:] if c.part == part) for part in PARTS]
+
+
 def _in_all():
-    everything = sum(times().values(), start=minutes.Minutes(0, 0))
-    more = minutes.in_words(everything.optional)
-    return ["*the whole course*", f"optional sections take {more} more", "", minutes.in_words(everything.core)]
+    more = minutes.in_words(sum(taken.optional for taken in times().values()))
+    whole = minutes.in_words(sum(_of_parts()))
+    return ["*the whole course*", f"optional sections take {more} more", "", whole]
 
 
 def routes() -> str:

@@ -15,7 +15,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from flashlib.chapters import FROM_ZERO, KNOWN, PARTS
+from flashlib.chapters import CHAPTERS, FROM_ZERO, KNOWN, PARTS
 from flashlib.language.phrases import and_list
 from tools import minutes, results
 from tools.markdown import number
@@ -163,12 +163,12 @@ def route(made):
 
 def electives(made):
     """Return (part, its time in words, its Entries) for each part after the route."""
-    found = {}
+    found, times = {}, _times(made)
     for one in made:
         if one.chapter.part != ROUTE:
             found.setdefault(one.chapter.part, []).append(one)
     return [
-        (part, _together(of_part), [_entry(one, one.chapter.idea) for one in of_part])
+        (part, times.get(part, ""), [_entry(one, one.chapter.idea) for one in of_part])
         for part, of_part in found.items()
     ]
 
@@ -185,15 +185,29 @@ def hours(made):
     return times | {"later": known[0].chapter}
 
 
+def _times(made):
+    """Return how long each part takes, in words; on a site with the route, they add up to the time of the whole."""
+    totals = {}
+    for one in _counted(made):
+        totals[one.chapter.part] = totals.get(one.chapter.part, 0) + minutes.of(one.nb).core
+    if hours(made) and min(totals.values()) > 60:
+        return dict(zip(totals, minutes.in_parts([*totals.values()]), strict=True))
+    return {part: minutes.in_words(total) for part, total in totals.items()}
+
+
 def _entry(one, about):
     time = f"{minutes.of(one.nb).rounded().core} min" if one.chapter.number else ""
     return Entry(one.chapter, re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(about)), time)
 
 
 def _together(made):
-    """Return how long chapters take together, in words; "" for pages without a number."""
-    taken = [minutes.of(one.nb).core for one in made if one.chapter.number]
-    return minutes.in_words(sum(taken)) if taken else ""
+    """Return how long chapters take together, in words."""
+    return minutes.in_words(sum(minutes.of(one.nb).core for one in _counted(made)))
+
+
+def _counted(made):
+    """Return those of these chapters that the times of routes and parts count: all but the first, with a number."""
+    return [one for one in made if one.chapter.number and one.chapter != CHAPTERS[0]]
 
 
 def measured_in(made):
