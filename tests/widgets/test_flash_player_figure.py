@@ -1,5 +1,7 @@
 """The picture of a step shows its numbers."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -87,8 +89,12 @@ def test_a_picture_of_a_wrong_loop_shows_what_is_wrong(rng):
 
     player = FlashPlayer.from_steps(my_steps, Q, K, V, B_r=4, B_c=2)
     picture = player.figure()
-    assert picture.words.startswith(f"Step {k + 1} is wrong: O_acc[")
-    assert f"of row {right[k].rows.start + r} is " in picture.words
+    row = right[k].rows.start + r
+    assert picture.words.startswith(f"Step {k + 1} is wrong: O_acc of row {row} is ")
+    assert re.search(r" in column \d, it should be ", picture.words)
+    words = [f"w{n}" for n in range(8)]
+    named = FlashPlayer.from_steps(my_steps, Q, K, V, B_r=4, B_c=2, words=words).figure().words
+    assert f" of row {row} (w{row}) is " in named
     assert {number_text.short(x) for x in right[k].O_acc[r]} <= set(picture.texts) and "≠" in picture.texts
     assert "≠" not in FlashPlayer(Q, K, V).figure().texts
-    assert not player.figure(at=k, row=right[k].rows.start + r).words.startswith("Row")
+    assert not player.figure(at=k, row=row).words.startswith("Row")

@@ -59,7 +59,8 @@ def draw(
     queries = None if words is None else words[len(K) - len(Q) :]
     told = "Finished: every tile of S was computed and dropped, none was stored."
     if step is not None:
-        told = _wrong_words(step, truth, row, at) or _sentence(step, row, _row_name(row, queries))
+        place = f"row {row}" if queries is None else f"row {row} ({queries[row]})"
+        told = _wrong_words(step, truth, row, place, at) or _sentence(step, row, _row_name(row, queries))
     picture = Picture(930, 352, told)
     if less:
         _draw_output(picture, Q, O, queries)
@@ -249,8 +250,8 @@ def _apart(step, truth, r):
     ]
 
 
-def _wrong_words(step, truth, row, at):
-    """Return how a learner's row differs from the truth, or "" if it does not."""
+def _wrong_words(step, truth, row, place, at):
+    """Return how a learner's row differs from the truth, or "" if it does not; place: the row in words."""
     r = row - step.rows.start
     apart = _apart(step, truth, r)
     if not apart:
@@ -258,8 +259,10 @@ def _wrong_words(step, truth, row, at):
     given, true = (np.ravel(getattr(state, apart[0])[r]) for state in (step, truth))
     with np.errstate(all="ignore"):
         c = int(np.argmax(np.nan_to_num(np.abs(given - true), nan=np.inf)))
-    place = f"O_acc[{c}]" if apart[0] == "O_acc" else apart[0]
-    return f"Step {at + 1} is wrong: {place} of row {row} is {number(given[c])}, it should be {number(true[c])}."
+    given, true = number(given[c]), number(true[c])
+    if apart[0] == "O_acc":
+        return f"Step {at + 1} is wrong: O_acc of {place} is {given} in column {c}, it should be {true}."
+    return f"Step {at + 1} is wrong: {apart[0]} of {place} is {given}, it should be {true}."
 
 
 def _sentence(step, row, name):

@@ -151,7 +151,7 @@ class Player extends Stepped {
 
   loaded() {
     const { learner, T } = this.frames;
-    setSentence(this.headline.what, learner ? heading(learner, T) : TITLE);
+    setSentence(this.headline.what, learner ? heading(learner, this.frames) : TITLE);
     const { picture, words } = this.errors;
     picture.toggleAttribute("hidden", !learner);
     words.hidden = this.verdict.hidden = !learner;

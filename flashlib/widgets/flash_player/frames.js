@@ -413,6 +413,14 @@ export class Frames extends Trace {
     return this.rowWords ? `Row ${row} (${this.rowWords[row]})` : `Row ${row}`;
   }
 
+  /**
+   * The same within a sentence.
+   * @param {number} row
+   */
+  rowInText(row) {
+    return this.rowWords ? `row ${row} (${this.rowWords[row]})` : `row ${row}`;
+  }
+
   /** @param {number} key */
   keyName(key) {
     return this.keyWords ? `key ${key} (${this.keyWords[key]})` : `key ${key}`;

@@ -45,15 +45,17 @@ export const isRight = ({ first, missed, remark, O, lse, note }) =>
 /**
  * The verdict in a line: whose code it is, and how far it is right.
  * @param {Learner} learner
- * @param {number} T
+ * @param {Frames} frames
  */
-export function heading(learner, T) {
+export function heading(learner, frames) {
+  const { T } = frames;
   const { name, first, missed, O, lse } = learner;
   const code = `\`${name}\``;
   if (first) {
-    const [k, what, row] = first;
-    if (k === 0) return `${code}: wrong from step 1 of ${T} on, first in ${what} of row ${row}`;
-    return `${code}: right up to step ${k} of ${T}, first wrong in ${what} of row ${row}`;
+    const [k, what, r] = first;
+    const row = frames.rowInText(r);
+    if (k === 0) return `${code}: wrong from step 1 of ${T} on, first in ${what} of ${row}`;
+    return `${code}: right up to step ${k} of ${T}, first wrong in ${what} of ${row}`;
   }
   if (missed.length) return `${code}: right at each step, but ${counted(missed.length, "tile", "tiles")} missed`;
   if (O) return `${code}: right at each step, but O is wrong from row ${O[1]} on`;
@@ -73,7 +75,8 @@ export const partOf = (name) => (name === "m" ? "maximum" : "add");
  * @param {Frames} frames
  * @param {At<ForwardStep>} at
  */
-export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
+export function verdict(learner, frames, { k, step, reached }) {
+  const { steps, numbers, d } = frames;
   const { first, missed, remark, errors, tolerance, O, lse, note, kernel } = learner;
   const tile = ({ i, j }) => `tile (${i}, ${j})`;
   if (!step) {
@@ -102,9 +105,10 @@ export function verdict(learner, { steps, numbers, d }, { k, step, reached }) {
     const [given, truth] = [name, `${name}_true`].map(
       (x) => numbers[step[x] + (name === "O_acc" ? r * d + c : r)],
     );
-    const place = name === "O_acc" ? `O_acc[${c}]` : name;
-    const values = `is ${number(given)}, it should be ${number(truth)}`;
-    return `Here it goes wrong: ${place} of row ${row} ${values}.`;
+    const place = frames.rowInText(row);
+    if (name === "O_acc")
+      return `Here it goes wrong: O_acc of ${place} is ${number(given)} in column ${c}, it should be ${number(truth)}.`;
+    return `Here it goes wrong: ${name} of ${place} is ${number(given)}, it should be ${number(truth)}.`;
   }
   if (errors[k] <= tolerance) return "";
   const since = `it went wrong at step ${at + 1}, ${tile(steps[at])}, in ${name}`;

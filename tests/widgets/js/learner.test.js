@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Frames } from "../../../flashlib/widgets/flash_player/frames.js";
 import { heading, isRight, verdict } from "../../../flashlib/widgets/flash_player/learner.js";
 
 const RIGHT = { errors: [0], tolerance: 1e-4, first: null, missed: [], remark: "", O: null };
+const { rowInText } = Frames.prototype;
 const ended = (learner) => verdict(learner, { steps: [], numbers: [], d: 1 }, { k: 1, step: undefined, reached: () => true });
 const EACH = "m, l and O_acc were right at every step that was played.";
 
@@ -20,9 +22,10 @@ test("what is wrong after the loop, or beside the numbers, is told, and the kern
 });
 
 test("the heading says whose code it is, and how far it is right", () => {
-  const told = (wrong) => heading({ ...RIGHT, name: "f", ...wrong }, 6);
+  const told = (wrong, rowWords = null) => heading({ ...RIGHT, name: "f", ...wrong }, { T: 6, rowWords, rowInText });
   assert.equal(told({}), "`f`: right on these numbers");
   assert.equal(told({ first: [2, "l", 39] }), "`f`: right up to step 2 of 6, first wrong in l of row 39");
+  assert.equal(told({ first: [2, "l", 1] }, ["a", "b"]), "`f`: right up to step 2 of 6, first wrong in l of row 1 (b)");
   assert.equal(told({ first: [0, "m", 3], missed: [[0, 0]] }), "`f`: wrong from step 1 of 6 on, first in m of row 3");
   assert.equal(told({ missed: [[0, 0]], O: [1, 0] }), "`f`: right at each step, but 1 tile missed");
   assert.equal(told({ O: [1, 7] }), "`f`: right at each step, but O is wrong from row 7 on");
