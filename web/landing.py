@@ -86,13 +86,14 @@ ROUTE = next(iter(PARTS))
 class Played(NamedTuple):
     """What the cells show with one line.
 
-    player: its state, for a page; verdict: what the check says, as HTML; sentence: its diagnosis; picture: of the
-    player, as PNG; words: what the picture shows.
+    player: its state, for a page; verdict: what the check says, as HTML; sentence: its diagnosis; found: the first
+    wrong number; picture: of the player, as PNG; words: what the picture shows.
     """
 
     player: dict
     verdict: str
     sentence: str
+    found: str
     picture: bytes
     words: str
 
@@ -117,7 +118,10 @@ def played(line):
     space = {"__name__": "landing"}
     *_, player, verdict = [states.run(source, space, "/") for source in sources(line).values()]
     of_check = verdict._repr_mimebundle_()["text/html"]
-    return Played(states.for_page(player), of_check, verdict.sentence, player.figure().png(), repr(player))
+    picture = player.figure()
+    return Played(
+        states.for_page(player), of_check, verdict.sentence, picture.words, picture.png(), repr(player)
+    )
 
 
 def cells_of_page():
@@ -138,6 +142,7 @@ def loop(pictures, record):
     return {
         "place": PLAYED,
         "code": {name: coloured(text) for name, text in shown.items()},
+        "found": html.escape(wrong.found),
         "sentence": html.escape(wrong.sentence),
         "still": {"name": name, "width": width, "height": height, "words": wrong.words},
         "about": {"texts": texts, "record": record, **lines},

@@ -532,7 +532,7 @@ def test_the_contents_close_when_they_lead_to_a_section(browser, course):
 def test_it_can_be_opened_as_a_file(browser, course):
     folder = course("few").folder
     with visit(browser, (folder / "index.html").as_uri()) as page:
-        page.get_by_role("button", name="Mend it").click()
+        page.locator("#loop .mistake .loop-line").click()
         page.get_by_label("the line to mend").fill("O_acc = 0")
         page.get_by_role("button", name="Run").click()
         page.get_by_text("have no Python").wait_for()

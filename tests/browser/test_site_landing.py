@@ -56,6 +56,12 @@ def press(page, name):
     page.wait_for_selector("#loop:not([aria-busy])", timeout=PATIENCE)
 
 
+def mend(page):
+    """Open the line that is wrong."""
+    page.locator("#loop .mistake .loop-line").click()
+    return page.get_by_label("the line to mend")
+
+
 def fetched(page):
     """Return whether anything of Python was requested."""
     return any("/static/live/" in one.url or "worker" in one.url for one in page.loaded)
@@ -79,14 +85,63 @@ def test_the_loop_stops_at_its_mistake(browser, course):
         page.wait_for_selector("#loop .loop-line.now")
         page.wait_for_selector(STOPPED, state="attached")
         assert page.evaluate(STEP) == 1 and "right up to step 1 of 3" in told(page)
-        assert "O_acc is not rescaled when the maximum grows" in verdict(page)
         assert landing.WRONG in page.locator("#loop .mistake .now").inner_text()
+
+
+CAUSE = "O_acc is not rescaled when the maximum grows"
+MARKED = "getComputedStyle(document.querySelector('#loop .mistake')).borderLeftColor !== 'rgba(0, 0, 0, 0)'"
+
+
+def test_the_cause_is_told_after_the_wrong_number_and_only_if_asked(browser, course):
+    with visit(browser, course.address) as page:
+        page.wait_for_selector(STOPPED, state="attached")
+        said = verdict(page)
+        assert "Step 2 is wrong: O_acc of row 3 (because) is " in said and CAUSE not in said
+        assert not page.evaluate(MARKED)
+        press(page, "Which line?")
+        assert CAUSE in verdict(page) and page.evaluate(MARKED)
+        assert page.get_by_role("button", name="Mend it").evaluate("e => e === document.activeElement")
+        page.keyboard.press("Enter")
+        assert page.get_by_label("the line to mend").evaluate("e => e === document.activeElement")
+
+
+def test_the_lines_can_be_pressed(browser, course):
+    with visit(browser, course.address) as page:
+        page.wait_for_selector(STOPPED, state="attached")
+        page.locator("#loop .loop-line").nth(3).click()
+        assert "That line is right" in verdict(page) and CAUSE not in verdict(page)
+        page.get_by_text("yield m, l, O_acc").focus()
+        for key in ("Enter", "ArrowUp", " "):
+            page.keyboard.press(key)
+        line = page.get_by_label("the line to mend")
+        assert line.evaluate("e => e === document.activeElement") and line.input_value() == landing.WRONG
+        assert page.locator("#loop [data-judged]").count() == 2 and CAUSE not in verdict(page)
+        assert page.locator("#loop .loop-line[tabindex='0']").count() == 1, "one stop for the Tab key"
+        press(page, "Run")
+        assert CAUSE in verdict(page), "after an attempt"
+
+
+@pytest.mark.parametrize("screen", SCREENS[:2])
+def test_the_mended_line_is_kept_until_the_mistake_is_put_back(browser, course, screen):
+    with visit(browser, course.address, screen) as page:
+        mend(page)
+        press(page, "Write it for me")
+        page.wait_for_selector("#loop[data-outcome=right]")
+        page.evaluate("scrollTo(0, 0)")
+        page.reload()
+        page.wait_for_selector("#loop[data-outcome=right]")
+        assert page.get_by_label("the line to mend").input_value() == landing.MENDED
+        assert page.evaluate(SHIFTED) <= CALM
+        press(page, "Put the mistake back")
+        assert CAUSE in verdict(page) and "right up to step 1 of 3" in told(page)
+        page.reload()
+        page.wait_for_selector(STOPPED, state="attached")
+        assert page.get_by_role("button", name="Which line?").is_visible() and not fetched(page)
 
 
 def test_it_is_mended_from_what_was_recorded(browser, course):
     with visit(browser, course.address) as page:
-        page.get_by_role("button", name="Mend it").click()
-        line = page.get_by_label("the line to mend")
+        line = mend(page)
         assert line.evaluate("e => e === document.activeElement") and line.input_value() == landing.WRONG
         press(page, "Run")
         assert "right up to step 1 of 3" in told(page) and "is not rescaled" in verdict(page)
@@ -115,7 +170,7 @@ MISTAKES = {
 def test_another_mistake_is_named_by_the_check_once_python_is_fetched(browser, course):
     with visit(browser, course.address) as page:
         size = f"{page.evaluate('flashSite.live.packed') / 1e6:.1f} MB"
-        page.get_by_role("button", name="Mend it").click()
+        mend(page)
         for line, words in MISTAKES.items():
             page.get_by_label("the line to mend").fill(line)
             assert page.get_by_role("button", name="Run", exact=True).is_visible() == fetched(page)

@@ -16,6 +16,7 @@ def test_the_loop_parts_from_the_truth_at_the_line_that_the_check_names():
     wrong = landing.played(landing.WRONG)
     assert wrong.player["state"]["frames"]["learner"]["first"] == [1, "O_acc", 3]
     assert landing.WRONG in wrong.player["state"]["frames"]["lines"]["add"]
+    assert "Step 2 is wrong: O_acc of row 3 (because) is " in wrong.found and "rescaled" not in wrong.found
     assert "O_acc is not rescaled" in wrong.sentence and wrong.sentence in wrong.verdict
     assert wrong.words.startswith(FlashPlayer.__name__) and wrong.picture.startswith(b"\x89PNG")
 

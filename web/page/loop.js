@@ -5,6 +5,8 @@ import { megabytes } from "./live/bar.js";
 import { tool } from "./live/cell.js";
 import { editor } from "./live/editor.js";
 import { note, printed } from "./live/outputs.js";
+import { allWritten, write } from "./live/written.js";
+import { makePressable } from "./loop_lines.js";
 import { playFrom, playStored, storedWidget } from "./play.js";
 
 const HINT =
@@ -13,6 +15,9 @@ const HINT =
 const NOT_HERE = "These pages have no Python, so only the mended line was recorded for them.";
 const TO_FETCH = "Only the mended line was recorded. To run yours, this page fetches Python: press the button.";
 const RECORDED = "Recorded when this page was made.";
+const RIGHT_LINE = "✓";
+const NOT_THIS = "That line is right. Which one is wrong?";
+const HERE = "index"; // the page, among what was written
 
 const withoutSpaces = (text) => text.replace(/\s/g, "");
 
@@ -73,15 +78,22 @@ class Loop {
     this.idea = /** @type {HTMLDetailsElement} */ (find("details"));
     this.place = find(".widget");
     this.onward = find(".doors") ?? document.createElement("p");
+    this.asked = find(".asked");
     this.first = [...this.said.childNodes];
     page?.cells.push(...Object.keys(told.texts).map((id) => this.#cell(id, () => told.texts[id])));
     page?.cells.push(this.#cell("loop", () => this.text));
     this.runs = tool("Run", () => void this.run());
     const size = page && megabytes(page.live.packed);
     this.fetches = tool(`Run it here: fetches Python, ${size} MB, once`, () => void this.run(true));
-    this.fills = tool("Write it for me", () => this.#fill());
+    this.fills = tool("Write it for me", () => this.#write(told.mended));
+    this.breaks = Object.assign(tool("Put the mistake back", () => this.#write(told.wrong)), { className: "back" });
     this.hint = note(HINT);
-    this.tools.append(tool("Mend it", () => this.#open()));
+    this.mends = tool("Mend it", () => this.#openAtFault());
+    this.tells = tool("Which line?", () => this.#tell());
+    this.tools.append(this.tells);
+    makePressable([...root.querySelectorAll(".code .loop-line")], (line) => this.#judge(line));
+    this.kept = allWritten()[HERE]?.loop;
+    if (this.kept !== undefined) this.#open(this.kept);
   }
 
   /** A cell, as the page tells Python about it. */
@@ -114,9 +126,26 @@ class Loop {
     return undefined;
   }
 
-  /** Play it as it is. */
+  /** Play it as it is, or as the visitor left it. */
   begin() {
-    this.#follow(() => (this.root.dataset.stopped = ""));
+    if (this.kept === undefined) return this.#follow(() => (this.root.dataset.stopped = ""));
+    if (!this.record) return this.#follow();
+    this.restores = true;
+    void this.run().finally(() => (this.restores = false));
+  }
+
+  /** A visitor has pressed a line: is it the wrong one? */
+  #judge(line) {
+    if (line.parentElement === this.line) return this.#openAtFault();
+    line.dataset.judged = RIGHT_LINE;
+    this.asked.textContent = NOT_THIS;
+  }
+
+  /** Say which line it is, and why. */
+  #tell() {
+    Object.assign(this.root.dataset, { stopped: "", found: "", told: "" });
+    this.tells.replaceWith(this.mends);
+    this.mends.focus();
   }
 
   /** Play the player that is there, with the lines at work. */
@@ -128,25 +157,41 @@ class Loop {
     else playUpToMistake(player, stopped);
   }
 
-  #open() {
-    const { element, field } = editor(this.told.wrong, "the line to mend", () => void this.run());
+  /** Put the line into an editor. */
+  #open(text = this.told.wrong) {
+    const { element, field } = editor(text, "the line to mend", () => void this.run());
     this.field = field;
     field.addEventListener("input", () => {
-      this.root.toggleAttribute("data-old", this.own !== (this.checked ?? this.told.wrong)); // the verdict is on another line
-      this.#choose();
+      write(HERE, (cells) => {
+        if (this.own === this.told.wrong) delete cells.loop;
+        else cells.loop = this.own;
+      });
+      this.#compare();
     });
     this.line.replaceChildren(element);
-    this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills, this.onward);
-    this.root.dataset.stopped = "";
-    this.#choose();
-    const at = this.told.wrong.indexOf("= ") + 2;
-    field.focus();
-    field.setSelectionRange(at, at);
+    this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills, this.onward, this.breaks);
+    Object.assign(this.root.dataset, { stopped: "", found: "" });
+    this.#compare();
   }
 
-  #fill() {
+  /** Open it where something is missing. */
+  #openAtFault() {
+    this.#open();
+    const at = this.told.wrong.indexOf("= ") + 2;
+    this.field?.focus();
+    this.field?.setSelectionRange(at, at);
+  }
+
+  /** Mark a verdict that is on another line. */
+  #compare() {
+    this.root.toggleAttribute("data-old", this.own !== (this.checked ?? this.told.wrong));
+    this.#choose();
+  }
+
+  /** Write a line in place of what is there, and run it. */
+  #write(text) {
     const field = /** @type {HTMLTextAreaElement} */ (this.field);
-    field.value = this.told.mended;
+    field.value = text;
     field.dispatchEvent(new Event("input"));
     void this.run();
   }
@@ -159,6 +204,7 @@ class Loop {
     this.onward.hidden = !isDone;
     this.runs.hidden = isDone || (!record && !isReady && Boolean(page));
     this.fetches.hidden = isDone || !page || isReady || (record && !this.ran);
+    this.breaks.hidden = this.own === this.told.wrong;
     this.fills.hidden = this.hint.hidden = isDone || withoutSpaces(this.own) === withoutSpaces(this.told.mended);
   }
 
@@ -193,7 +239,7 @@ class Loop {
     await this.#play((place) => playStored(place, player));
     if (verdict) this.#say(verdict, "right", note(RECORDED));
     else {
-      this.root.dataset.outcome = "wrong";
+      Object.assign(this.root.dataset, { outcome: "wrong", told: "" });
       this.said.replaceChildren(...this.first);
     }
   }
@@ -222,7 +268,7 @@ class Loop {
     const made = Object.assign(document.createElement("div"), { className: "made", innerHTML: html });
     for (const listing of made.querySelectorAll("pre")) fold(listing);
     this.said.replaceChildren(made, ...more);
-    this.idea.open ||= outcome === "right";
+    this.idea.open ||= outcome === "right" && !this.restores;
   }
 
   /** Render another player before the old one is taken away, so that what is below stays where it is, and play it. */
@@ -235,14 +281,14 @@ class Loop {
     this.place = place;
     this.ran = true;
     this.#follow();
-    if (place.getBoundingClientRect().top > innerHeight / 2) this.said.scrollIntoView({ behavior: isStill() ? "auto" : "smooth" });
+    if (!this.restores && place.getBoundingClientRect().top > innerHeight / 2) this.said.scrollIntoView({ behavior: isStill() ? "auto" : "smooth" });
   }
 }
 
-/** @param {any} page with Python, if the site has it */
-export function startLoop(page) {
+/** The loop of the first page, which is still to begin. @param {any} page with Python, if the site has it */
+export function loopOf(page) {
   /** @type {HTMLElement | null} */
   const root = document.querySelector("#loop");
   const told = document.querySelector("#told")?.textContent;
-  if (root && told) new Loop(root, JSON.parse(told), page).begin();
+  return root && told ? new Loop(root, JSON.parse(told), page) : undefined;
 }
