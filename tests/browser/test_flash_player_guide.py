@@ -99,3 +99,16 @@ def test_callouts_guide_the_first_time_and_are_dismissed_for_good(lab, width):
     assert callout.count() == page.locator(".flash-told").count() == 0
     lab.run_again(SMALL)
     assert callout.count() == 0
+
+
+def test_the_first_callout_goes_on_when_the_player_plays(lab):
+    page = lab.page
+    page.evaluate("() => localStorage.removeItem('flashlib.guided')")
+    lab.run_again(SMALL)
+    callout = page.locator(".flash-callout")
+    assert "Press play" in callout.inner_text()
+    player = page.locator(".flash-player").nth(SMALL)
+    player.locator(".flash-play").click()
+    callout.filter(has_text="2 of 3").wait_for()
+    player.locator(".flash-play").click()
+    callout.get_by_role("button", name="dismiss").click()

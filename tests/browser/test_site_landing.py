@@ -180,6 +180,22 @@ def test_another_mistake_is_named_by_the_check_once_python_is_fetched(browser, c
         assert page.evaluate("localStorage.getItem('flashlib.progress')") is None, "no exercise counts as solved"
 
 
+APART = """() => {
+    const boxes = [...document.querySelectorAll("#loop .flash-true:not(.flash-equal) > span")].map((sign) => {
+        const [a, b] = [sign, sign.closest("td").querySelector(":scope > .flash-matrix")].map((e) => e.getBoundingClientRect());
+        return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+    });
+    return boxes.length && !boxes.includes(true);
+}"""
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_sign_of_a_difference_is_beside_the_numbers(browser, course, screen):
+    with visit(browser, course.address, screen) as page:
+        page.wait_for_selector(STOPPED, state="attached")
+        assert page.evaluate(APART)
+
+
 def test_without_javascript_the_picture_and_the_text_stay(browser, course):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -1,5 +1,6 @@
 // What to look at first: three callouts, shown until the learner dismisses them for good.
 
+/** @import { Transport } from "../shared/transport.js" */
 import { div, h, setText } from "../shared/elements.js";
 
 const GUIDED = "flashlib.guided"; // in the browser's storage
@@ -65,10 +66,10 @@ function dismiss() {
 /**
  * Show the callouts on a player, one after another, unless another player on the page does. Return a function to call
  * when the player shows more panels or less.
- * @param {{ root: HTMLElement, less: boolean }} player
+ * @param {{ root: HTMLElement, less: boolean, transport: Transport }} player
  */
 export function guide(player) {
-  const { root } = player;
+  const { root, transport } = player;
   if (wasGuided() || document.querySelector(".flash-callout") || !root.querySelector(".flash-stage")) return () => {};
   const callouts = () => CALLOUTS[player.less ? "less" : "all"];
   const words = h("p", {});
@@ -89,14 +90,14 @@ export function guide(player) {
     dismiss();
   };
   callout.addEventListener("keydown", ({ key }) => key === "Escape" && end());
-  const show = (k) => {
+  const show = (k, { isSought = k > 0 } = {}) => {
     const { length } = callouts();
     if (k === length) return end();
     shown = k;
     const held = callout.contains(document.activeElement);
     callouts()[k].stand(root, callout);
     if (held) next.focus(); // an element that moves on the page loses the focus
-    if (k) callout.scrollIntoView({ block: "nearest" });
+    if (isSought) callout.scrollIntoView({ block: "nearest" });
     mark(k);
     const last = k === length - 1;
     setText(words, `${k + 1} of ${length}. ${callouts()[k].words()}`);
@@ -104,6 +105,10 @@ export function guide(player) {
     close.hidden = last;
   };
   show(0);
+  const watch = new MutationObserver(() => {
+    if (shown === 0 && transport.playing) show(1, { isSought: false }); // it was pressed: the page stays where it is
+  });
+  watch.observe(transport.playButton, { attributeFilter: ["data-playing"] });
   return () => {
     if (shown >= 0) show(shown);
   };

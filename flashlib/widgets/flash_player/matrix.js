@@ -6,6 +6,7 @@ import { between, exact, short } from "../shared/number_text.js";
 import { pictureOf } from "../shared/picture.js";
 
 export const CELL = { width: [27, 30], height: [16, 18] }; // px: the smallest and the largest cell with a number
+const DIGIT = 6.2; // px: the width of one in a cell
 const ROWS = 92; // px, for the rows of a tile
 const HEAT = { width: 88, height: 66, cell: { width: 18, height: 10 } }; // of a tile without numbers
 
@@ -66,6 +67,8 @@ export class Matrix {
   cols;
   /** @type {number} */
   height;
+  /** @type {number} */
+  width;
   /** @type {boolean} */
   numbers;
   /** @type {string[]} */
@@ -111,6 +114,7 @@ export class Matrix {
     this.rows = rows;
     this.cols = cols;
     this.height = height;
+    this.width = width;
     this.numbers = numbers;
     this.shown = this.painted = null;
     this.cleared = false;
@@ -233,7 +237,7 @@ export class Matrix {
         }
         const text = short(x);
         const cut = data[scores + r * cols + c] === -Infinity;
-        const kind = cut ? "flash-cell flash-cut" : text.includes("e") ? "flash-cell flash-long" : "flash-cell";
+        const kind = cut ? "flash-cell flash-cut" : text.length * DIGIT > this.width ? "flash-cell flash-long" : "flash-cell";
         this.#drawCell(k, kind, colour.css(x, peak), text);
       }
     }

@@ -8,7 +8,7 @@ import { between, exact, short } from "../shared/number_text.js";
 import { roomOf, wordsBeside } from "./labels.js";
 import { CELL, Matrix } from "./matrix.js";
 
-const OUTPUT = { width: 132, height: 210, row: 18, cols: 4, rows: 12 }; // px; with numbers, at most so many columns and rows
+const OUTPUT = { width: 132, height: 210, row: 15, cols: 4, rows: 12 }; // px; with numbers, at most so many columns and rows
 
 /** O, and where rows have words, the key to which each final one gives most weight: who looks at whom. */
 export class Output {

@@ -57,12 +57,12 @@ const SENTENCES = {
     if (m_old === -Infinity)
       return `${name} has summed nothing yet, so there is nothing to rescale: alpha = exp(−∞) = 0.`;
     if (m === m_old) return `${name}: the maximum m did not grow; alpha = ${number(alpha)}, nothing is rescaled.`;
-    const grew = `the maximum m grew from ${number(m_old)} to ${number(m)}`;
+    const grew = `m grew from ${number(m_old)} to ${number(m)}`;
     const factor = `alpha = exp(${number(m_old)} − ${inBrackets(m)}) = ${number(alpha)}`;
     const l = `l from ${number(l_old)} to ${number(l_rescaled)}`;
     return l_true === undefined
-      ? `${name}: ${grew}, so everything summed so far is multiplied by ${factor}: ${l}, and O_acc too.`
-      : `${name}: ${grew}, so everything summed so far should be multiplied by ${factor}: ${l}, and O_acc too.`;
+      ? `${name}: ${grew}, so l and O_acc are multiplied by ${factor}: ${l}.`
+      : `${name}: ${grew}, so l and O_acc should be multiplied by ${factor}: ${l}.`;
   },
   weights: ({ name, weights }) =>
     `${name} of P_ij: exp(score − m), at most 1 each, together ${number(weights.reduce((sum, p) => sum + p, 0))}.`,
