@@ -237,7 +237,7 @@ export class Matrix {
         }
         const text = short(x);
         const cut = data[scores + r * cols + c] === -Infinity;
-        const kind = cut ? "flash-cell flash-cut" : text.length * DIGIT > this.width ? "flash-cell flash-long" : "flash-cell";
+        const kind = cut ? "flash-cell flash-cut" : text.includes("e") && text.length * DIGIT > this.width ? "flash-cell flash-long" : "flash-cell";
         this.#drawCell(k, kind, colour.css(x, peak), text);
       }
     }

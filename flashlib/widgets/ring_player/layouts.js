@@ -1,10 +1,11 @@
 /** @import { Compared, Result } from "./types.js" */
+import { disclosure } from "../shared/controls.js";
 import { div, h, panel, setText, svg } from "../shared/elements.js";
 import { ringBox, ringFill, ringPercent, ringTime } from "./look.js";
 
 const MINI = { wide: 240, bar: 5, gap: 2 }; // units of a small picture
 
-/** The same ranks with each layout, side by side: small lanes, one axis, and the sums. */
+/** The same ranks with each layout, side by side: small lanes, one axis, and the sums; folded on a phone. */
 export class RingLayouts {
   /**
    * @param {string[]} names
@@ -20,7 +21,8 @@ export class RingLayouts {
     });
     const cards = div("flash-ring-cards", this.cards.map(({ button }) => button));
     const what = h("p", { class: "flash-note" }, "A copy is hidden while its rank computes.");
-    this.element = panel("ring-compare", "Each layout, on one axis of time", null, cards, what);
+    const fold = disclosure("show", (open) => this.element.classList.toggle("flash-open", open));
+    this.element = panel("ring-compare", "Each layout, on one axis of time", fold, cards, what);
   }
 
   /** @param {Result} result */
