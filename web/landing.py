@@ -119,9 +119,7 @@ def played(line):
     *_, player, verdict = [states.run(source, space, "/") for source in sources(line).values()]
     of_check = verdict._repr_mimebundle_()["text/html"]
     picture = player.figure()
-    return Played(
-        states.for_page(player), of_check, verdict.sentence, picture.words, picture.png(), repr(player)
-    )
+    return Played(states.for_page(player), of_check, verdict.sentence, picture.words, picture.png(), repr(player))
 
 
 def cells_of_page():
@@ -191,7 +189,7 @@ def hours(made):
 
 
 def _times(made):
-    """Return how long each part takes, in words; on a site with the route, they add up to the time of the whole."""
+    """Return how long each part takes, in words; on a site with the route, they add up to the whole."""
     totals = {}
     for one in _counted(made):
         totals[one.chapter.part] = totals.get(one.chapter.part, 0) + minutes.of(one.nb).core
@@ -211,7 +209,7 @@ def _together(made):
 
 
 def _counted(made):
-    """Return those of these chapters that the times of routes and parts count: all but the first, with a number."""
+    """Return the chapters that the times of routes and parts count: all with a number but the first."""
     return [one for one in made if one.chapter.number and one.chapter != CHAPTERS[0]]
 
 

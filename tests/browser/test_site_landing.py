@@ -180,12 +180,14 @@ def test_another_mistake_is_named_by_the_check_once_python_is_fetched(browser, c
         assert page.evaluate("localStorage.getItem('flashlib.progress')") is None, "no exercise counts as solved"
 
 
+# Whether the sign before the true numbers is shown, and not on a learner's own.
 APART = """() => {
-    const boxes = [...document.querySelectorAll("#loop .flash-true:not(.flash-equal) > span")].map((sign) => {
-        const [a, b] = [sign, sign.closest("td").querySelector(":scope > .flash-matrix")].map((e) => e.getBoundingClientRect());
-        return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
-    });
-    return boxes.length && !boxes.includes(true);
+    const box = (e) => e.getBoundingClientRect();
+    const common = (a, b, start, end) => Math.min(a[end], b[end]) - Math.max(a[start], b[start]);
+    const isOn = (a, b) => common(a, b, "left", "right") > 0 && common(a, b, "top", "bottom") > 2;
+    const signs = [...document.querySelectorAll("#loop .flash-true:not(.flash-equal) > span")];
+    const strip = (sign) => sign.closest("td").querySelector(":scope > .flash-matrix");
+    return signs.length > 0 && !signs.some((sign) => isOn(box(sign), box(strip(sign))));
 }"""
 
 

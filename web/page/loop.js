@@ -91,7 +91,9 @@ class Loop {
     this.mends = tool("Mend it", () => this.#openAtFault());
     this.tells = tool("Which line?", () => this.#tell());
     this.tools.append(this.tells);
-    makePressable([...root.querySelectorAll(".code .loop-line")], (line) => this.#judge(line));
+    /** @type {NodeListOf<HTMLElement>} */
+    const lines = root.querySelectorAll(".code .loop-line");
+    makePressable([...lines], (line) => this.#judge(line));
     this.kept = allWritten()[HERE]?.loop;
     if (this.kept !== undefined) this.#open(this.kept);
   }

@@ -59,8 +59,9 @@ def draw(
     queries = None if words is None else words[len(K) - len(Q) :]
     told = "Finished: every tile of S was computed and dropped, none was stored."
     if step is not None:
-        place = f"row {row}" if queries is None else f"row {row} ({queries[row]})"
-        told = _wrong_words(step, truth, row, place, at) or _sentence(step, row, _row_name(row, queries))
+        told = _wrong_words(step, truth, row, _row_in_text(row, queries), at) or _sentence(
+            step, row, _row_name(row, queries)
+        )
     picture = Picture(930, 352, told)
     if less:
         _draw_output(picture, Q, O, queries)
@@ -74,6 +75,10 @@ def draw(
 
 def _row_name(row, words):
     return f"Row {row}" if words is None else f"Row {row} ({words[row]})"
+
+
+def _row_in_text(row, words):
+    return f"row {row}" if words is None else f"row {row} ({words[row]})"
 
 
 def _draw_memory(picture, Q, K, V, O, step):
