@@ -54,7 +54,7 @@ def _of_ladder(record):
 
 
 def _of_rows(record):
-    for part in ("rows", "more", "rungs"):
+    for part in ("rows", "more", "grouped", "rungs"):
         for row in record.get(part, []):
             name = row.get("rung", part)
             yield from _noted(row, f"{name}, d = {row['d']}, causal = {row.get('causal', False)}, N = {row['N']}")

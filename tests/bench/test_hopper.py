@@ -99,6 +99,24 @@ def test_a_refused_rung_has_no_speed_and_no_note(rungs, notes, monkeypatch):
     assert "none, ValueError: d is 64; the rung takes others" in "\n".join(notes.lines)
 
 
+def test_the_first_of_several_runs_verifies(on_a_cpu, monkeypatch):
+    measure, wrong = hopper.measure, hopper.PEERS["ours"]
+    monkeypatch.setattr(hopper, "measure", lambda *given, **options: measure(*given, **options, device="cpu"))
+    (row,) = hopper.in_runs([(SIZE, torch.bfloat16)], 2)
+    assert row["runs"]["hopper"] == [1.0, 1.0] and row["error"]["hopper"] > 0
+    assert hopper.measure(SIZE, verify=False)["error"] == {}
+    monkeypatch.setitem(hopper.PEERS, "hopper", lambda Q, K, V, causal: wrong(Q, K, V, not causal))
+    with pytest.raises(AssertionError, match="O of hopper at Size.* is wrong"):
+        hopper.in_runs([(SIZE, torch.bfloat16)], 2)
+
+
+def test_groups_are_those_of_32_heads_at_16384_tokens():
+    sizes = [size for size, _ in hopper_backward.GROUPED]
+    assert len(set(sizes)) == 60 and {(size.H_q, size.B * size.N) for size in sizes} == {(32, 16384)}
+    assert {size.H_q // size.H_k for size in sizes} == {1, 2, 4, 8, 32}
+    assert list(hopper_backward.WITH_GROUPS)[:2] == ["hopper", "ours"]
+
+
 def test_a_wrong_rung_is_an_error(rungs):
     rungs["hopper_r2_producer"] = lambda Q, K, V, causal: hopper.PEERS["ours"](Q, K, V, not causal)
     with pytest.raises(AssertionError, match="O of hopper_r2_producer at Size.* is wrong"):
@@ -130,7 +148,7 @@ def test_the_stored_record_has_the_runs_of_each_row_and_their_medians():
         for name in ("hopper", "hopper_ladder", "hopper_backward", "hopper_backward_ladder")
     ]
     for record in (record.read() for record in recorded.RECORDS if record.module in modules):
-        for row in [row for part in ("rows", "more", "rungs") for row in record.get(part, [])]:
+        for row in [row for part in ("rows", "more", "grouped", "rungs") for row in record.get(part, [])]:
             tables = [
                 [{"tflops": dict(zip(row["runs"], run, strict=True))}]
                 for run in zip(*row["runs"].values(), strict=True)

@@ -179,8 +179,8 @@ def test_the_tables_of_the_hopper_kernel(replay, monkeypatch):
     record, runs = stored("h200_hopper.json"), Counter()
     rows = record["rows"] + record.get("more", [])
 
-    def measure(size, dtype, given=None, gradients=False):
-        assert given is None and not gradients
+    def measure(size, dtype, given=None, verify=True):
+        assert given is None and verify == (not runs[size, dtype])
         row = the_row(rows, **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
         speeds = {name: speeds[runs[size, dtype]] for name, speeds in row["runs"].items()}
         runs[size, dtype] += 1
@@ -208,21 +208,25 @@ def test_the_tables_of_the_hopper_kernel(replay, monkeypatch):
 @pytest.mark.parametrize("name, options", [("h200_hopper_backward", []), ("h200_hopper_backward_256", ["--wide"])])
 def test_the_tables_of_the_hopper_backward(name, options, replay, monkeypatch):
     record, runs = stored(f"{name}.json"), Counter()
-    rows = record["rows"] + record.get("more", [])
+    tables = [record["rows"] + record.get("more", []), record.get("grouped", [])]
 
-    def measure(size, dtype, given, gradients):
-        assert gradients and set(given) ^ set(rows[0]["tflops"]) <= {"fa4"}
+    def measure(size, dtype, given, gradients, verify):
+        rows = tables["ours_fused" not in given]
+        key = size, dtype, len(given)
+        assert gradients and verify == (not runs[key]) and set(given) ^ set(rows[0]["tflops"]) <= {"fa4"}
         row = the_row(rows, **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
-        speeds = {name: speeds[runs[size, dtype]] for name, speeds in row["runs"].items()}
-        runs[size, dtype] += 1
+        speeds = {name: speeds[runs[key]] for name, speeds in row["runs"].items()}
+        runs[key] += 1
         return {key: value for key, value in without_notes(row).items() if key != "runs"} | {"tflops": speeds}
 
     monkeypatch.setattr(hopper, "measure", measure)
     if "more" not in record:
         monkeypatch.setattr(hopper_backward, "MORE", [])
-    n = len(rows[0]["runs"]["hopper"])
+    if "grouped" not in record:
+        monkeypatch.setattr(hopper_backward, "GROUPED", [])
+    n = len(record["rows"][0]["runs"]["hopper"])
     lines = replay(hopper_backward.main, record, "--runs", str(n), *options)
-    for row in rows:
+    for row in sum(tables, []):
         for nth in range(n):
             speeds = [speeds[nth] for speeds in row["runs"].values()]
             shows(lines, str(row["causal"]), f"{row['H']}/{row['H_k']}", numbers=[row["d"], row["N"], *speeds])
@@ -257,8 +261,8 @@ def test_the_tables_of_eight_bits(replay, monkeypatch):
 def test_the_rungs_of_the_hopper_forward(replay, monkeypatch):
     record, runs = stored("h200_hopper_ladder.json"), Counter()
 
-    def measure(size, dtype, given, gradients):
-        assert not gradients
+    def measure(size, dtype, given, verify):
+        assert verify == (not runs[size])
         row = the_row(record["rungs"], **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
         assert list(given) == list(row["tflops"])
         speeds = {name: speeds[runs[size]] for name, speeds in row["runs"].items()}

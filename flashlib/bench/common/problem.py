@@ -31,8 +31,7 @@ class BenchProblem:
     """Random tensors of one size, and the correct results for one head.
 
     size: a Size. gradients: whether dQ, dK and dV are timed instead of O. whole: verify all heads, not one.
-    tensors: Q, K and V. dO: None without gradients. expected: {"O": (exact, plain)}, or the same for "dQ", "dK"
-    and "dV": the result in fp64, and the result of standard attention in the dtype of Q.
+    tensors: Q, K and V. dO: None without gradients.
     """
 
     def __init__(
@@ -45,14 +44,21 @@ class BenchProblem:
         given = tensors(size, 4 if gradients else 3, dtype, device)
         self.tensors, self.dO = given[:3], given[3] if gradients else None
 
-        def reference(Q, K, V):
-            return torch_ref.attention(Q, K, V, causal=size.causal).O
+    @functools.cached_property
+    def expected(self) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+        """{"O": (exact, plain)}, or the same for "dQ", "dK" and "dV".
 
-        standard = functools.partial(PEERS["eager"], causal=size.causal) if gradients else reference
-        part = [self.part(X) for X in given]
+        The result in fp64, and the result of standard attention in the dtype of Q.
+        """
+
+        def reference(Q, K, V):
+            return torch_ref.attention(Q, K, V, causal=self.size.causal).O
+
+        standard = functools.partial(PEERS["eager"], causal=self.size.causal) if self.gradients else reference
+        part = [self.part(X) for X in (*self.tensors, *([self.dO] if self.gradients else []))]
         exact = results(reference, *(X.double() for X in part))
-        names = ("dQ", "dK", "dV") if gradients else ("O",)
-        self.expected = dict(zip(names, zip(exact, results(standard, *part), strict=True), strict=True))
+        names = ("dQ", "dK", "dV") if self.gradients else ("O",)
+        return dict(zip(names, zip(exact, results(standard, *part), strict=True), strict=True))
 
     @property
     def flops(self) -> int:
@@ -88,10 +94,16 @@ def tensors(
 def results(
     attention: Callable, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, dO: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, ...]:
-    """Return (O,), or the gradients of Q, K and V if dO is given. Q may have several heads, K and V have one."""
-    leaves = [X.detach().requires_grad_(dO is not None) for X in (Q, K, V)]
-    O = attention(leaves[0], *(X.expand(-1, Q.shape[1], -1, -1) for X in leaves[1:]))
-    return (O,) if dO is None else torch.autograd.grad(O, leaves, dO)
+    """Return (O,), or the gradients of Q, K and V if dO is given; computed head by head, as S may be large."""
+    group, of_heads = Q.shape[1] // K.shape[1], []
+    for head in range(Q.shape[1]):
+        of_K = head // group
+        parts = Q[:, head : head + 1], *(X[:, of_K : of_K + 1] for X in (K, V))
+        leaves = [X.detach().requires_grad_(dO is not None) for X in parts]
+        O = attention(*leaves)
+        of_heads.append((O,) if dO is None else torch.autograd.grad(O, leaves, dO[:, head : head + 1]))
+    of_Q, *shared = (torch.cat(X, 1) for X in zip(*of_heads, strict=True))
+    return of_Q, *(X.unflatten(1, (-1, group)).sum(2) for X in shared)
 
 
 def measure(

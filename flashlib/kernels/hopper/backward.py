@@ -1,8 +1,9 @@
 """FlashAttention-2, backward pass, for Hopper: in Gluon, one pass and five products, with roles for warps.
 
 A program holds 128 keys of a head of K and V: it sums their dK and dV in registers, and streams rows of Q and dO
-past them, of all query heads that read these keys. A producer, one warp, requests tiles from the copy unit. Two
-consumers of four warps have 64 keys each. With keys as rows, S^T = K Q^T and dP^T = V dO^T become P^T and dS^T in
+past them, of the query heads that read these keys: all of them, or a part, whose sums `groups` then adds to those
+of the other parts. A producer, one warp, requests tiles from the copy unit. Two consumers of four warps have 64
+keys each. With keys as rows, S^T = K Q^T and dP^T = V dO^T become P^T and dS^T in
 the very registers from which dV += P^T dO and dK += dS^T Q read them.
 
 dQ = dS K sums over keys, so it needs the dS of both consumers. Each puts its dS^T into shared memory, and then
@@ -23,7 +24,7 @@ Tile g, counted over the program's life, is in slot g % 2, in round g // 2. Phas
     k_done        2       each consumer, its last dQ done     both consumers  0             K is read: room for dK
     landed[s]     1       finisher + bytes of half of sums    finisher        as rows_full  no sums to read
 
-WIDE: dK and dV are returned in fp32; consumers write them from their registers, and nobody waits for k_done.
+WIDE: dK and dV are written in fp32; consumers write them from their registers, and nobody waits for k_done.
 
 No barrier has to make sure that dS(g - 2) is read before dS(g) takes its slot: a consumer stores dS(g) after both
 stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after its products with dS(g - 2).
@@ -92,21 +93,21 @@ def vector(slot):
 
 
 @gluon.jit
-def work(sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
+def work(sizes, last, B_R: gl.constexpr, CAUSAL: gl.constexpr):
     """Return the work of a program; causal blocks with the most rows come first.
 
-    The work is a head of K and V, over the batch; a block of keys; the first row block that sees a key of it; the
-    first row block whose rows see all of them.
+    The work is a unit of `sums`; a block of keys; the first row block that sees a key of it; the first row block
+    whose rows see all of them.
     """
     H_k, group, N_q, N_k, T_r, T_c = sizes
-    head, j = gl.program_id(0) // T_c, gl.program_id(0) % T_c
+    unit, j = sums.unit_of(T_c, last)
     first, whole = 0, 0
     if CAUSAL:
         first = gl.maximum(j * 2 * KEYS - (N_k - N_q), 0) // B_R
         whole = (gl.maximum((j + 1) * 2 * KEYS - 1 - (N_k - N_q), 0) + B_R - 1) // B_R
     if (j + 1) * 2 * KEYS > N_k:
         whole = T_r  # no row sees past the end of K
-    return head, j, first, gl.minimum(whole, T_r)
+    return unit, j, first, gl.minimum(whole, T_r)
 
 
 @gluon.jit
@@ -128,25 +129,25 @@ def fetch(tile_desc, at, slot, row_desc, row_at, row_slot, full):
 
 
 @gluon.jit
-def producer(memory, descs, sizes, B_R: gl.constexpr, CAUSAL: gl.constexpr):
+def producer(memory, descs, sizes, parts, last, B_R: gl.constexpr, CAUSAL: gl.constexpr):
     """Bring K and V once, and the rows' tiles whenever a slot is free; one warp does this."""
     kv, qo, rows, ds, dq, barriers = memory
     q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc = descs
     H_k, group, N_q, N_k, T_r, T_c = sizes
-    head, j, first, whole = work(sizes, B_R, CAUSAL)
-    b, h_k = head // H_k, head % H_k
+    unit, j, first, whole = work(sizes, last, B_R, CAUSAL)
+    b, own = unit // H_k, unit % H_k
     full = barriers.index(KV_FULL)
     mbarrier.expect(full, 4 * k_desc.block_type.nbytes)
     for c in gl.static_range(2):
-        at = [b, h_k, (j * 2 + c) * KEYS, 0]
+        at = [b, own // parts, (j * 2 + c) * KEYS, 0]
         tma.async_copy_global_to_shared(k_desc, at, full, kv.index(c))
         tma.async_copy_global_to_shared(v_desc, at, full, kv.index(2 + c))
     for g in range(group * (T_r - first)):
         s = g & 1
         i, member = rows_of(g, first, whole, T_r, group)
         mbarrier.wait(barriers.index(EMPTY + s), ((g >> 1) & 1) ^ 1)  # both are done with Q and dO of g - 2
-        at = [b, h_k * group + member, i * B_R, 0]
-        row_at = [head * group + member, i * B_R]
+        at = [b, own * group + member, i * B_R, 0]
+        row_at = [unit * group + member, i * B_R]
         fetch(q_desc, at, qo.index(s), lse_desc, row_at, rows.index(s), barriers.index(ROWS_FULL + s))
         fetch(do_desc, at, qo.index(2 + s), delta_desc, row_at, rows.index(2 + s), barriers.index(DO_FULL + s))
 
@@ -156,21 +157,21 @@ def reducer(memory, sums_desc, counts_ptr, sizes, turns, B_R: gl.constexpr, CAUS
     """Have the copy unit add the consumers' halves of dQ to the unit's sums, which have the same order."""
     kv, qo, rows, ds, dq, barriers = memory
     H_k, group, N_q, N_k, T_r, T_c = sizes
-    lag, ring = turns
-    head, j, first, whole = work(sizes, B_R, CAUSAL)
-    if head >= ring:  # before, the buffer had the sums of another unit
-        sums.wait_for(counts_ptr + (head - ring) * 2 + 1, T_c)
+    lag, ring, last = turns
+    unit, j, first, whole = work(sizes, last, B_R, CAUSAL)
+    if unit >= ring:  # before, the buffer had the sums of another unit
+        sums.wait_for(counts_ptr + (unit - ring) * 2 + 1, T_c)
         sums.fence_async()
     for g in range(group * (T_r - first)):
         i, member = rows_of(g, first, whole, T_r, group)
-        half = sums.place(head, 2 * (member * T_r + i), ring, 2 * group * T_r)
+        half = sums.place(unit, 2 * (member * T_r + i), ring, 2 * group * T_r)
         for c in gl.static_range(2):
             mbarrier.wait(barriers.index(DQ_FULL + c), g & 1)
             async_add_shared_to_global(sums_desc, [(half + c) * sums.LINES, 0], dq.index(c))
             tma.store_wait(0)  # it has read the half
             mbarrier.arrive(barriers.index(DQ_EMPTY + c))
     sums.all_added()
-    sums.count(counts_ptr + head * 2)
+    sums.count(counts_ptr + unit * 2)
 
 
 @gluon.jit
@@ -340,24 +341,24 @@ def copy_out(X, slot, desc, at):
 
 
 @gluon.jit
-def write(X, ptr, head, start, N_k):
+def write(X, ptr, unit, start, N_k):
     """Write dK or dV of 64 keys in fp32, for which no slot has room; four threads fill a sector of 32 bytes."""
     LAYOUT: gl.constexpr = X.type.layout
     keys = (start + gl.arange(0, 64, layout=gl.SliceLayout(1, LAYOUT)))[:, None]
     columns = gl.arange(0, X.type.shape[1], layout=gl.SliceLayout(0, LAYOUT))[None, :]
-    corner = ptr + gl.cast(head, gl.int64) * N_k * X.type.shape[1]
+    corner = ptr + gl.cast(unit, gl.int64) * N_k * X.type.shape[1]
     gl.store(corner + keys * X.type.shape[1] + columns, X, mask=keys < N_k)
 
 
 @gluon.jit
 def consumer(
-    memory, dk_to, dv_to, scale_log2e, scale, sizes,
+    memory, dk_to, dv_to, scale_log2e, scale, sizes, last,
     B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr, WIDE: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Sum dK and dV of 64 keys over all rows that see them, and compute halves of dQ on the way."""
     kv, qo, rows, ds, dq, barriers = memory
     H_k, group, N_q, N_k, T_r, T_c = sizes
-    head, j, first, whole = work(sizes, B_R, CAUSAL)
+    unit, j, first, whole = work(sizes, last, B_R, CAUSAL)
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
     SUM: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     start = (j * 2 + ME) * KEYS
@@ -379,10 +380,10 @@ def consumer(
         dK, dV = take(dK, dV, g, k, v, memory, cut, scale_log2e, ME, CAUSAL, True)
 
     if WIDE:
-        write(dV, dv_to, head, start, N_k)
-        write(dK * scale, dk_to, head, start, N_k)
+        write(dV, dv_to, unit, start, N_k)
+        write(dK * scale, dk_to, unit, start, N_k)
     else:
-        at = [head // H_k, head % H_k, start, 0]
+        at = [unit // H_k, unit % H_k, start, 0]
         mbarrier.arrive(barriers.index(K_DONE))
         copy_out(dV, kv.index(2 + ME), dv_to, at)  # in the slot of V, which nobody else reads
         mbarrier.wait(barriers.index(K_DONE), 0)
@@ -393,10 +394,11 @@ def consumer(
 @gluon.jit(do_not_specialize=["H_k", "group", "N_q", "N_k", "T_r", "T_c", "lag", "ring"])
 def _backward(
     q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc, dk_to, dv_to, sums_desc, sums_ptr, dq_ptr,
-    counts_ptr, scale_log2e, scale, H_k, group, N_q, N_k, T_r, T_c, lag, ring,
+    counts_ptr, scale_log2e, scale, H_k, group, N_q, N_k, T_r, T_c, lag, ring, last, parts,
     B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr, WIDE: gl.constexpr,
 ):  # fmt: skip
-    # dk_to, dv_to: descriptors of dK and dV; WIDE, pointers to them in fp32.
+    # dk_to, dv_to: descriptors of dK and dV; WIDE, pointers to them in fp32. H_k, group: heads of K, each counted
+    # `parts` times, and heads of Q that read each. last, parts: mostly 1, so that a kernel is compiled for that.
     gl.static_assert(B_R * D == 2 * HALF)
     DS_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 4)
     kv = gl.allocate_shared_memory(k_desc.dtype, [4] + k_desc.block_shape, k_desc.layout)
@@ -409,14 +411,14 @@ def _backward(
     for b in gl.static_range(BARRIERS):
         mbarrier.init(barriers.index(b), count=2 if b == K_DONE or (b >= EMPTY and b < DQ_FULL) else 1)
     fence_async_shared()  # the copy unit sees the barriers
-    memory, turns = (kv, qo, rows, ds, dq, barriers), (lag, ring)
+    memory, turns = (kv, qo, rows, ds, dq, barriers), (lag, ring, last)
     descs = q_desc, k_desc, v_desc, do_desc, lse_desc, delta_desc
     sizes = H_k, group, N_q, N_k, T_r, T_c
     finished = sums_desc, sums_ptr, dq_ptr, counts_ptr, landing, barriers, scale, sizes, turns, D, LANDED
     gl.warp_specialize([
-        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, B_R, D, CAUSAL, WIDE, 0)),
-        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, B_R, D, CAUSAL, WIDE, 1)),
-        (producer, (memory, descs, sizes, B_R, CAUSAL)),
+        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, last, B_R, D, CAUSAL, WIDE, 0)),
+        (consumer, (memory, dk_to, dv_to, scale_log2e, scale, sizes, last, B_R, D, CAUSAL, WIDE, 1)),
+        (producer, (memory, descs, sizes, parts, last, B_R, CAUSAL)),
         (reducer, (memory, sums_desc, counts_ptr, sizes, turns, B_R, CAUSAL)),
         (sums.finisher, finished),
     ], [4, 1, 1, 2], [240, 24, 24, 24])  # fmt: skip

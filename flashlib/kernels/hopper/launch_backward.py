@@ -1,4 +1,4 @@
-"""How the Hopper backward is launched: what it takes, its tiles, and the three kernels of a call."""
+"""How the Hopper backward is launched: what it takes, its tiles and parts, and the kernels of a call."""
 
 import math
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from triton.experimental.gluon import language as gl
 
 from flashlib.inputs import resolve_scale
 from flashlib.kernels import backward as portable
-from flashlib.kernels.hopper import launch
+from flashlib.kernels.hopper import groups, launch
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
     check_no_gradient,
@@ -33,6 +33,7 @@ LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 class HopperBackwardPlan(NamedTuple):
     """A call, except its tensors and its scale.
 
+    add: of dK and dV of the parts of a group; None if each group is whole. partial: the shape of dK of the parts.
     rows: the shape of lse2 and delta. sums: how many sums of dQ exist at a time. counts: of programs. fields: the
     rest of the descriptors of Q, K, V, dO, lse2, delta, dK, dV and the sums; None for a pointer. ready: whether
     the kernels take O and dO as they are.
@@ -41,6 +42,8 @@ class HopperBackwardPlan(NamedTuple):
     prepare: planning.Launch
     main: planning.Launch
     finish: planning.Launch
+    add: planning.Launch | None
+    partial: tuple
     rows: tuple
     sums: int
     counts: int
@@ -70,10 +73,13 @@ def backward(
         lse2, delta = portable.prepared(plan.prepare, O, summed, lse, dlse, plan.rows, delta, stream)
         sums = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
         counts = sums[plan.sums :].view(torch.int32)
-        tensors = Q, K, V, dO, lse2, delta, dK, dV, sums
+        partial = [K.new_empty(plan.partial, dtype=torch.float32) for _ in "KV"] if plan.add else (dK, dV)
+        tensors = Q, K, V, dO, lse2, delta, *partial, sums
         descs = list(map(launch.described, tensors, plan.fields))
         plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale, stream=stream)
         plan.finish(descs[-1], dQ, scale, stream=stream)
+        if plan.add:
+            plan.add(*partial, dK, dV, stream=stream)
     return Grads(dQ, dK, dV)
 
 
@@ -138,6 +144,14 @@ def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
     return lag, 2 * lag
 
 
+def last_in_turns(T_c: int, units: int, lag: int, ring: int, multiprocessors: int) -> int:
+    """Return how many units `sums.unit_of` mixes at the end: as many as fill the GPU.
+
+    At most `lag`, and `ring - lag`: else a program would wait in `sums` for a later one.
+    """
+    return max(1, min(units, lag, ring - lag, multiprocessors // T_c))
+
+
 def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
@@ -145,10 +159,14 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     B_R = ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * KEYS))
     problem = portable.BackwardInputs.of(Q, K, causal, False)
-    tiles, units = H // H_k * T_r, B * H_k
-    lag, ring = turns(T_c, tile_sizes.room(Q.device).multiprocessors)
-    sizes = H_k, H // H_k, N_q, N_k, T_r, T_c, lag, ring
-    constants, last = {"B_R": B_R, "D": d, "CAUSAL": causal, "WIDE": wide}, min(lag, units)
+    multiprocessors = tile_sizes.room(Q.device).multiprocessors
+    parts = groups.parts_of(H // H_k, d)
+    heads, units = H // H_k // parts, B * H_k * parts
+    lag, ring = turns(T_c, multiprocessors)
+    mixed = last_in_turns(T_c, units, lag, ring, multiprocessors)
+    sizes = H_k * parts, heads, N_q, N_k, T_r, T_c, lag, ring
+    wide = wide or parts > 1
+    constants, tiles, last = {"B_R": B_R, "D": d, "CAUSAL": causal, "WIDE": wide}, heads * T_r, min(lag, units)
     sums = min(ring, units) * tiles * B_R * d
     o, do, summed = of_rows(O, dO)
     dK, dV = (torch.empty(X.shape, dtype=X.dtype, device="meta") for X in (K, V))
@@ -158,8 +176,10 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     fields.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
     return HopperBackwardPlan(
         portable.prepare_launch(o, summed, problem),
-        planning.Launch(main, T_c * units, sizes, constants, {"num_warps": 4}),
+        planning.Launch(main, T_c * units, (*sizes, mixed, parts), constants, {"num_warps": 4}),
         planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
+        groups.add_launch(B * H_k, parts, N_k * d) if parts > 1 else None,
+        (B, H_k, parts, N_k, d),
         rows,
         sums,
         2 * units,

@@ -1,8 +1,8 @@
 """Sums of dQ in a ring of buffers: programs of a unit add to one, programs of a later unit turn it into dQ.
 
-A unit is a head of K and V with the heads of Q that read it; its T_c programs, one after the other in the grid,
-each add to all its sums, in the order of the consumers' registers. Each unit has two counts: of its programs that
-have finished adding, and of programs of a later unit that have turned their share into dQ.
+A unit is a head of K and V with heads of Q that read it, all or a part; its T_c programs each add to all its
+sums, in the order of the consumers' registers. Each unit has two counts: of its programs that have finished adding,
+and of programs of a later unit that have turned their share into dQ.
 
     who                          does what                          waits until
     reducer, in unit u           adds to buffer u % ring            unit u - ring has left it
@@ -27,6 +27,22 @@ PART = gl.constexpr(
         [[0, 1], [0, 2], [0, 4], [8, 0]], [[1, 0], [2, 0], [4, 0], [0, 8], [0, 16]], [[16, 0]], [], [32, 32]
     )
 )
+
+
+@gluon.jit
+def unit_of(T_c, last):
+    """Return the unit and the block of keys of this program.
+
+    Units follow one another, but the `last` ones take turns, block by block: causal, the blocks with the most rows
+    come first, and the programs that start last are the shortest of several units.
+    """
+    unit, j = gl.program_id(0) // T_c, gl.program_id(0) % T_c
+    if last != 1:
+        first = gl.num_programs(0) // T_c - last
+        if unit >= first:
+            i = gl.program_id(0) - first * T_c
+            unit, j = first + i % last, i // last
+    return unit, j
 
 
 @gluon.jit
@@ -122,9 +138,10 @@ def finisher(
     D: gl.constexpr, LANDED: gl.constexpr,
 ):  # fmt: skip
     """Write the program's share of dQ of the unit that began `lag` units before, and zeros over the sums."""
-    lag, ring = turns
+    lag, ring, last = turns
     H_k, group, N_q, N_k, T_r, T_c = sizes
-    unit, j = gl.program_id(0) // T_c - lag, gl.program_id(0) % T_c
+    unit, j = unit_of(T_c, last)
+    unit -= lag
     halves = 2 * group * T_r
     share = (halves + T_c - 1) // T_c
     first, n = j * share, gl.minimum(share, halves - j * share)
