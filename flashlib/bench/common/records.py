@@ -80,7 +80,7 @@ def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "Comp
 def representative(entry: dict) -> dict:
     """Return a representative of all calls that run the same code: Triton knows only what N is a multiple of.
 
-    Up to 4096 keys the Hopper kernel's choices depend on N.
+    Up to 4096 keys the choices of Hopper's kernels depend on N; with more than 8192, its backward pass mixes no units.
     """
     from flashlib.kernels.compiler import registry
 
@@ -88,7 +88,8 @@ def representative(entry: dict) -> dict:
     config = dict(zip(("B_r", "B_c", "num_warps", "num_stages"), entry["config"], strict=True))
     taken = registry.options_of(entry["kernel"])  # the Hopper kernel chooses by itself
     config = {name: value for name, value in config.items() if name in taken}
-    asked = {"shape": [1, H_q, H_k, N if N % 1024 else min(N, 4096)], "asked": config | entry["asked"]}
+    longest = 16384 if entry["kernel"] == "hopper_backward" else 4096
+    asked = {"shape": [1, H_q, H_k, N if N % 1024 else min(N, longest)], "asked": config | entry["asked"]}
     return {name: entry[name] for name in ("kernel", "d", "causal")} | asked
 
 
