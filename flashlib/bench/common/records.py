@@ -80,7 +80,7 @@ def launch(entry: dict, until: str, capability: int | str = CAPABILITY) -> "Comp
 def representative(entry: dict) -> dict:
     """Return a representative of all calls that run the same code: Triton knows only what N is a multiple of.
 
-    Up to 4096 keys the choices of Hopper's kernels depend on N; with more than 8192, its backward pass mixes no units.
+    Up to 4096 keys the choices of Hopper's kernels depend on N, in its backward pass up to 8192.
     """
     from flashlib.kernels.compiler import registry
 
