@@ -65,7 +65,8 @@ def backward(
 
     Q, K and V: float16 or bfloat16, d = d_v 64, 128 or 256; the last axis contiguous, start and other strides
     multiples of 16 bytes. mask: None. Raises TypeError or ValueError for others, at once. dQ is summed in any
-    order; at d = 256, which has two passes, `dkv_256` and `dq_256`, always in the same order.
+    order; at d = 256, which has two passes, `dkv_256` and `dq_256`, always in the same order. Groups of more than
+    `groups.HEADS[d]` heads need memory for dK and dV of each part, in fp32.
     Parts of rows and keys, delta and out_dtype: as there.
     """
     options = dlse, causal, mask, scale, delta, out_dtype
