@@ -129,14 +129,15 @@ def steps(rows: list[dict]) -> str:
 
 
 def timed(
-    sizes: Iterable[tuple[Size, torch.dtype]], given: dict[str, Callable] | None = None, **options: bool
-) -> list[dict]:
-    """Return the rows of one run over (Size, dtype), and print each at once. given, options: see `measure`."""
+    sizes: Iterable[tuple[Size, torch.dtype]], given: dict[str, Callable] | None = None, gradients: bool = False,
+    verify: bool = True,
+) -> list[dict]:  # fmt: skip
+    """Return the rows of one run over (Size, dtype), and print each at once. The others: see `measure`."""
     names = [name.removeprefix("hopper_") for name in given or PEERS]
     harness.say("  d  causal      N   heads" + "".join(f"{name:>15}" for name in names))
     rows = []
     for size, dtype in sizes:
-        row = measure(size, dtype, given=given, **options)
+        row = measure(size, dtype, given=given, gradients=gradients, verify=verify)
         rows.append(row)
         cells = "".join(f"{'-' if value is None else value:>15}" for value in row["tflops"].values())
         harness.say(f"{size.d:3}  {size.causal!s:6} {size.N:6}{f'{size.H_q}/{size.H_k}':>8}{cells}")
@@ -144,10 +145,11 @@ def timed(
 
 
 def in_runs(
-    sizes: list[tuple[Size, torch.dtype]], runs: int, given: dict[str, Callable] | None = None, **options: bool
-) -> list[dict]:
-    """Return the rows of this many runs, merged; the first run verifies. given, options: see `measure`."""
-    return merged([timed(sizes, given, verify=nth == 0, **options) for nth in range(runs)])
+    sizes: list[tuple[Size, torch.dtype]], runs: int, given: dict[str, Callable] | None = None,
+    gradients: bool = False,
+) -> list[dict]:  # fmt: skip
+    """Return the rows of this many runs, merged; the first run verifies. given, gradients: see `measure`."""
+    return merged([timed(sizes, given, gradients, verify=nth == 0) for nth in range(runs)])
 
 
 def merged(tables: list[list[dict]]) -> list[dict]:

@@ -179,8 +179,8 @@ def test_the_tables_of_the_hopper_kernel(replay, monkeypatch):
     record, runs = stored("h200_hopper.json"), Counter()
     rows = record["rows"] + record.get("more", [])
 
-    def measure(size, dtype, given=None, verify=True):
-        assert given is None and verify == (not runs[size, dtype])
+    def measure(size, dtype, given, gradients, verify):
+        assert given is None and not gradients and verify == (not runs[size, dtype])
         row = the_row(rows, **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
         speeds = {name: speeds[runs[size, dtype]] for name, speeds in row["runs"].items()}
         runs[size, dtype] += 1
@@ -261,8 +261,8 @@ def test_the_tables_of_eight_bits(replay, monkeypatch):
 def test_the_rungs_of_the_hopper_forward(replay, monkeypatch):
     record, runs = stored("h200_hopper_ladder.json"), Counter()
 
-    def measure(size, dtype, given, verify):
-        assert verify == (not runs[size])
+    def measure(size, dtype, given, gradients, verify):
+        assert not gradients and verify == (not runs[size])
         row = the_row(record["rungs"], **sizes_of(size), dtype=str(dtype).removeprefix("torch."))
         assert list(given) == list(row["tflops"])
         speeds = {name: speeds[runs[size]] for name, speeds in row["runs"].items()}

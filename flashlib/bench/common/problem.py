@@ -55,7 +55,8 @@ class BenchProblem:
             return torch_ref.attention(Q, K, V, causal=self.size.causal).O
 
         standard = functools.partial(PEERS["eager"], causal=self.size.causal) if self.gradients else reference
-        part = [self.part(X) for X in (*self.tensors, *([self.dO] if self.gradients else []))]
+        given = self.tensors if self.dO is None else [*self.tensors, self.dO]
+        part = [self.part(X) for X in given]
         exact = results(reference, *(X.double() for X in part))
         names = ("dQ", "dK", "dV") if self.gradients else ("O",)
         return dict(zip(names, zip(exact, results(standard, *part), strict=True), strict=True))
