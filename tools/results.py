@@ -521,9 +521,9 @@ def in_short(of_hopper, backward) -> str:
             if row["causal"] and row["N"] == 16384:
                 cells = [number(row["tflops"].get(name)) for name in ("ours", "hopper", "sdpa_cudnn", "fa4")]
                 (ratio,) = over([row], "hopper", "sdpa_cudnn")
-                rows.append([title, row["d"], f"{row['H']} / {row['H_k']}", *cells, number(ratio, 2)])
+                rows.append([title, row["d"], f"{row['H']}/{row['H_k']}", *cells, number(ratio, 2)])
     names = "portable", "Hopper kernel", "SDPA cuDNN", "FlashAttention-4", "Hopper kernel / cuDNN"
-    heads = ["pass", "d", "query / key heads", *names]
+    heads = ["pass", "d", "heads of Q/K", *names]
     one, other = (record["gpu"].removeprefix("NVIDIA ").split()[0] for record in (of_hopper, backward))
     where = f"on an {one}" if one == other else f"forward on an {one}, backward on an {other}"
     dates = " and ".join(dict.fromkeys([of_hopper["date"], backward["date"]]))

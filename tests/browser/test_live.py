@@ -388,9 +388,10 @@ def test_an_answer_is_typed_with_keys_for_code_on_a_phone(browser, course):
     page.keyboard.press("Enter")
     assert write("y", ["=", "["], "1", ["]"]) == "def f(x):\n    y=[1]"
     assert write(["left"], "2", ["line above"], "#", ["line below", "right"], "3") == "def f(x):#\n    y=[12]3"
-    assert write(["unindent", "indent"]) == "def f(x):#\ny=[12]3    "
-    assert write(["undo"]) == "def f(x):#\ny=[12]3"
-    for _ in range(20):
+    assert write(["unindent"]) == "def f(x):#\ny=[12]3"
+    assert write(["indent"]) == "def f(x):#\n    y=[12]3"
+    assert write(["undo"], "!") == "def f(x):#\ny=[12]3!", "what comes back is not selected"
+    for _ in range(25):
         page.keyboard.press("Control+z")
     assert field.input_value() == before
     page.keyboard.press("Control+End")

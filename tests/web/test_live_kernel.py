@@ -122,6 +122,28 @@ def test_a_cell_above_that_fails_is_named(page):
     assert answer["outputs"] == [] and "ZeroDivisionError" in answer["first"][0]["raised"]
 
 
+@pytest.mark.parametrize("source", ["def f(: return 2", "def f() return 2", "def f():\n    return (2"])
+@pytest.mark.parametrize("ran", [False, True], ids=["never ran", "ran before"])
+def test_an_answer_that_is_not_python_is_not_judged_by_what_it_was_before(page, ran, source):
+    made = page("def f(): return 1", "f()")
+    if ran:
+        run(made, "c1")
+    made.sources["c0"] = source
+    answer = run(made, "c1", ["c0"])
+    assert answer["outputs"] == [] and "SyntaxError" in answer["first"][0]["raised"]
+    made.sources["c0"] = "def f(): return 2"
+    assert run(made, "c1", ["c0"])["outputs"][0]["text"] == "2"
+
+
+@pytest.mark.parametrize("source", ["def g(): return 2", ""])
+def test_a_name_that_is_gone_is_not_what_it_was_before(page, source):
+    made = page("def f(): return 1", "f()")
+    run(made, "c1")
+    made.sources["c0"] = source
+    (said,) = run(made, "c1", ["c0"])["outputs"]
+    assert said["kind"] == "raises" and said["text"].endswith("NameError: name 'f' is not defined")
+
+
 def test_a_cell_that_needs_something_a_page_lacks_says_so(page):
     made = page("import torch", "torch.ones(3)")
     told = {cell["id"]: cell["missing"] for cell in cells.of_chapter(

@@ -79,9 +79,20 @@ class Kernel:
             if text is None or text == self.texts.get(number):
                 continue
             if number in self.texts or cell in changed:
-                self.order.change(number, _names(text, self.imports))
+                self._take_names(number, _names(text, self.imports))
                 self.missing[number] = ""
             self.texts[number] = text
+
+    def _take_names(self, number, names):
+        """Take the Names of a changed cell, and forget what no cell defines any more: it would be found instead.
+
+        None: the text is not Python. It still counts as the cell that defines what it defined before, so a cell
+        that needs that runs it first, and reports the error.
+        """
+        before = self.order.names[number].given
+        self.order.change(number, names or self.order.names[number])
+        for name in before.difference(*(cell.given for cell in self.order.names)):
+            self.space.pop(name, None)
 
     def _run(self, number):
         self.tell(json.dumps({"event": "cell", "cell": self.ids[number]}), [])
@@ -189,11 +200,14 @@ def _text(thing):
 
 
 def _names(text, imports):
-    """Return the Names of a cell that a reader changed; imports: names that other cells import."""
+    """Return the Names of a cell that a reader changed, None if it is not Python.
+
+    imports: names that other cells import.
+    """
     try:
         (names,) = needs.all_names([text], imports)
-    except SyntaxError:  # running it reports the error
-        return needs.Names(set(), set(), set(), set())
+    except SyntaxError:
+        return None
     return names
 
 

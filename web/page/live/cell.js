@@ -130,7 +130,8 @@ export class Cell {
   /** Run it from an editor, perhaps one above, and scroll to what it says. */
   async runInView() {
     await this.run();
-    this.root.scrollIntoView({ block: this.root.offsetHeight > innerHeight / 2 ? "start" : "nearest" });
+    const shown = this.outputs.firstElementChild ? this.outputs : this.root;
+    shown.scrollIntoView({ block: shown.offsetHeight > innerHeight / 2 ? "start" : "nearest" });
   }
 
   /** Return its outputs. A check that was stopped runs again in a new worker, which reports that it was stopped. */

@@ -23,11 +23,11 @@ function insert(field, text) {
 /** Indent or unindent the selected lines. */
 function shift(field, back) {
   const { value, selectionStart, selectionEnd } = field;
-  if (selectionStart === selectionEnd && !back) {
+  const start = value.lastIndexOf("\n", selectionStart - 1) + 1;
+  if (selectionStart === selectionEnd && !back && !value.slice(start, selectionEnd).trim()) {
     insert(field, STEP);
     return;
   }
-  const start = value.lastIndexOf("\n", selectionStart - 1) + 1;
   const lines = value.slice(start, selectionEnd).split("\n");
   const moved = lines.map((line) => (back ? line.replace(/^ {1,4}/, "") : line && STEP + line)).join("\n");
   field.setSelectionRange(start, selectionEnd);

@@ -19,7 +19,14 @@ const MOVES = [
   ["→", "right", (field) => go(field, field.selectionEnd + 1)],
   ["↑", "line above", (field) => goLine(field, -1)],
   ["↓", "line below", (field) => goLine(field, 1)],
-  ["↶", "undo", () => document.execCommand("undo")],
+  [
+    "↶",
+    "undo",
+    (field) => {
+      document.execCommand("undo"); // it selects what it brings back, and the next key would replace that
+      go(field, field.selectionEnd);
+    },
+  ],
 ];
 
 /** Scroll to the line with the caret, between the header and the keys. @param {HTMLTextAreaElement} field */
@@ -44,7 +51,7 @@ export function keysFor(field, insert, shift, run) {
     key.addEventListener("click", () => {
       field.focus();
       press(field);
-      showCaret(field);
+      if (document.activeElement === field) showCaret(field); // not when it runs: what it says is elsewhere
     });
     row.append(key);
   };
