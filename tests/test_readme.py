@@ -133,7 +133,10 @@ def test_eight_bits_have_the_share_of_the_pass_and_their_bias_if_known(record):
 
 def test_the_short_table_has_long_causal_sequences_only(record):
     found = results.in_short(record, record)
-    assert "| forward | 64 | 32/8 | 2 | 8 | 4 | 4 | 2.00 |\n| backward | 64 | 32/8 | 2 | 8 | 4 | 4 | 2.00 |\n" in found
+    assert (
+        "| forward | 64 | 32/8 | 2 | 8 | 4 | 4 | 2.00 |\n| backward | 64 | 32/8 | 2 | 8 | 4 | 4 | 2.00 |\n"
+        in found
+    )
     assert len(found.splitlines()) == 6
 
 
