@@ -128,7 +128,7 @@ class Loop {
     const { told, right } = this;
     const own = withoutSpaces(this.own);
     const loads = async (more) => ({ ...(await loadMended(told.record)), ...more });
-    if (right?.line === this.own) return () => loads({ verdict: right.verdict, about: RUN_BEFORE });
+    if (right && right.line === this.own) return () => loads({ verdict: right.verdict, about: RUN_BEFORE });
     if (own === withoutSpaces(told.wrong)) return () => ({ player: storedWidget("play") });
     if (own === withoutSpaces(told.mended)) return () => loads({ about: RECORDED });
     return undefined;
@@ -199,7 +199,7 @@ class Loop {
       delete cells.right;
       if (this.own === this.told.wrong) return;
       cells.loop = this.own;
-      if (this.right?.line === this.own) cells.right = this.right.verdict;
+      if (this.right && this.right.line === this.own) cells.right = this.right.verdict;
     });
   }
 
