@@ -84,7 +84,7 @@ def fetched(page):
 def test_the_loop_is_on_the_first_screen(browser, course, screen):
     with visit(browser, course.address, screen) as page:
         assert page.locator("#loop .verdict").is_hidden(), "it is not told before it is seen"
-        top, mends = (page.locator(name).bounding_box() for name in ("#loop .code", "#loop .asked"))
+        top, mends = (page.locator(name).bounding_box() for name in ("#loop .code", "#loop .mending"))
         assert page.locator("#loop .asked").inner_text() == ASKED and page.locator("#loop details").is_hidden()
         assert top["y"] + 40 < screen[1], "the loop begins there"
         assert screen == SCREENS[-1] or mends["y"] + mends["height"] < screen[1], "and is whole"
@@ -220,7 +220,7 @@ MISTAKES = {
     landing.MENDED: "✓ Right",
 }
 PLAYED = [*MISTAKES][1], landing.MENDED
-NOT_PLAYED = "the player shows what it showed before"
+NOT_PLAYED = "the player still shows the one before"
 
 
 def test_another_mistake_is_named_by_the_check_once_python_is_fetched(browser, course):

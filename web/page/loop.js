@@ -15,7 +15,7 @@ const HINT =
 const NOT_HERE = "These pages have no Python, so only the mended line was recorded for them.";
 const RECORDED = "Recorded when this page was made.";
 const RUN_BEFORE = "Your line, run here before. The player shows the line that was recorded with this page.";
-const NOT_PLAYED = "Your line could not be played: the player shows what it showed before.";
+const NOT_PLAYED = "Your line could not be played, so the player still shows the one before.";
 const THIS_ONE = "Yes, this one.";
 const SHOWN = "It is this one.";
 const NOT_THIS = ": this line is right. Which one is wrong?";
@@ -230,15 +230,19 @@ class Loop {
     runs.hidden = isMended;
     breaks.hidden = own === this.told.wrong;
     fills.hidden = hint.hidden = isMended || withoutSpaces(own) === withoutSpaces(this.told.mended);
-    if (before instanceof HTMLButtonElement && before.hidden) (isMended ? breaks : runs).focus();
+    /** @type {HTMLElement | null} */
+    const door = isMended ? root.querySelector(".door") : runs;
+    if (before instanceof HTMLButtonElement && before.hidden) (door ?? breaks).focus({ preventScroll: true });
   }
 
   /** Run the loop: in Python if it is there, else from what is known, else in Python once it has been fetched. */
   async run() {
     if (this.busy) return;
     this.busy = true;
+    this.isPlayed = false;
     this.checked = this.own;
     this.root.removeAttribute("data-old");
+    delete this.root.dataset.outcome;
     this.root.setAttribute("aria-busy", "true");
     this.#choose();
     if (isTouched()) this.field?.blur(); // the phone's keyboard would cover what comes
@@ -248,7 +252,7 @@ class Loop {
       else if (record) await this.#showRecord(await record());
       else this.said.replaceChildren(note(NOT_HERE));
     } catch (error) {
-      this.said.replaceChildren(printed(error.message, "raises"), note(NOT_PLAYED));
+      this.said.replaceChildren(printed(error.message, "raises"), ...this.#unplayed());
     }
     this.busy = false;
     this.root.removeAttribute("aria-busy");
@@ -267,15 +271,19 @@ class Loop {
 
   async #run() {
     const { own } = this;
-    delete this.root.dataset.outcome;
     this.said.replaceChildren();
     await this.#outputs("loop"); // by itself: if it cannot be read, nothing is known to need it
     const [shown] = await this.#outputs("play");
-    const isPlayed = await this.#play((place) => playFrom(this.page, "play", place, shown));
+    await this.#play((place) => playFrom(this.page, "play", place, shown));
     const [{ html, verdict }] = await this.#outputs("check");
     if (verdict.outcome === "right") this.right = { line: own, verdict: html };
     this.#keep();
-    this.#say(html, verdict.outcome, ...(isPlayed ? [] : [note(NOT_PLAYED)]));
+    this.#say(html, verdict.outcome, ...this.#unplayed());
+  }
+
+  /** What is to be said if the player shows something else. */
+  #unplayed() {
+    return this.isPlayed ? [] : [note(NOT_PLAYED)];
   }
 
   /** Run a cell in the page's Python, and return what it shows. */
@@ -296,19 +304,18 @@ class Loop {
   }
 
   /**
-   * Render another player before the old one is taken away, so that what is below stays where it is, and play it.
-   * Return whether there is anything to play: if not, the last one stays.
+   * Render another player before the old one is taken away, so that what is below stays where it is, and play it. If
+   * there is nothing to play, the last one stays.
    */
   async #play(render) {
     const place = Object.assign(document.createElement("div"), { className: "widget" });
     this.place.after(place);
     await render(place);
-    const isPlayed = Boolean(place.querySelector(".flash-widget[data-frame]"));
-    (isPlayed ? this.place : place).remove();
-    if (!isPlayed) return false;
+    this.isPlayed = Boolean(place.querySelector(".flash-widget[data-frame]"));
+    (this.isPlayed ? this.place : place).remove();
+    if (!this.isPlayed) return;
     this.place = place;
     this.#follow();
-    return true;
   }
 }
 
