@@ -28,7 +28,8 @@ NOTEBOOKS = ROOT / "notebooks"
 TITLE = "FlashAttention, from softmax to a GPU kernel"
 SENTENCE = (
     "Most language models compute their attention with FlashAttention: the numbers of the textbook formula, up to "
-    "rounding, without ever storing its large matrix. In this course you write it yourself."
+    "rounding, without ever storing its large matrix, which has ten billion numbers for a text of 100,000 words. "
+    "In this course you write it yourself."
 )
 # A page loads only its own files. A page opened as a file has no host, so the policy names files too.
 POLICY = "default-src 'self' file:; img-src 'self' file: data:; style-src 'self' file: 'unsafe-inline'"

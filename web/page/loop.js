@@ -1,5 +1,5 @@
-// The loop on the first page: it plays up to its mistake; a visitor mends the line, and it plays again. What was recorded
-// when the site was made plays at once, and anything else once Python has been fetched.
+// The loop on the first page: it plays up to its mistake; a visitor finds and mends the line, and it plays again. What was
+// recorded when the site was made plays at once, and anything else once Python has been fetched.
 
 import { megabytes } from "./live/bar.js";
 import { tool } from "./live/cell.js";
@@ -13,10 +13,13 @@ const HINT =
   "m is a row's largest score so far. When it grows, what the row has summed in O_acc must shrink by alpha: alpha[:, None] has the " +
   "factors of all rows, as a column.";
 const NOT_HERE = "These pages have no Python, so only the mended line was recorded for them.";
-const TO_FETCH = "Only the mended line was recorded. To run yours, this page fetches Python: press the button.";
 const RECORDED = "Recorded when this page was made.";
-const RIGHT_LINE = "✓";
-const NOT_THIS = "That line is right. Which one is wrong?";
+const RUN_BEFORE = "Your line, run here before. The player shows the line that was recorded with this page.";
+const NOT_PLAYED = "Your line could not be played, so the player still shows the one before.";
+const THIS_ONE = "Yes, this one.";
+const SHOWN = "It is this one.";
+const NOT_THIS = ": this line is right. Which one is wrong?";
+const KEYS = "Enter runs the line, Shift+Enter starts a new one.";
 const HERE = "index"; // the page, among what was written
 
 const withoutSpaces = (text) => text.replace(/\s/g, "");
@@ -29,6 +32,7 @@ function fold(listing) {
 }
 
 const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+const isTouched = () => matchMedia("(pointer: coarse)").matches;
 
 /** Load what the page shows once the line is right. */
 function loadMended(address) {
@@ -77,25 +81,24 @@ class Loop {
     this.tools = find(".mending");
     this.idea = /** @type {HTMLDetailsElement} */ (find("details"));
     this.place = find(".widget");
-    this.onward = find(".doors") ?? document.createElement("p");
     this.asked = find(".asked");
-    this.first = [...this.said.childNodes];
+    this.cause = find(".cause");
+    this.first = [...this.said.children];
+    this.cause.remove();
     page?.cells.push(...Object.keys(told.texts).map((id) => this.#cell(id, () => told.texts[id])));
     page?.cells.push(this.#cell("loop", () => this.text));
-    this.runs = tool("Run", () => void this.run());
-    const size = page && megabytes(page.live.packed);
-    this.fetches = tool(`Run it here: fetches Python, ${size} MB, once`, () => void this.run(true));
+    this.runs = Object.assign(tool("Run", () => void this.run()), { className: "run" });
     this.fills = tool("Write it for me", () => this.#write(told.mended));
-    this.breaks = Object.assign(tool("Put the mistake back", () => this.#write(told.wrong)), { className: "back" });
+    this.breaks = tool("Put the mistake back", () => this.#write(told.wrong));
     this.hint = note(HINT);
-    this.mends = tool("Mend it", () => this.#openAtFault());
-    this.tells = tool("Which line?", () => this.#tell());
-    this.tools.append(this.tells);
+    this.tools.append(tool("Show me", () => this.#tell()));
     /** @type {NodeListOf<HTMLElement>} */
     const lines = root.querySelectorAll(".code .loop-line");
-    makePressable([...lines], (line) => this.#judge(line));
-    this.kept = allWritten()[HERE]?.loop;
-    if (this.kept !== undefined) this.#open(this.kept);
+    this.release = makePressable([...lines], (line) => this.#judge(line));
+    const { loop, right } = allWritten()[HERE] ?? {};
+    this.kept = loop;
+    if (right) this.right = { line: loop, verdict: right };
+    if (loop !== undefined) this.#open(loop);
   }
 
   /** A cell, as the page tells Python about it. */
@@ -120,11 +123,14 @@ class Loop {
     return `${above}${lines.join("\n")}\n${below}`;
   }
 
-  /** What was recorded of what the visitor has written: a function that returns it, or undefined. */
+  /** What is known of what the visitor has written, without Python: a function that returns it, or undefined. */
   get record() {
+    const { told, right } = this;
     const own = withoutSpaces(this.own);
-    if (own === withoutSpaces(this.told.wrong)) return () => ({ player: storedWidget("play") });
-    if (own === withoutSpaces(this.told.mended)) return () => loadMended(this.told.record);
+    const loads = async (more) => ({ ...(await loadMended(told.record)), ...more });
+    if (right && right.line === this.own) return () => loads({ verdict: right.verdict, about: RUN_BEFORE });
+    if (own === withoutSpaces(told.wrong)) return () => ({ player: storedWidget("play") });
+    if (own === withoutSpaces(told.mended)) return () => loads({ about: RECORDED });
     return undefined;
   }
 
@@ -138,16 +144,15 @@ class Loop {
 
   /** A visitor has pressed a line: is it the wrong one? */
   #judge(line) {
-    if (line.parentElement === this.line) return this.#openAtFault();
-    line.dataset.judged = RIGHT_LINE;
-    this.asked.textContent = NOT_THIS;
+    if (line.parentElement === this.line) return this.#openAtFault(THIS_ONE);
+    const code = Object.assign(document.createElement("code"), { textContent: line.textContent.trim() });
+    this.asked.replaceChildren(code, NOT_THIS);
   }
 
   /** Say which line it is, and why. */
   #tell() {
-    Object.assign(this.root.dataset, { stopped: "", found: "", told: "" });
-    this.tells.replaceWith(this.mends);
-    this.mends.focus();
+    this.said.append(this.cause);
+    this.#openAtFault(SHOWN);
   }
 
   /** Play the player that is there, with the lines at work. */
@@ -161,27 +166,41 @@ class Loop {
 
   /** Put the line into an editor. */
   #open(text = this.told.wrong) {
-    const { element, field } = editor(text, "the line to mend", () => void this.run());
+    const { element, field } = editor(text, "the line to mend", () => void this.run(), { isLine: true });
     this.field = field;
     field.addEventListener("input", () => {
-      write(HERE, (cells) => {
-        if (this.own === this.told.wrong) delete cells.loop;
-        else cells.loop = this.own;
-      });
+      this.#keep();
       this.#compare();
     });
+    this.release();
     this.line.replaceChildren(element);
-    this.tools.replaceChildren(this.hint, this.runs, this.fetches, this.fills, this.onward, this.breaks);
+    this.asked.textContent = KEYS;
+    this.tools.replaceChildren(this.runs, this.fills, this.breaks);
+    this.said.after(this.hint);
     Object.assign(this.root.dataset, { stopped: "", found: "" });
     this.#compare();
   }
 
-  /** Open it where something is missing. */
-  #openAtFault() {
+  /** Open it where something is missing, and show it with what runs it: in the upper half, since a keyboard may come. */
+  #openAtFault(words) {
     this.#open();
+    this.asked.prepend(`${words} `);
     const at = this.told.wrong.indexOf("= ") + 2;
-    this.field?.focus();
+    this.field?.focus({ preventScroll: true });
     this.field?.setSelectionRange(at, at);
+    const isSeen = this.runs.getBoundingClientRect().bottom < innerHeight;
+    if (isTouched() || !isSeen) this.line.scrollIntoView({ behavior: isStill() ? "auto" : "smooth" });
+  }
+
+  /** Store the line, and with it that it was right. */
+  #keep() {
+    write(HERE, (cells) => {
+      delete cells.loop;
+      delete cells.right;
+      if (this.own === this.told.wrong) return;
+      cells.loop = this.own;
+      if (this.right && this.right.line === this.own) cells.right = this.right.verdict;
+    });
   }
 
   /** Mark a verdict that is on another line. */
@@ -200,60 +219,71 @@ class Loop {
 
   /** Show the buttons for what can be done with what is written. */
   #choose() {
-    const { record, page } = this;
-    const isReady = page?.python.ready;
-    const isDone = this.root.dataset.outcome === "right" && this.own === this.checked;
-    this.onward.hidden = !isDone;
-    this.runs.hidden = isDone || (!record && !isReady && Boolean(page));
-    this.fetches.hidden = isDone || !page || isReady || (record && !this.ran);
-    this.breaks.hidden = this.own === this.told.wrong;
-    this.fills.hidden = this.hint.hidden = isDone || withoutSpaces(this.own) === withoutSpaces(this.told.mended);
+    const { root, runs, fills, breaks, hint, own, busy } = this;
+    const isMended = root.dataset.outcome === "right" && own === this.checked;
+    const isHere = this.record || !this.page || this.page.python.ready;
+    const label = isHere ? "Run" : `Run it here: fetches Python, ${megabytes(this.page.live.packed)} MB, once`;
+    runs.textContent = !busy ? label : isHere ? "Running …" : "Fetching Python …";
+    runs.ariaDisabled = String(Boolean(busy));
+    root.toggleAttribute("data-mended", isMended);
+    const before = document.activeElement;
+    runs.hidden = isMended;
+    breaks.hidden = own === this.told.wrong;
+    fills.hidden = hint.hidden = isMended || withoutSpaces(own) === withoutSpaces(this.told.mended);
+    /** @type {HTMLElement | null} */
+    const door = isMended ? root.querySelector(".door") : runs;
+    if (before instanceof HTMLButtonElement && before.hidden) (door ?? breaks).focus({ preventScroll: true });
   }
 
-  /** Run the loop: for real if Python is there or the visitor wants it, else from the record, if there is one. */
-  async run(really = false) {
+  /** Run the loop: in Python if it is there, else from what is known, else in Python once it has been fetched. */
+  async run() {
     if (this.busy) return;
     this.busy = true;
+    this.isPlayed = false;
     this.checked = this.own;
     this.root.removeAttribute("data-old");
+    delete this.root.dataset.outcome;
     this.root.setAttribute("aria-busy", "true");
+    this.#choose();
+    if (isTouched()) this.field?.blur(); // the phone's keyboard would cover what comes
     try {
-      if (really || this.page?.python.ready) await this.#run();
-      else if (this.record) await this.#showRecord(await this.record());
-      else if (this.page) this.#offer();
+      const { page, record } = this;
+      if (page?.python.ready || (page && !record)) await this.#run();
+      else if (record) await this.#showRecord(await record());
       else this.said.replaceChildren(note(NOT_HERE));
     } catch (error) {
-      this.said.replaceChildren(printed(error.message, "raises"));
+      this.said.replaceChildren(printed(error.message, "raises"), ...this.#unplayed());
     }
     this.busy = false;
     this.root.removeAttribute("aria-busy");
-    this.#choose();
+    this.#compare();
+    if (!this.restores) this.said.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
   }
 
-  /** Say what it takes to run a line that was not recorded. */
-  #offer() {
-    this.said.replaceChildren(note(TO_FETCH));
-    delete this.root.dataset.outcome;
-    this.fetches.focus();
-  }
-
-  async #showRecord({ player, verdict }) {
+  async #showRecord({ player, verdict, about }) {
     await this.#play((place) => playStored(place, player));
-    if (verdict) this.#say(verdict, "right", note(RECORDED));
+    if (verdict) this.#say(verdict, "right", note(about));
     else {
-      Object.assign(this.root.dataset, { outcome: "wrong", told: "" });
+      this.root.dataset.outcome = "wrong";
       this.said.replaceChildren(...this.first);
     }
   }
 
   async #run() {
-    delete this.root.dataset.outcome;
-    this.said.replaceChildren(note("Running your line …"));
+    const { own } = this;
+    this.said.replaceChildren();
     await this.#outputs("loop"); // by itself: if it cannot be read, nothing is known to need it
     const [shown] = await this.#outputs("play");
     await this.#play((place) => playFrom(this.page, "play", place, shown));
-    const [checked] = await this.#outputs("check");
-    this.#say(checked.html, checked.verdict.outcome);
+    const [{ html, verdict }] = await this.#outputs("check");
+    if (verdict.outcome === "right") this.right = { line: own, verdict: html };
+    this.#keep();
+    this.#say(html, verdict.outcome, ...this.#unplayed());
+  }
+
+  /** What is to be said if the player shows something else. */
+  #unplayed() {
+    return this.isPlayed ? [] : [note(NOT_PLAYED)];
   }
 
   /** Run a cell in the page's Python, and return what it shows. */
@@ -273,17 +303,19 @@ class Loop {
     this.idea.open ||= outcome === "right" && !this.restores;
   }
 
-  /** Render another player before the old one is taken away, so that what is below stays where it is, and play it. */
+  /**
+   * Render another player before the old one is taken away, so that what is below stays where it is, and play it. If
+   * there is nothing to play, the last one stays.
+   */
   async #play(render) {
     const place = Object.assign(document.createElement("div"), { className: "widget" });
     this.place.after(place);
     await render(place);
-    if (!place.querySelector(".flash-widget[data-frame]")) return place.remove(); // nothing to play: the last one stays
-    this.place.remove();
+    this.isPlayed = Boolean(place.querySelector(".flash-widget[data-frame]"));
+    (this.isPlayed ? this.place : place).remove();
+    if (!this.isPlayed) return;
     this.place = place;
-    this.ran = true;
     this.#follow();
-    if (!this.restores && place.getBoundingClientRect().top > innerHeight / 2) this.said.scrollIntoView({ behavior: isStill() ? "auto" : "smooth" });
   }
 }
 

@@ -2,26 +2,31 @@
 
 const ARROWS = { ArrowUp: -1, ArrowDown: 1 };
 
-/** @param {HTMLElement[]} lines @param {(line: HTMLElement) => void} press */
+/**
+ * Return a function after which they are text again.
+ * @param {HTMLElement[]} lines @param {(line: HTMLElement) => void} press
+ */
 export function makePressable(lines, press) {
-  const shown = () => lines.filter((line) => line.isConnected);
   const stopAt = (stop) => lines.forEach((line) => (line.tabIndex = line === stop ? 0 : -1));
-  const pressLine = (line) => {
-    press(line);
-    if (!line.isConnected) stopAt(shown()[0]); // it became an editor, which has a stop of its own
-  };
+  const stop = new AbortController();
+  const { signal } = stop;
   for (const line of lines) {
     line.setAttribute("role", "button");
-    line.addEventListener("click", () => pressLine(line));
-    line.addEventListener("keydown", (event) => {
-      const to = event.key in ARROWS && shown()[shown().indexOf(line) + ARROWS[event.key]];
+    line.addEventListener("click", () => press(line), { signal });
+    const key = (event) => {
+      const to = event.key in ARROWS && lines[lines.indexOf(line) + ARROWS[event.key]];
       if (to) {
         stopAt(to);
         to.focus();
-      } else if (event.key === "Enter" || event.key === " ") pressLine(line);
+      } else if (event.key === "Enter" || event.key === " ") press(line);
       else return;
       event.preventDefault();
-    });
+    };
+    line.addEventListener("keydown", key, { signal });
   }
   stopAt(lines[0]);
+  return () => {
+    stop.abort();
+    for (const line of lines) for (const name of ["role", "tabindex"]) line.removeAttribute(name);
+  };
 }

@@ -31,7 +31,7 @@ export class Chip {
     const { room: bar, tiles, table } = this.views.places;
     const about = [h("span", {}, "small and fast"), h("span", { class: "flash-enlarged" }, "drawn enlarged")];
     this.element = less
-      ? panel("chip", "State of each row", note("on the chip"), table)
+      ? panel("chip", "State of each row", note(frames.learner?.first ? "on the chip; after ≠: the true value" : "on the chip"), table)
       : panel("chip", "SRAM", [note(about), bar, this.where.element], tiles, table);
   }
 

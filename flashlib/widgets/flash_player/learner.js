@@ -31,7 +31,7 @@ export function drawErrors({ picture, words }, { errors, tolerance }, T) {
   picture.setAttribute("viewBox", `0 0 ${Math.max(T, 1)} 1`);
   picture.firstElementChild?.setAttribute("d", bars);
   const worst = errors.length ? Math.max(...errors) : 0;
-  const most = `red: how far off each step is, at most ${size(worst)}; log scale`;
+  const most = `red: how far off each step is, relative to the largest number of its row, at most ${size(worst)}; log scale`;
   setText(words, worst > tolerance ? most : "no error at the steps that were played");
 }
 

@@ -46,12 +46,14 @@ const STRAIGHT = { "“": '"', "”": '"', "‘": "'", "’": "'" }; // some pho
 /**
  * @param {string} text
  * @param {string} label
- * @param {() => void} run called for Shift or Ctrl with Enter
+ * @param {() => void} run called for Shift or Ctrl with Enter; for a single line, for Enter without Shift
+ * @param {{ isLine?: boolean }} [options] whether it is a single line, next to a button that runs it
  */
-export function editor(text, label, run) {
+export function editor(text, label, run, { isLine = false } = {}) {
   const field = document.createElement("textarea");
   Object.assign(field, { className: "editor", value: text, spellcheck: false, ariaLabel: label, rows: 1 });
-  field.title = "Shift+Enter runs it. Tab indents; after Escape, Tab moves on.";
+  field.title = `${isLine ? "Enter" : "Shift+Enter"} runs it. Tab indents; after Escape, Tab moves on.`;
+  if (isLine) field.enterKeyHint = "go";
   for (const name of ["autocapitalize", "autocomplete", "autocorrect"]) field.setAttribute(name, "off");
   const ink = Object.assign(document.createElement("div"), { className: "ink", ariaHidden: "true" });
   const paint = () => ink.replaceChildren(...colouredLines(field.value));
@@ -67,7 +69,7 @@ export function editor(text, label, run) {
     else if (key === "Tab" && !leaves) {
       event.preventDefault();
       shift(field, shiftKey);
-    } else if (key === "Enter" && (shiftKey || ctrlKey || metaKey)) {
+    } else if (key === "Enter" && (shiftKey !== isLine || ctrlKey || metaKey)) {
       event.preventDefault();
       run();
     }
@@ -83,7 +85,7 @@ export function editor(text, label, run) {
   const sheet = Object.assign(document.createElement("div"), { className: "sheet" });
   sheet.append(ink, field);
   const element = Object.assign(document.createElement("div"), { className: "typing" });
-  const keys = keysFor(field, (sign) => insert(field, sign), (back) => shift(field, back), run);
+  const keys = keysFor(field, (sign) => insert(field, sign), (back) => shift(field, back), isLine ? undefined : run);
   element.append(sheet, keys);
   return { element, field };
 }

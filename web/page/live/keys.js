@@ -39,7 +39,7 @@ export function showCaret(field) {
  * @param {HTMLTextAreaElement} field
  * @param {(text: string) => void} insert at the caret
  * @param {(back: boolean) => void} shift indents
- * @param {() => void} run
+ * @param {(() => void) | undefined} run unless there is a button for it
  */
 export function keysFor(field, insert, shift, run) {
   const row = Object.assign(document.createElement("div"), { className: "keys", hidden: true, role: "group", ariaLabel: "keys for code" });
@@ -59,10 +59,11 @@ export function keysFor(field, insert, shift, run) {
   add("⇤", "unindent", () => shift(true));
   add("⇥", "indent", () => shift(false));
   for (const move of MOVES) add(...move);
-  add("▶", "run", () => {
-    field.blur(); // the phone's keyboard would cover what comes
-    run();
-  });
+  if (run)
+    add("▶", "run", () => {
+      field.blur(); // the phone's keyboard would cover what comes
+      run();
+    });
   // The field keeps the focus, so that the phone's keyboard stays.
   for (const kind of ["pointerdown", "mousedown"]) row.addEventListener(kind, (event) => event.preventDefault());
   return row;
