@@ -77,7 +77,7 @@ QUESTIONS = [
         hint="Put B_r = d and B_c = 4 d into the formulas of the table in section 3.",
         choices=WORDS,
         wrong={
-            ("fewest", "standard"): "B_r = d is above d / 2, and B_c = 4 d above 3 d / 4: both tiled orders move less",
+            ("fewest", "standard"): "both sizes are above break-even, so both tiled orders move less",
             ("fewest", "FA2"): "compare 2 N^2 d / B_r with 3 N^2 d / B_c, for B_r = 32 and B_c = 128",
             ("most", "FA1"): "its B_c = 4 d is above its break-even size, 3 d / 4",
             ("most", "FA2"): "its B_r = d is above its break-even size, d / 2",
