@@ -72,8 +72,8 @@ QUESTIONS = [
     Question(
         "three_traffics",
         _three_traffics,
-        "B_r = d and B_c = 4 d, so FA1 moves about 3/4 N^2 items, FA2 2 N^2, and standard attention 4 N^2. Both tiled "
-        "orders are above their break-even sizes, and FA1 by more.",
+        "B_r = d and B_c = 4 d, so FA1 moves about 3/4 N^2 items, FA2 2 N^2, and standard attention 4 N^2. Both "
+        "tiled orders are above their break-even sizes, and FA1 by more.",
         hint="Put B_r = d and B_c = 4 d into the formulas of the table in section 3.",
         choices=WORDS,
         wrong={

@@ -41,9 +41,9 @@ QUESTIONS = [
     Question(
         "counter_dram",
         lambda: DRAM[0],
-        "S alone is 2 GB for 16 heads, and so is P. Each is written whole before the next kernel reads it, so by then "
-        "the L2 cache holds the end of it at most. A cache serves what is read again soon, as K and V are in a tiled "
-        "kernel.",
+        "S alone is 2 GB for 16 heads, and so is P. Each is written whole before the next kernel reads it, so by "
+        "then the L2 cache holds the end of it at most. A cache serves what is read again soon, as K and V are in "
+        "a tiled kernel.",
         hint="How large is S for all heads, and when is it read again?",
         choices=DRAM,
         wrong={
@@ -54,8 +54,8 @@ QUESTIONS = [
     Question(
         "counter_l2",
         lambda: ASKED[2],
-        "row blocks of a head that run at the same time ask for the same K and V at about the same time. A unit before "
-        "the cache merges such requests, and one answer goes to several SMs.",
+        "row blocks of a head that run at the same time ask for the same K and V at about the same time. A unit "
+        "before the cache merges such requests, and one answer goes to several SMs.",
         hint="Several row blocks of a head run at once. What do they load, and when?",
         choices=ASKED,
         wrong={
