@@ -1,12 +1,11 @@
-"""The exercises under More: the best tile that fits, the loop with K and V outside."""
+"""The exercise under More: the best tile that fits."""
 
 from collections.abc import Callable
 from itertools import product
 
 from flashlib import cost
-from flashlib.checks.chapters.tiling.exercises import LOOP
 from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import loops, sizes
+from flashlib.checks.harness import sizes
 
 
 @exercise(title="The best tile that fits", minutes=15, difficulty="medium", optional=True)
@@ -52,8 +51,3 @@ def _any_tile(rng):
     dtype = str(rng.choice(["float16", "float32", "float64"]))
     B_r, B_c = (2 ** rng.integers(5, 11, size=2)).tolist()
     return _tile(N, d, cost.sram_bytes(B_r, B_c, d, dtype) + int(rng.integers(-1, 2)), dtype)
-
-
-@exercise(title="The loop with K and V outside", minutes=25, difficulty="hard", program=LOOP, optional=True)
-def fa1(answer: Callable, known: Known) -> Verdict:
-    return loops.examine(answer, "fa1", known)

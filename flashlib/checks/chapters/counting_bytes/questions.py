@@ -69,14 +69,13 @@ QUESTIONS = [
     Question(
         "traffic_sram",
         _twice_the_length_and_SRAM,
-        "in N^2 d^2 / M twice the length makes N^2 four times as large, and twice the SRAM halves the "
-        "quotient. In detail: a block holds about twice the rows, so there are as many row blocks as before, "
-        "and each reads K and V of twice the length.",
-        hint="Put 2 N and 2 M into N^2 d^2 / M.",
+        "a block holds about twice the rows, so there are as many row blocks as before, and each reads K and V of "
+        "twice the length.",
+        hint="How many row blocks are there then, and how much does each of them read?",
         choices=tuple(CHANGES),
         wrong={
             "about half": "that is the effect of the SRAM on a sequence of the same length",
-            "the same": "N counts twice in N^2 d^2 / M, and M only once",
+            "the same": "there are as many row blocks as before, but K and V have twice the length",
             "about four times": "that is only the effect of the length; with twice the SRAM B_r is larger too",
         },
     ),

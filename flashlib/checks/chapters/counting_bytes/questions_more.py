@@ -1,4 +1,4 @@
-"""The questions under More."""
+"""Questions about block sizes: break-even, what fits, the lab; and those under More."""
 
 import numpy as np
 
@@ -25,9 +25,9 @@ def _small_example():
 
 
 def _three_traffics():
-    moved = _moved(4096, 64, 64, 64, "float16")
+    moved = _moved(4096, 32, 32, 128, "float16")
     factor = max(moved.values()) / min(moved.values())
-    nearest = min((2, 10, 100), key=lambda x: abs(np.log(x / factor)))
+    nearest = min((2, 6, 20), key=lambda x: abs(np.log(x / factor)))
     return {"fewest": min(moved, key=moved.get), "most": max(moved, key=moved.get), "factor": nearest}
 
 
@@ -72,14 +72,17 @@ QUESTIONS = [
     Question(
         "three_traffics",
         _three_traffics,
-        "standard attention moves about 4 N^2 items. Since B_r = B_c = d here, FA1 moves about 3 N^2 and FA2 2 "
-        "N^2: three quarters and half as many.",
-        hint="Put B_r = B_c = d into the three formulas of the table.",
+        "B_r = d and B_c = 4 d, so FA1 moves about 3/4 N^2 items, FA2 2 N^2, and standard attention 4 N^2. Both "
+        "tiled orders are above their break-even sizes, and FA1 by more.",
+        hint="Put B_r = d and B_c = 4 d into the formulas of the table in section 3.",
         choices=WORDS,
         wrong={
-            "FA1": "its 3 N^2 items are between the 2 N^2 of FA2 and the 4 N^2 of standard attention",
-            10: "K and V are read again for each row block, which with B_r = 64 is 64 times",
-            100: "K and V are read again for each row block, which with B_r = 64 is 64 times",
+            ("fewest", "standard"): "both sizes are above break-even, so both tiled orders move less",
+            ("fewest", "FA2"): "compare 2 N^2 d / B_r with 3 N^2 d / B_c, for B_r = 32 and B_c = 128",
+            ("most", "FA1"): "its B_c = 4 d is above its break-even size, 3 d / 4",
+            ("most", "FA2"): "its B_r = d is above its break-even size, d / 2",
+            2: "the worst moves about 4 N^2 items; put B_c = 4 d into the formula of FA1",
+            20: "the worst moves about 4 N^2 items; put B_c = 4 d into the formula of FA1",
         },
     ),
     Question(
@@ -107,8 +110,8 @@ QUESTIONS = [
         "lab_sliders",
         _sliders,
         "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times. The "
-        "other size changes how many tiles there are, not how many bytes move. So the map has rows of one "
-        "colour for FA2 and columns of one colour for FA1.",
+        "other size changes how many tiles there are, not how many bytes move. So the lab's map has rows of "
+        "one colour for FA2 and columns of one colour for FA1.",
         hint="Look at the formulas for what each order moves: which block size is in each of them?",
         choices=("B_r", "B_c"),
         wrong={
@@ -144,7 +147,7 @@ QUESTIONS = [
     Question(
         "lab_best",
         _best_B_c,
-        "FA1 moves the less the larger B_c is. Beside the smallest B_r, 16, the largest that fits is 256, "
+        "FA1 moves the less the larger B_c is. With the smallest B_r, 16, the largest that fits is 256, "
         "since K_j and V_j take two bytes a number and the fp32 accumulator has few rows. It moves 27.9 MB, "
         "less than the 34.6 of FA2. The price is that each column block waits for the one before it.",
         hint="FA1 moves the less the larger B_c is. With the smallest B_r, how large can B_c be so that all fits?",

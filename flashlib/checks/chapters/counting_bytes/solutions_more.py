@@ -1,4 +1,4 @@
-"""Solutions of the exercises under More."""
+"""Solutions: the loop with K and V outside, and the best tile that fits."""
 
 import numpy as np
 

@@ -6,7 +6,8 @@ from flashlib.gpus import GPUS
 
 N, d = 16384, 64
 H200 = GPUS["H200"]
-DRAM = ("as much as the formula", "about half of it", "Q, K and V about once")
+DRAM = ("as much as the formula", "about half of it", "Q, K, V and O about once")
+ASKED = ("more", "as many", "fewer")
 
 
 def _bound():
@@ -27,8 +28,8 @@ QUESTIONS = [
         "traffic_bound",
         _bound,
         "989 TFLOP/s over 4.8 TB/s: an H200 can do 206 FLOPs while it moves a byte. Standard attention has "
-        "about d / 2 = 32 FLOPs per byte, FA2 in fp16 about B_r = 128. The count knows no L2 cache, which in "
-        "practice serves most of FA2's reads.",
+        "about d / 2 = 32 FLOPs per byte, FA2 in fp16 about B_r = 128. The count leaves out the L2 cache, "
+        "which in practice serves most of FA2's reads.",
         hint="First the ridge of the H200, FLOP/s divided by bytes per second. Then the intensities: d / 2 and "
         "B_r.",
         choices=("memory", "compute"),
@@ -39,15 +40,27 @@ QUESTIONS = [
     ),
     Question(
         "counter_dram",
-        lambda: DRAM[2],
-        "K and V of a head are 2 MB. The row blocks of a head run at about the same time, so only a few heads are "
-        "read at once. Their K and V stay in the L2 cache, which serves all but the first read.",
-        hint="Row blocks of a head run at about the same time. Compare the size of their K and V with the L2 "
-        "cache.",
+        lambda: DRAM[0],
+        "S alone is 2 GB for 16 heads, and so is P. Each is written whole before the next kernel reads it, so by "
+        "then the L2 cache holds the end of it at most. A cache serves what is read again soon, as K and V are in "
+        "a tiled kernel.",
+        hint="How large is S for all heads, and when is it read again?",
         choices=DRAM,
         wrong={
-            DRAM[0]: "the formula counts what the programs ask for; the L2 cache is between them and DRAM",
-            DRAM[1]: "the L2 cache serves nearly every repeated read, of which there are 128 for each row of K",
+            DRAM[1]: "S of all heads is 2 GB, and 60 MB of it fit into the cache",
+            DRAM[2]: "that is what a tiled kernel moves; here S and P are written and read as well",
+        },
+    ),
+    Question(
+        "counter_l2",
+        lambda: ASKED[2],
+        "row blocks of a head that run at the same time ask for the same K and V at about the same time. A unit "
+        "before the cache merges such requests, and one answer goes to several SMs.",
+        hint="Several row blocks of a head run at once. What do they load, and when?",
+        choices=ASKED,
+        wrong={
+            ASKED[0]: "nothing is asked for that no SM wants",
+            ASKED[1]: "each SM would then get an answer for itself, but some get the same one",
         },
     ),
     Question(
