@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 from flashlib.environment import for_notebooks
+from flashlib.pictures.formats import DRAWN
 from tests import tiers
 from tools import cores
 
@@ -18,16 +19,15 @@ FIRST = (
     "tests/bench/",
     "tests/checks/",
 )  # the longest tests, in this order
-PHONE = "application/vnd.flashlib.phone+svg"  # as in flashlib.pictures.plots, which takes a second to import
 NO_GPU = "tests for a CUDA device are left out: torch finds none. On a machine that has one, run make test-gpu"
 
 for_notebooks(os.environ)  # their kernels inherit it
 
 
 def pytest_collectstart(collector):
-    """nbval compares no PNG, and is told to compare no SVG: they are drawn only for notebooks that are stored."""
+    """nbval compares no PNG, and is told to compare no SVG."""
     if hasattr(collector, "skip_compare"):
-        collector.skip_compare += ("image/svg+xml", PHONE)
+        collector.skip_compare += DRAWN
 
 
 def scope(nodeid, together=False):

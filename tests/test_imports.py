@@ -76,7 +76,7 @@ ROOMS = {
     "kernels base, learner.process, learner.kernels, checks.engine",
     "checks.chapters": "language types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
     "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
-    "checks.classroom": "language chapters earlier environment learner / kernels base, learner.process, "
+    "checks.classroom": "language chapters earlier environment pictures learner / kernels base, learner.process, "
     "checks.engine",
     "checks": "chapters earlier / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",

@@ -11,6 +11,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from flashlib.language.phrases import and_list
+from flashlib.pictures.formats import PHONE
 from tools import chapter_heads
 from tools.notebooks import tags
 from web import code_lines, prose
@@ -215,7 +216,6 @@ def _plot(picture, width):
     return f'<div class="plot{scrolls}">{picture}</div>'
 
 
-PHONE = "application/vnd.flashlib.phone+svg"  # as in flashlib.pictures.plots
 ON_PHONES = "(width < 40rem)"  # as in static/site.css
 PHONE_WIDTH = 400  # px: what is a little wider than a phone is shown a little smaller
 WITHOUT = "On this page the cell above runs without {}; the cells that use them say why."

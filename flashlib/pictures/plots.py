@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.text import Text
 
-PHONE = "application/vnd.flashlib.phone+svg"
+from flashlib.pictures.formats import PHONE
+
 WIDTH = 3.7  # inches, of a plot for a phone: 355 px, as wide as the text of a page 390 px wide
 LETTERS = 8.5  # points, at least, in such a plot: more than 11 px
 TITLE = 10  # points

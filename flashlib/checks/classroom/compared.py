@@ -12,6 +12,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile, find_metadata_tags
 
 from flashlib.chapters import NOTEBOOKS
 from flashlib.checks.classroom import course
+from flashlib.pictures.formats import DRAWN
 
 REMARKS = pytest.StashKey[dict[str, list[str]]]()  # {notebook: sentences}
 COMPARED = pytest.StashKey[dict[str, int]]()  # {notebook: how many of its cells are compared}
@@ -68,6 +69,7 @@ class LearnerNotebook(IPyNbFile):
 
     def collect(self) -> Iterator["LearnerCell"]:
         """Yield the code cells, or none if its chapters cannot run on this machine."""
+        self.skip_compare += DRAWN
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # for example about cells without an id
