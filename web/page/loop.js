@@ -13,7 +13,7 @@ const HINT =
   "m is a row's largest score so far. When it grows, what the row has summed in O_acc must shrink by alpha: alpha[:, None] has the " +
   "factors of all rows, as a column.";
 const NOT_HERE = "These pages have no Python, so only the mended line was recorded for them.";
-const RECORDED = "Recorded when this page was made.";
+const RECORDED = "What the check said of this very line when this page was made.";
 const RUN_BEFORE = "Your line, run here before. The player shows the line that was recorded with this page.";
 const NOT_PLAYED = "Your line could not be played, so the player still shows the one before.";
 const THIS_ONE = "Yes, this one.";
@@ -86,7 +86,7 @@ class Loop {
     this.first = [...this.said.children];
     this.cause.remove();
     page?.cells.push(...Object.keys(told.texts).map((id) => this.#cell(id, () => told.texts[id])));
-    page?.cells.push(this.#cell("loop", () => this.text));
+    page?.cells.push(this.#cell("loop", () => this.taken ?? this.text));
     this.runs = Object.assign(tool("Run", () => void this.run()), { className: "run" });
     this.fills = tool("Write it for me", () => this.#write(told.mended));
     this.breaks = tool("Put the mistake back", () => this.#write(told.wrong));
@@ -94,6 +94,7 @@ class Loop {
     this.tools.append(tool("Show me", () => this.#tell()));
     /** @type {NodeListOf<HTMLElement>} */
     const lines = root.querySelectorAll(".code .loop-line");
+    root.querySelector(".below a")?.addEventListener("click", () => this.#replay());
     this.release = makePressable([...lines], (line) => this.#judge(line));
     const { loop, right } = allWritten()[HERE] ?? {};
     this.kept = loop;
@@ -151,6 +152,7 @@ class Loop {
 
   /** Say which line it is, and why. */
   #tell() {
+    this.root.dataset.found = "";
     this.said.append(this.cause);
     this.#openAtFault(SHOWN);
   }
@@ -164,6 +166,12 @@ class Loop {
     else playUpToMistake(player, stopped);
   }
 
+  /** Play it once more. */
+  #replay() {
+    const player = this.place.querySelector(".flash-widget[data-frame]");
+    if (player && !isStill()) playUpToMistake(player, () => {});
+  }
+
   /** Put the line into an editor. */
   #open(text = this.told.wrong) {
     const { element, field } = editor(text, "the line to mend", () => void this.run(), { isLine: true });
@@ -174,10 +182,10 @@ class Loop {
     });
     this.release();
     this.line.replaceChildren(element);
-    this.asked.textContent = KEYS;
+    this.asked.textContent = isTouched() ? "" : KEYS;
     this.tools.replaceChildren(this.runs, this.fills, this.breaks);
     this.said.after(this.hint);
-    Object.assign(this.root.dataset, { stopped: "", found: "" });
+    this.root.dataset.stopped = "";
     this.#compare();
   }
 
@@ -188,8 +196,9 @@ class Loop {
     const at = this.told.wrong.indexOf("= ") + 2;
     this.field?.focus({ preventScroll: true });
     this.field?.setSelectionRange(at, at);
-    const isSeen = this.runs.getBoundingClientRect().bottom < innerHeight;
-    if (isTouched() || !isSeen) this.line.scrollIntoView({ behavior: isStill() ? "auto" : "smooth" });
+    const behavior = isStill() ? "auto" : "smooth";
+    if (isTouched()) this.line.scrollIntoView({ behavior });
+    else this.runs.scrollIntoView({ block: "nearest", behavior });
   }
 
   /** Store the line, and with it that it was right. */
@@ -229,18 +238,24 @@ class Loop {
     const before = document.activeElement;
     runs.hidden = isMended;
     breaks.hidden = own === this.told.wrong;
-    fills.hidden = hint.hidden = isMended || withoutSpaces(own) === withoutSpaces(this.told.mended);
+    fills.hidden = isMended;
+    hint.hidden = isMended || !("found" in root.dataset);
     /** @type {HTMLElement | null} */
     const door = isMended ? root.querySelector(".door") : runs;
     if (before instanceof HTMLButtonElement && before.hidden) (door ?? breaks).focus({ preventScroll: true });
   }
 
-  /** Run the loop: in Python if it is there, else from what is known, else in Python once it has been fetched. */
+  /**
+   * Run the loop: in Python if it is there, else from what is known, else in Python once it has been fetched. What is
+   * written meanwhile is run afterwards, if that is asked for.
+   */
   async run() {
+    this.again = Boolean(this.busy);
     if (this.busy) return;
     this.busy = true;
     this.isPlayed = false;
     this.checked = this.own;
+    this.taken = this.text;
     this.root.removeAttribute("data-old");
     delete this.root.dataset.outcome;
     this.root.setAttribute("aria-busy", "true");
@@ -255,8 +270,11 @@ class Loop {
       this.said.replaceChildren(printed(error.message, "raises"), ...this.#unplayed());
     }
     this.busy = false;
+    this.taken = undefined;
+    this.root.dataset.found = "";
     this.root.removeAttribute("aria-busy");
     this.#compare();
+    if (this.again && this.own !== this.checked) return this.run();
     if (!this.restores) this.said.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
   }
 
