@@ -32,7 +32,7 @@ set TRITON_INTERPRET yourself (to 0 or 1), it is left alone; an empty value coun
     launch          inputs checked, plans made once, tiles chosen and loaded, the layout of a cache
     masking         masks prepared for a kernel, and the device functions with which it applies them
     compiler        what the compiler makes of a kernel, for any GPU, present or not; a learner's kernel too
-    ladder          numbered, frozen teaching versions of the forward pass, one idea more in each
+    ladder          numbered, frozen teaching versions of the forward pass; a plain backward pass
     ablations       the kernels with a switch that takes back each idea
     hopper          kernels for Hopper only, in Gluon, where warps have roles; their ladder and their interpreter
     interpreter     Triton's interpreter made faster; interpreter_operators: its operators

@@ -21,7 +21,7 @@ EXERCISES = {
     "counting_bytes": 6,
     "roofline": 1,
     "backward": 7,
-    "triton_backward": 4,
+    "triton_backward": 5,
     "masks": 3,
     "scores": 6,
     "one_query": 4,

@@ -19,7 +19,7 @@ from flashlib.kernels.hopper import backward_ladder as hopper_backward_ladder
 from flashlib.kernels.hopper import forward as hopper_forward
 from flashlib.kernels.hopper import fp8 as hopper_fp8
 from flashlib.kernels.hopper import ladder as hopper_ladder
-from flashlib.kernels.ladder import r8_descriptors
+from flashlib.kernels.ladder import plain_backward, r8_descriptors
 from flashlib.kernels.launch.inputs import DTYPES, check_kernel_blocks, check_powers_of_two
 
 MAX_STAGES = 8
@@ -64,6 +64,8 @@ def kernels() -> dict[str, Kernel]:
 def all_kernels() -> dict[str, Kernel]:
     """Return `kernels` and those that no list offers, as only some GPUs, dtypes or head dimensions have them."""
     return kernels() | {
+        "plain_dkv": Kernel(plain_backward.backward, "_dkv"),
+        "plain_dq": Kernel(plain_backward.backward, "_dq"),
         "hopper_dkv_256": Kernel(hopper_backward.backward, "_dkv"),
         "hopper_dq_256": Kernel(hopper_backward.backward, "_dq"),
         "eight_bits": Kernel(eight_bits.attention, "_attention"),

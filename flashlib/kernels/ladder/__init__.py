@@ -11,6 +11,7 @@
 
 Each has `attention(Q, K, V, *, causal, scale)`, from rung 3 on also with `B_r, B_c, num_warps, num_stages`, and a
 kernel to read. `kernels.ablations.forward` is r5 with a switch for each of FlashAttention-2's three ideas.
+`plain_backward` is the backward pass as r3 is the forward pass, and no rung.
 `python -m flashlib.bench.ladder` times them all.
 """
 

@@ -61,7 +61,7 @@ def _rows(rng, words, N_q, d, size=1, dtype=float, times=1):
 # ---- dV and dS
 
 
-@exercise(title="The gradient of V", minutes=5, difficulty="easy")
+@exercise(title="The gradient of V", minutes=5, difficulty="easy", optional=True)
 def grad_V(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     plain = [

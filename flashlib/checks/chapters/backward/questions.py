@@ -93,9 +93,9 @@ QUESTIONS = [
     Question(
         "backward_rowsum",
         _row_sum,
-        "the sum of P * dP is delta, and that of P * delta is delta too, since the weights of a row sum to 1. It "
-        "has to be 0: a number added to all scores of a row changes nothing.",
-        hint="Sum P * (dP - delta) over a row, and use that the weights of a row sum to 1.",
+        "each number of dp is multiplied by a column of J, and the columns sum to 0, as the rows do. It has to be "
+        "0: a number added to all scores of a row changes nothing.",
+        hint="J is symmetric, so its columns sum to what its rows sum to. How much does each number of dp add?",
         wrong={1: "a row of P sums to 1, so what one weight gains the others lose: their changes sum to 0"},
     ),
     Question(

@@ -2,21 +2,14 @@
 
 from flashlib import cost
 from flashlib.checks.engine.prediction import Question
-from flashlib.gpus import KB
 
-DKV, DQ = {"S", "dP", "dV", "dK"}, {"S", "dP", "dQ"}  # the matrix products of the two passes
-FORWARD = {"S", "O"}
-
-
-def _products():
-    """Return the matrix products per tile of the two kinds of backward pass, and of the forward pass."""
-    return {"two_passes": len(DKV) + len(DQ), "fused": len(DKV | DQ), "forward": len(FORWARD)}
+TWO_PASSES, FORWARD = 7, 2  # the matrix products of a tile
 
 
 def _by_convention(speed):
     """Return the TFLOP/s by the convention of two passes whose products run at `speed`."""
-    counted = cost.backward_flops(4096, 4096, 128) * len(FORWARD) / cost.flops(4096, 4096, 128)
-    return speed * counted / _products()["two_passes"]
+    counted = cost.backward_flops(4096, 4096, 128) * FORWARD / cost.flops(4096, 4096, 128)
+    return speed * counted / TWO_PASSES
 
 
 def _registers(B_c, d, num_warps):
@@ -30,17 +23,6 @@ def _additions(N, B):
     return {"no_mask": int(each[-1]), "first": int(causal[0]), "last": int(causal[-1])}
 
 
-def _kept(N, d):
-    """Return the KB of Q, K, V, O and lse of one head in bf16, and those of P."""
-    itemsize = cost.ITEMSIZE["bfloat16"]
-    return {"kept": (4 * N * d * itemsize + 4 * N) // KB, "P": N * N * itemsize // KB}
-
-
-def _scores(layers, batch, heads, context):
-    """Return the GB of P in fp32 and of its copy in bf16, for all scores of a step."""
-    return layers * batch * heads * context**2 * (cost.ITEMSIZE["float32"] + cost.ITEMSIZE["bfloat16"]) / 1e9
-
-
 def _differ():
     """Return the gradients that several programs of the fused kernel add to, in no fixed order.
 
@@ -52,24 +34,6 @@ def _differ():
 
 
 QUESTIONS = [
-    Question(
-        "grads_products",
-        _products,
-        "the pass for dK and dV computes S, dP, dV and dK, the other S, dP and dQ: seven. One pass for all three "
-        "computes S and dP once: five. The forward pass has S and O.",
-        hint="List S, dP, dV, dK and dQ. Which are needed in both passes? And which products make S and O?",
-        labels={"fused": "one pass"},
-        wrong={
-            ("two_passes", 5): "S and dP are computed in both passes",
-            ("two_passes", 6): "both passes need S and dP",
-            ("two_passes", 8): "the pass for dQ has three: S, dP and dQ",
-            ("fused", 4): "P is not kept, so S = Q K^T is computed again too",
-            ("fused", 3): "S and dP come before dV, dK and dQ",
-            ("fused", 7): "S and dP are computed once for all three gradients",
-            ("forward", 1): "S = Q K^T and O = P V",
-            ("forward", 3): "S = Q K^T and O = P V; the softmax is not a matrix product",
-        },
-    ),
     Question(
         "grads_speed_limit",
         lambda: _by_convention(560),
@@ -119,26 +83,6 @@ QUESTIONS = [
         },
     ),
     Question(
-        "grads_memory",
-        lambda: _kept(4096, 64),
-        "Q, K, V and O have 4 * 4096 * 64 numbers of 2 bytes, lse has 4096 of 4: 2048 + 16 KB. P has 4096 * 4096 "
-        "numbers of 2 bytes.",
-        hint="Count numbers, times 2 bytes in bf16 and 4 in fp32, and divide by 1024.",
-        wrong={
-            ("kept", 2048): "lse is kept too, 4 bytes a row",
-            ("kept", 1536): "O and lse are kept too, for delta and for P",
-            ("kept", 1552): "one of the four, such as O, is left out",
-            ("kept", 2056): "lse is kept in fp32, 4 bytes a row",
-            ("kept", 4112): "a number in bf16 takes 2 bytes",
-            ("kept", 1032): "a number in bf16 takes 2 bytes, not one",
-            ("kept", 2080): "m and l are not kept: lse holds both",
-            ("P", 65536): "a number in bf16 takes 2 bytes",
-            ("P", 16384): "a number in bf16 takes 2 bytes, not one",
-        },
-        tolerance=0.0005,
-        unit="KB",
-    ),
-    Question(
         "grads_order",
         _differ,
         "a program sums dK_j and dV_j on its own, in the order of its loop, and writes them once. All programs "
@@ -155,7 +99,7 @@ QUESTIONS = [
         lambda: {"d_64": "within a tenth", "d_128": "two passes"},
         "five products in place of seven do not make up for the additions, and for the registers and the shared "
         "memory that the one pass takes. At d = 128 only one of its programs fits on a multiprocessor.",
-        hint="The one pass has fewer products. What does the table in section 4 say of its programs on an SM?",
+        hint="The one pass has fewer products. What does the table in section 6 say of its programs on an SM?",
         choices=("one pass", "two passes", "within a tenth"),
         labels={"d_64": "d = 64", "d_128": "d = 128"},
         wrong={
@@ -178,19 +122,5 @@ QUESTIONS = [
         "digit has not grown to the third after 8 steps.",
         hint="In which digit do two sums in fp32 differ if only their order does?",
         wrong={False: "two sums in fp32 differ in about the seventh digit, and 8 steps are few"},
-    ),
-    Question(
-        "grads_scores",
-        lambda: _scores(6, 8, 8, 4096),
-        "there are 6 * 8 * 8 * 4096 * 4096 scores, of 4 + 2 bytes each.",
-        hint="Count the scores of one head of one text: N * N. Then all heads, texts and blocks, and the bytes.",
-        wrong={
-            25.77: "the copy in bf16 takes 2 bytes more for each score",
-            12.88: "P is fp32 and there is a copy: 4 + 2 bytes for each score",
-            6.44: "that is one block: the forward pass keeps P of all 6",
-            4.83: "that is one text: a step has 8",
-        },
-        tolerance=0.02,
-        unit="GB",
     ),
 ]

@@ -1,0 +1,63 @@
+"""The whole backward pass: three kernels and their launch. Triton is imported by the check, not here."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from flashlib import naive
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
+from flashlib.checks.harness import multi_head
+
+OUTPUTS = "dQ", "dK", "dV"
+
+
+@exercise(title="The whole backward pass", minutes=45, difficulty="hard", limit=15.0)
+def backward_pass(answer: Callable, known: Known) -> Verdict:
+    stages = [
+        [
+            _whole("blocks that are all full, without a mask", (1, 1, 64, 64, 16)),
+            _whole("blocks that are all full, under the causal mask", (1, 1, 64, 64, 16), True),
+        ],
+        [
+            _whole("one query and two keys", (1, 1, 1, 2, 16)),
+            _whole("last blocks that are not full, without a mask", (1, 1, 21, 37, 16)),
+            _whole("fewer queries than keys, under the causal mask", (1, 1, 5, 75, 16), True),
+            _whole("a key more than queries, under the causal mask", (1, 1, 64, 65, 16), True),
+            _whole("two sequences of three heads", (2, 3, 5, 7, 16)),
+            _whole("d = 64", (1, 1, 33, 50, 64), True),
+            *random_cases.cases(_any_whole, 3),
+        ],
+        [_whole("more queries than keys, under the causal mask", (1, 1, 140, 5, 16), True)],
+        [_whole("scores near 900", (1, 1, 32, 37, 16), True, last=(40, 90), tolerance=3e-3)],
+        [_whole("tensors in fp16", (1, 2, 21, 37, 32), True, dtype=np.float16, tolerance=4e-3)],
+    ]
+    run = multi_head.streaming(answer)
+    return examine(run, stages, known, outputs=OUTPUTS, nan="nan, or never stored")
+
+
+def _whole(words, shape, causal=False, *, last=None, dtype=np.float32, tolerance=3e-5, rng=None):
+    """Return the Case of heads with shape (B, H, N_q, N_k, d).
+
+    last: the last number of each query and of each key, which makes all scores larger.
+    """
+    rng = rng or np.random.default_rng(0)
+    B, H, N_q, N_k, d = shape
+    Q, K, V, dO = (rng.normal(size=(B, H, N, d)) for N in (N_q, N_k, N_k, N_q))
+    if last:
+        Q[..., -1], K[..., -1] = last
+    Q, K, V, dO = (X.astype(dtype) for X in (Q, K, V, dO))
+    O, lse, grads = np.empty_like(Q), np.empty((B, H, N_q), np.float32), [np.empty_like(X) for X in (Q, K, V)]
+    for head in np.ndindex(B, H):
+        q, k, v, do = (X[head].astype(float) for X in (Q, K, V, dO))
+        o, exact_lse = naive.attention(q, k, v, causal=causal)
+        O[head], lse[head] = o, exact_lse
+        for X, exact in zip(grads, naive.backward(q, k, v, o, exact_lse, do, causal=causal), strict=True):
+            X[head] = exact
+    return Case(words, (Q, K, V, O, lse, dO, causal), tuple(grads), tolerance, (dtype,) * 3)
+
+
+def _any_whole(rng):
+    B, H, N_q, N_k = map(int, (*rng.integers(1, 3, 2), *rng.integers(1, 70, 2)))
+    shape, causal = (B, H, N_q, max(N_q, N_k, 2), int(rng.choice([16, 32]))), bool(rng.integers(2))
+    mask = "with the causal mask" if causal else "without a mask"
+    return _whole(f"a shape (B, H, N_q, N_k, d) of {shape}, {mask}", shape, causal, rng=rng)
