@@ -22,7 +22,7 @@ from flashlib.types import Grads
 def backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor, *,
     causal: bool = False, scale: float | None = None,
-    B_r: int = 32, B_c: int = 32, num_warps: int = 4, num_stages: int = 1,
+    B_r: int = 64, B_c: int = 64, num_warps: int = 4, num_stages: int = 1,
 ) -> Grads:  # fmt: skip
     """Return Grads(dQ, dK, dV).
 
