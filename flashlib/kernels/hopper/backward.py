@@ -399,7 +399,7 @@ def _backward(
     B_R: gl.constexpr, D: gl.constexpr, CAUSAL: gl.constexpr, WIDE: gl.constexpr,
 ):  # fmt: skip
     # dk_to, dv_to: descriptors of dK and dV; WIDE, pointers to them in fp32. H_k, group: heads of K, each counted
-    # `parts` times, and heads of Q that read each. last, parts: mostly 1, so that a kernel is compiled for that.
+    # `parts` times, and heads of Q that read each. last, parts: where they are 1, the compiler knows it.
     gl.static_assert(B_R * D == 2 * HALF)
     DS_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 4)
     kv = gl.allocate_shared_memory(k_desc.dtype, [4] + k_desc.block_shape, k_desc.layout)
