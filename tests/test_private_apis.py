@@ -129,6 +129,51 @@ def test_a_launch_passes_the_driver_what_tritons_launcher_passes(kind, scratch):
     assert ours == own and own[-1] == ("last" if kind == "older" else ("a", "b", 8, None, "last"))
 
 
+class Tensor:
+    """A tensor of which only the address matters."""
+
+    def __init__(self, address):
+        self.data_ptr = lambda: address
+
+
+def test_a_launch_encodes_descriptors_as_tritons_launcher_does(monkeypatch):
+    """Once for each address of each argument, and again for a new one."""
+    from triton.backends.nvidia import driver
+
+    handed, encoded = [], []
+
+    def fill(address, *fields):
+        encoded.append(address)
+        return "map", address, fields
+
+    utils = types.SimpleNamespace(launch=lambda *given: handed.append(given), fill_tma_descriptor_tiled=fill)
+    monkeypatch.setattr(triton.runtime.driver, "_active", types.SimpleNamespace(utils=utils))
+    tile = {"swizzle": 3, "elem_size": 2, "elem_type": 1, "block_size": [64, 64], "fp4_padded": False}
+    signature = {"a": "tensordesc<fp16[64, 64]>", "b": "*fp32", "c": "tensordesc<fp16[64, 64]>", "n": "i32"}
+    run = object.__new__(driver.CudaLauncher)
+    names = "num_ctas launch_cooperative_grid launch_pdl arg_annotations kernel_signature global_scratch_align"
+    vars(run).update({name: name for name in names.split()}, profile_scratch_align=1)
+    vars(run).update(global_scratch_size=0, profile_scratch_size=0)
+    run.launch = driver.wrap_handle_tensordesc(utils.launch, signature, [tile, tile])
+    meta = types.SimpleNamespace(tensordesc_meta=[tile, tile])
+    compiled = types.SimpleNamespace(run=run, function="function", packed_metadata="packed", metadata=meta)
+
+    def described(n):
+        fields = {"shape": [n, 64], "strides": [64, 1], "padding": "zero", "round_f32_to_tf32": False}
+        return lambda X: types.SimpleNamespace(base=X, **fields)
+
+    launch = of_driver.relaunch(compiled, (5, 6, 7), ("last",), describe := (described(9), None, described(8)))
+    for addresses in ((16, 32), (16, 48), (32, 16), (16, 32)):
+        given = Tensor(addresses[0]), "b", Tensor(addresses[1]), 4
+        known = len(encoded)
+        launch(given, (8,), stream=3)
+        ours, new = handed.pop(), encoded[known:]
+        run(5, 6, 7, 3, "function", "packed", None, None, None, *of_driver.described(given, describe), 8, "last")
+        own = handed.pop()
+        assert ours[:-1] == own[:-1] and list(ours[-1]) == list(own[-1])
+        assert new == {(16, 32): [16, 32] * (known == 0), (16, 48): [48], (32, 16): [32, 16]}[addresses]
+
+
 PRIVATE = re.compile(
     r"\b(torch|triton)\._(?!_version)|\btriton\.(runtime|backends|compiler|knobs)\b|triton import knobs"
     r"|_current_level|_functorch|_dispatch_stack|\bX\._version|_patch_lang|\.device_caches|\.packed_metadata"

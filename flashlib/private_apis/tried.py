@@ -29,6 +29,7 @@ USED = {
             "CompiledKernel.run": "property",
             "CompiledKernel.function": "set",
             "CompiledKernel.packed_metadata": "set",
+            "CompiledKernel.metadata": "set",
         },
         "triton.backends.nvidia.driver": {
             "CudaLauncher.__call__": "self, gridX, gridY, gridZ, stream, function, kernel_metadata, "
@@ -39,6 +40,8 @@ USED = {
             "CudaDriver.get_current_device": "set",
             "CudaDriver.get_current_stream": "set",
             "CudaUtils.get_device_properties": "set",
+            "CudaUtils.launch": "set",
+            "make_tensordesc_arg": "arg, metadata",
         },
         "triton.backends.amd.driver": {
             "HIPLauncher.__call__": "self, gridX, gridY, gridZ, stream, function, kernel_metadata, "

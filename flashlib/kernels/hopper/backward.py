@@ -31,6 +31,8 @@ stored dS(g - 1), for which it waits before its dQ(g - 1), and each did so after
 Sources: FlashAttention-2, Algorithm 2; FlashAttention-3 (Shah and others, 2024), section 3.1 and appendix B.1.
 """
 
+from typing import Any
+
 import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -42,8 +44,9 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
+from flashlib.inputs import resolve_scale
 from flashlib.kernels.hopper import dkv_256, dq_256, launch_256, launch_backward, sums
-from flashlib.kernels.launch.inputs import uncompiled
+from flashlib.kernels.launch.inputs import check_no_gradient, uncompiled
 from flashlib.private_apis.of_gluon import async_add_shared_to_global
 from flashlib.types import Grads
 
@@ -69,10 +72,30 @@ def backward(
     `groups.HEADS[d]` heads need memory for dK and dV of each part, in fp32.
     Parts of rows and keys, delta and out_dtype: as there.
     """
-    options = dlse, causal, mask, scale, delta, out_dtype
+    plan = plan_of(Q, K, V, O, lse, dO, dlse, causal, mask, delta, out_dtype)
+    check_no_gradient(Q=Q, K=K, V=V)
+    return run(Q, K, V, O, lse, dO, dlse, resolve_scale(scale, Q.shape[-1]), plan, delta)
+
+
+def plan_of(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, causal: bool, mask: object = None, delta: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Any:  # fmt: skip
+    """Return the plan for these tensors; raise what `backward` raises, except about gradients."""
+    options = Q, K, V, O, lse, dO, dlse, delta, causal, mask, out_dtype
     if isinstance(Q, torch.Tensor) and Q.shape[-1:] == (256,):
-        return launch_256.backward(dkv_256._dkv, dq_256._dq, Q, K, V, O, lse, dO, *options)
-    return launch_backward.backward(_backward, sums.finish, Q, K, V, O, lse, dO, *options)
+        return launch_256.plan_of(dkv_256._dkv, dq_256._dq, *options)
+    return launch_backward.plan_of(_backward, sums.finish, *options)
+
+
+def run(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, scale: float, plan: Any, delta: torch.Tensor | None = None,
+) -> Grads:  # fmt: skip
+    """Do what `backward` does, by its plan; nothing is checked."""
+    by = launch_256 if isinstance(plan, launch_256.HopperBackward256Plan) else launch_backward
+    return by.run(Q, K, V, O, lse, dO, dlse, scale, plan, delta)
 
 
 @gluon.jit

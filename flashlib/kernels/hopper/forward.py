@@ -62,6 +62,17 @@ def attention(
     return launch.attention(_forward, Q, K, V, causal, mask, scale, out_dtype)
 
 
+def plan_of(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: object = None,
+    out_dtype: torch.dtype | None = None,
+) -> launch.HopperForwardPlan:  # fmt: skip
+    """Return the plan for these tensors, for `launch.run`; raise what `attention` raises, except on gradients."""
+    return launch.plan_of(_forward, Q, K, V, causal, mask, out_dtype)
+
+
+run = launch.run
+
+
 @gluon.jit
 def pin(x, PACK: gl.constexpr):
     """Return x, computed at this point: the compiler moves neither its inputs nor its users across.

@@ -1,6 +1,7 @@
 """How the Hopper kernels are launched: which tensors they take, their tiles, grid and descriptors."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -28,6 +29,7 @@ ROWS = 64  # for each consumer: wgmma's
 DTYPES = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 HEAD_DIMS = (64, 128, 256)
 TOGETHER = 2**25  # bytes of K and V, about what the L2 cache keeps of the heads in work at a time
+LOG2_E = math.log2(math.e)
 SHORT = 1024  # rows; up to this, blocks of 192 leave more idle than a third consumer gains; tried at 1024 and 2048
 PORTABLE = "flashlib.kernels.forward.attention"
 
@@ -55,10 +57,10 @@ LAYOUTS = {
 
 
 class HopperForwardPlan(NamedTuple):
-    """A launch, and for Q, K, V and O the rest of their descriptors."""
+    """A call, except its tensors and its scale. launch: None if O has no elements, or there are no keys."""
 
-    launch: planning.Launch
-    fields: tuple
+    launch: planning.Launch | None
+    out_dtype: torch.dtype | None
 
 
 PLANS = planning.Plans()
@@ -72,28 +74,33 @@ def attention(
     Q, K, V = as_autocast(Q, K, V)
     plan = plan_of(kernel, Q, K, V, causal, mask, out_dtype)
     check_no_gradient(Q=Q, K=K, V=V)
-    scale_log2e = resolve_scale(scale, Q.shape[-1]) * math.log2(math.e)
+    return run(Q, K, V, resolve_scale(scale, Q.shape[-1]), plan)
+
+
+def run(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, scale: float, plan: HopperForwardPlan) -> Attention:
+    """Do what `attention` does, by its plan; nothing is checked."""
     shape = Q.shape
-    O, lse = Q.new_empty(shape, dtype=out_dtype), Q.new_empty(shape[:3], dtype=torch.float32)
-    if plan is None:  # no rows, or no keys that they could see
+    O, lse = Q.new_empty(shape, dtype=plan.out_dtype), Q.new_empty(shape[:3], dtype=torch.float32)
+    if plan.launch is None:
         return Attention(O.zero_(), lse.fill_(-math.inf))
+    scale_log2e = scale * LOG2_E
     above = 2.0 ** math.ceil(math.log2(scale_log2e))
     with on_device_of(Q):
-        plan.launch(*map(described, (Q, K, V, O), plan.fields), lse, scale_log2e, above)
+        plan.launch(Q, K, V, O, lse, scale_log2e, above, stream=planning.stream_of(Q))
     return Attention(O, lse)
 
 
 def plan_of(
     kernel: "JITFunction | MarkedLauncher", Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool,
     mask: object, out_dtype: torch.dtype | None = None,
-) -> HopperForwardPlan | None:  # fmt: skip
-    """Return the plan for these tensors, None if O has no elements or there are no keys; raise if refused."""
+) -> HopperForwardPlan:  # fmt: skip
+    """Return the plan for these tensors; raise what `attention` raises, except about gradients."""
     key = PLANS.key((Q, K, V), kernel.__name__, causal, out_dtype) if mask is None else None
-    if key is not None and key in PLANS:
-        return PLANS[key]
+    if found := PLANS.get(key):
+        return found
     check(Q, K, V, causal, mask)
     dtype_of_O(out_dtype, Q)
-    return PLANS.keep(key, _plan(kernel, Q, K, V, bool(causal), out_dtype))
+    return PLANS.keep(key, HopperForwardPlan(_launch(kernel, Q, K, V, bool(causal), out_dtype), out_dtype))
 
 
 def check(
@@ -140,12 +147,23 @@ def dtype_of_O(out_dtype: torch.dtype | None, Q: torch.Tensor) -> torch.dtype:
 
 def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dtype | None = None) -> bool:
     """Return whether the forward takes these tensors, which were checked, without a mask other than causal."""
-    d = Q.shape[-1]
-    if Q.dtype not in DTYPES or d not in HEAD_DIMS or V.shape[-1] != d:
-        return False
+    return not why_not(Q, K, V, out_dtype)
+
+
+def why_not(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dtype | None = None) -> str:
+    """Return why the forward does not take these tensors, which were checked; "" if it does."""
+    d, d_v = Q.shape[-1], V.shape[-1]
+    if not is_hopper(Q.device):
+        return "the kernels do not run on a Hopper GPU"
+    if Q.dtype not in DTYPES:
+        return f"Q is {Q.dtype}, and the Hopper kernels take float16 and bfloat16"
+    if d not in HEAD_DIMS or d_v != d:
+        return f"d is {d} and d_v {d_v}, and the Hopper kernels take {', '.join(map(str, HEAD_DIMS))} for both"
     if d == 256 and out_dtype == torch.float32:
-        return False
-    return is_hopper(Q.device) and all(not X.numel() or describable(X) for X in (Q, K, V))
+        return "O is in float32, and the Hopper kernel stores it up to d = 128"
+    if not all(not X.numel() or describable(X) for X in (Q, K, V)):
+        return "the copy unit cannot address these strides: see .contiguous()"
+    return ""
 
 
 def is_hopper(device: torch.device) -> bool:
@@ -162,7 +180,8 @@ def describable(X: torch.Tensor) -> bool:
     return aligned and last == 1 and X.data_ptr() % 16 == 0 and not X.is_neg()
 
 
-def _plan(kernel, Q, K, V, causal, out_dtype=None):
+def _launch(kernel, Q, K, V, causal, out_dtype):
+    """Return the launch of a call; None if O has no elements, or there are no keys."""
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
         return None
@@ -174,9 +193,8 @@ def _plan(kernel, Q, K, V, causal, out_dtype=None):
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
     grid = min(n_tiles, tile_sizes.room(Q.device).multiprocessors or n_tiles)  # a program computes several blocks
     O = torch.empty(Q.shape, dtype=out_dtype or Q.dtype, device="meta")
-    rows = (Q, ROWS), (K, tiles.B_C), (V, tiles.B_C), (O, ROWS)
-    launch = planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4})
-    return HopperForwardPlan(launch, tuple(descriptor_fields(*X) for X in rows))
+    describe = [describer(*X) for X in ((Q, ROWS), (K, tiles.B_C), (V, tiles.B_C), (O, ROWS))]
+    return planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}, describe)
 
 
 def tiles_of(d: int, N_q: int) -> HopperTileSizes:
@@ -193,18 +211,21 @@ def section(heads: int, size: int) -> int:
 _Descriptor = of_driver.unchecked(TensorDescriptor)  # a plan has already made Triton's checks
 
 
-def descriptor_fields(X: torch.Tensor, rows: int) -> tuple:
-    """Return the rest of the descriptor of X, (B, H, N, d), besides X; axes of size 1 may have any stride."""
+def describer(X: torch.Tensor, rows: int) -> Callable[[torch.Tensor], TensorDescriptor]:
+    """Return a function of tensors like X, (B, H, N, d), that returns their descriptor for tiles of `rows` rows.
+
+    Axes of size 1 may have any stride.
+    """
     strides = [stride if size > 1 else X.shape[3] for stride, size in zip(X.stride(), X.shape, strict=True)]
     strides[3] = 1
-    return X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]]
+    return described_as(X.shape, strides, [1, 1, rows, X.shape[3]], LAYOUTS[X.dtype, rows, X.shape[3]])
 
 
-def described(X: torch.Tensor, fields: tuple | None) -> TensorDescriptor | torch.Tensor:
-    """Return the descriptor of X with these `descriptor_fields`; X itself if they are None."""
-    return X if fields is None else _Descriptor(X, *fields)
+def described_as(*fields: object) -> Callable[[torch.Tensor], TensorDescriptor]:
+    """Return a function that returns the descriptor of a tensor with these fields, in Gluon's order."""
+    return lambda X: _Descriptor(X, *fields)
 
 
 def describe(X: torch.Tensor, rows: int) -> TensorDescriptor:
     """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows."""
-    return _Descriptor(X, *descriptor_fields(X, rows))
+    return describer(X, rows)(X)

@@ -1,18 +1,17 @@
 """How the Hopper backward is launched: what it takes, its tiles and parts, and the kernels of a call."""
 
-import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from triton import JITFunction
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from flashlib.inputs import resolve_scale
 from flashlib.kernels import backward as portable
 from flashlib.kernels.hopper import groups, launch
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import (
-    check_no_gradient,
     check_readable,
     kernel_input,
     on_device_of,
@@ -25,7 +24,8 @@ KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
 HEAD_DIMS = *ROWS, 256  # for which `launch_256` has two passes
 LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write dQ
-SEEN = 1024  # keys that a row sees on average: with fewer the portable passes are faster, tried on an H100
+# Keys that a row sees on average, by d: with fewer the portable passes are faster, tried on an H200.
+SEEN = {64: 192, 128: 64, 256: 64}
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 
@@ -33,54 +33,61 @@ LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 class HopperBackwardPlan(NamedTuple):
     """A call, except its tensors and its scale.
 
-    add: of dK and dV of the parts of a group; None if each group is whole. partial: the shape of dK of the parts.
-    rows: the shape of lse2 and delta. sums: how many sums of dQ exist at a time. counts: of programs. fields: the
-    rest of the descriptors of Q, K, V, dO, lse2, delta, dK, dV and the sums; None for a pointer. ready: whether
-    the kernels take O and dO as they are.
+    prepare: None if there is nothing to sum. add: of dK and dV of the parts of a group; None if each group is
+    whole. partial: the shape of dK of the parts. rows: the shape of lse2 and delta. sums: how many sums of dQ
+    exist at a time. counts: of programs. ready: whether the kernels take O and dO as they are. out_dtype: of the
+    gradients. alike: whether they have the strides of Q, K and V.
     """
 
-    prepare: planning.Launch
-    main: planning.Launch
-    finish: planning.Launch
-    add: planning.Launch | None
-    partial: tuple
-    rows: tuple
-    sums: int
-    counts: int
-    fields: tuple
-    ready: bool
+    prepare: planning.Launch | None = None
+    main: planning.Launch | None = None
+    finish: planning.Launch | None = None
+    add: planning.Launch | None = None
+    partial: tuple = ()
+    rows: tuple = ()
+    sums: int = 0
+    counts: int = 0
+    ready: bool = False
+    out_dtype: torch.dtype | None = None
+    alike: bool = False
 
 
 PLANS = planning.Plans()
 
 
-def backward(
-    main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
-    O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None, causal: bool,
-    mask: object, scale: float | None, delta: torch.Tensor | None, out_dtype: torch.dtype | None,
+def run(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor,
+    dlse: torch.Tensor | None, scale: float, plan: HopperBackwardPlan, delta: torch.Tensor | None = None,
 ) -> Grads:  # fmt: skip
-    """Do the same as `backward.backward`, with these kernels."""
-    plan = plan_of(main, finish, Q, K, V, O, lse, dO, dlse, delta, causal, mask, out_dtype)
-    check_no_gradient(Q=Q, K=K, V=V)
-    scale = resolve_scale(scale, Q.shape[-1])
-    contiguous: dict = {"memory_format": torch.contiguous_format, "dtype": out_dtype or Q.dtype}
-    if plan is None:  # no rows, or no keys that they could see
-        return Grads(*(torch.zeros_like(X, **contiguous) for X in (Q, K, V)))
+    """Do what `backward.backward` does, by its plan; nothing is checked."""
+    if plan.prepare is None:
+        return zeros(Q, K, V, plan.out_dtype)
     O, dO, summed = (dO if O is None else O, dO, dO) if plan.ready else of_rows(O, dO)
-    dQ, dK, dV = (torch.empty_like(X, **contiguous) for X in (Q, K, V))
+    dQ, dK, dV = outputs(Q, K, V, plan)
     with on_device_of(Q):
         stream = planning.stream_of(Q)
         lse2, delta = portable.prepared(plan.prepare, O, summed, lse, dlse, plan.rows, delta, stream)
         sums = torch.zeros(plan.sums + plan.counts, dtype=torch.float32, device=Q.device)
         counts = sums[plan.sums :].view(torch.int32)
         partial = [K.new_empty(plan.partial, dtype=torch.float32) for _ in "KV"] if plan.add else (dK, dV)
-        tensors = Q, K, V, dO, lse2, delta, *partial, sums
-        descs = list(map(launch.described, tensors, plan.fields))
-        plan.main(*descs, sums, dQ, counts, scale * math.log2(math.e), scale, stream=stream)
-        plan.finish(descs[-1], dQ, scale, stream=stream)
+        scales = scale * launch.LOG2_E, scale
+        plan.main(Q, K, V, dO, lse2, delta, *partial, sums, sums, dQ, counts, *scales, stream=stream)
+        plan.finish(sums, dQ, scale, stream=stream)
         if plan.add:
             plan.add(*partial, dK, dV, stream=stream)
     return Grads(dQ, dK, dV)
+
+
+def zeros(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dtype | None) -> Grads:
+    """Return gradients of 0, for no rows, or no keys that they could see."""
+    return Grads(*(torch.zeros(X.shape, dtype=out_dtype or X.dtype, device=X.device) for X in (Q, K, V)))
+
+
+def outputs(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, plan: Any) -> tuple[torch.Tensor, ...]:
+    """Return memory for dQ, dK and dV."""
+    if plan.alike:  # sooner, for the CPU
+        return torch.empty_like(Q), torch.empty_like(K), torch.empty_like(V)
+    return tuple(X.new_empty(X.shape, dtype=plan.out_dtype) for X in (Q, K, V))
 
 
 def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -93,25 +100,31 @@ def of_rows(O: torch.Tensor | None, dO: torch.Tensor) -> tuple[torch.Tensor, tor
     return summed if O is None else kernel_input(O), dO, summed
 
 
-def numbers(shape: tuple[int, int, int], B_R: int) -> tuple:
-    """Return the rest of the descriptor of lse2 or delta, (B, H, N), for tiles of B_R rows."""
+def numbers(shape: tuple[int, int, int], B_R: int) -> Callable[[torch.Tensor], TensorDescriptor]:
+    """Return a function that returns the descriptor of lse2 or delta, (B, H, N), for tiles of B_R rows."""
     B, H, N = shape
-    return [B * H, N], [N, 1], [1, B_R], NUMBERS
+    return launch.described_as([B * H, N], [N, 1], [1, B_R], NUMBERS)
 
 
 def plan_of(
     main: JITFunction, finish: JITFunction, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor,
     O: torch.Tensor | None, lse: torch.Tensor, dO: torch.Tensor, dlse: torch.Tensor | None,
     delta: torch.Tensor | None, causal: bool, mask: object, out_dtype: torch.dtype | None,
-) -> HopperBackwardPlan | None:  # fmt: skip
-    """Return the plan for these tensors, None if there is nothing to sum; raise if refused."""
+) -> HopperBackwardPlan:  # fmt: skip
+    """Return the plan for these tensors; raise what `backward.backward` raises, except about gradients."""
     tensors = Q, K, V, O, lse, dO, dlse, delta
     key = PLANS.key(tensors, main.__name__, causal, out_dtype) if mask is None else None
-    if key is not None and key in PLANS:
-        return PLANS[key]
+    if found := PLANS.get(key):
+        return found
     check(Q, K, V, O, lse, dO, dlse, causal, mask, delta, HEAD_DIMS)
     wide = resolve_out_dtype(out_dtype, Q.dtype) == torch.float32
-    return PLANS.keep(key, _plan(main, finish, Q, K, V, O, dO, bool(causal), wide))
+    plan = _plan(main, finish, Q, K, V, O, dO, bool(causal), wide)
+    return PLANS.keep(key, plan._replace(out_dtype=out_dtype, alike=are_alike(Q, K, V, out_dtype)))
+
+
+def are_alike(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, out_dtype: torch.dtype | None) -> bool:
+    """Return whether gradients have the dtype and the strides of Q, K and V."""
+    return out_dtype in (None, Q.dtype) and planning.have_plain_strides(Q, K, V)
 
 
 def check(
@@ -127,10 +140,18 @@ def check(
 
 def suits(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> bool:
     """Return whether the kernel takes these tensors and is faster than the portable passes."""
-    N_q, N_k, d = Q.shape[2], K.shape[2], Q.shape[-1]
-    if d not in HEAD_DIMS or (N_k - min(N_q, N_k) / 2 if causal else N_k) < SEEN:
-        return False
-    return launch.suits(Q, K, V)
+    return not why_not(Q, K, V, causal)
+
+
+def why_not(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> str:
+    """Return why the kernel does not take these tensors, or is not faster; "" if it does and is."""
+    N_q, N_k = Q.shape[2], K.shape[2]
+    if reason := launch.why_not(Q, K, V):
+        return reason
+    seen, least = N_k - min(N_q, N_k) / 2 if causal else N_k, SEEN[Q.shape[-1]]
+    if seen < least:
+        return f"a row sees {seen:g} keys on average, and with fewer than {least} the portable passes are faster"
+    return ""
 
 
 def turns(T_c: int, multiprocessors: int) -> tuple[int, int]:
@@ -155,7 +176,7 @@ def last_in_turns(T_c: int, units: int, lag: int, ring: int, multiprocessors: in
 def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     if not Q.numel() or not N_k:
-        return None
+        return HopperBackwardPlan()
     B_R = ROWS[d]
     T_r, T_c = -(-N_q // B_R), -(-N_k // (2 * KEYS))
     problem = portable.BackwardInputs.of(Q, K, causal, False)
@@ -171,18 +192,19 @@ def _plan(main, finish, Q, K, V, O, dO, causal, wide):
     o, do, summed = of_rows(O, dO)
     dK, dV = (torch.empty(X.shape, dtype=X.dtype, device="meta") for X in (K, V))
     rows = B, H, problem.N_padded
-    fields = [launch.descriptor_fields(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
-    fields += *[numbers(rows, B_R)] * 2, *(None if wide else launch.descriptor_fields(X, KEYS) for X in (dK, dV))
-    fields.append(([sums // 32, 32], [32, 1], [128, 32], LINES))
+    lines = launch.described_as([sums // 32, 32], [32, 1], [128, 32], LINES)
+    describe = [launch.describer(*X) for X in ((Q, B_R), (K, KEYS), (V, KEYS), (do, B_R))]
+    describe += *[numbers(rows, B_R)] * 2, *(None if wide else launch.describer(X, KEYS) for X in (dK, dV)), lines
     return HopperBackwardPlan(
         portable.prepare_launch(o, summed, problem),
-        planning.Launch(main, T_c * units, (*sizes, mixed, parts), constants, {"num_warps": 4}),
-        planning.Launch(finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}),
+        planning.Launch(main, T_c * units, (*sizes, mixed, parts), constants, {"num_warps": 4}, describe),
+        planning.Launch(
+            finish, 2 * last * tiles, (*sizes[:-2], ring, units - last), {"D": d}, {"num_warps": 2}, [lines]
+        ),
         groups.add_launch(B * H_k, parts, N_k * d) if parts > 1 else None,
         (B, H_k, parts, N_k, d),
         rows,
         sums,
         2 * units,
-        tuple(fields),
         summed is do is dO and (O is None or o is O),
     )

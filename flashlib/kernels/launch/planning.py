@@ -193,16 +193,18 @@ def stream_of(X: torch.Tensor) -> int | None:
 class Launch:
     """A kernel, its grid and its sizes; called with its tensors, and with scale if it takes one.
 
-    A kernel's parameters come in this order: the arguments of a call, sizes, constants. The first call compiles it
-    if necessary; later ones launch the compiled kernel and check nothing: so a Launch that is kept must be called
-    only with tensors of the same dtypes and alignment.
+    A kernel's parameters come in this order: the arguments of a call, sizes, constants. describe: for each of the
+    first tensors of a call, how it is described; None for a pointer. The first call compiles the kernel if
+    necessary; later ones launch the compiled kernel and check nothing: so a Launch that is kept must be called
+    only with tensors of the same dtypes and alignment, and of the same shapes and strides where described.
     """
 
     def __init__(
-        self, kernel: KernelInterface, grid: int, sizes: tuple, constants: dict, config: dict[str, int]
-    ) -> None:
+        self, kernel: KernelInterface, grid: int, sizes: tuple, constants: dict, config: dict[str, int],
+        describe: of_driver.Describe = (),
+    ) -> None:  # fmt: skip
         self.kernel, self.grid, self.sizes = kernel, (grid, 1, 1), sizes
-        self.constants, self.config = constants, config
+        self.constants, self.config, self.describe = constants, config, describe
         values = constants | config
         self.last = tuple(values[name] for name in kernel.arg_names if name in values)
         self.compiled = self.again = None
@@ -214,9 +216,12 @@ class Launch:
             if self.again:
                 self.again(given, sizes, stream)
             else:
+                first = of_driver.described(given, self.describe)
                 with self._without_warnings():
-                    self.compiled = self.kernel[self.grid](*given, *sizes, **self.constants, **self.config)
-                self.again = self.compiled and of_driver.relaunch(self.compiled, self.grid, self.last)
+                    self.compiled = self.kernel[self.grid](*first, *sizes, **self.constants, **self.config)
+                self.again = self.compiled and of_driver.relaunch(
+                    self.compiled, self.grid, self.last, self.describe
+                )
         except triton.OutOfResources as error:
             options = ", ".join(f"{name}={value}" for name, value in self.config.items())
             raise ValueError(

@@ -4,6 +4,8 @@ PyTorch for AMD's GPUs (ROCm) calls them "cuda" too, and returns the version of 
 capability: (9, 4) for an MI300X, which is more than Hopper's (9, 0).
 """
 
+import functools
+
 import torch
 
 from flashlib.kernels import INTERPRETED
@@ -19,4 +21,11 @@ def capability(device: torch.device) -> tuple[int, int]:
     """Return the compute capability of an NVIDIA GPU, (0, 0) for one of AMD's."""
     if INTERPRETED and (gpu := gpu_stand_in.stand_in()):
         return gpu.capability
-    return (0, 0) if torch.version.hip else torch.cuda.get_device_capability(device)
+    if torch.version.hip:
+        return (0, 0)
+    return _capability(torch.cuda.current_device() if device.index is None else device.index)
+
+
+@functools.cache  # torch takes tens of us to answer
+def _capability(index):
+    return torch.cuda.get_device_capability(index)

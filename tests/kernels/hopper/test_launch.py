@@ -11,7 +11,7 @@ from flashlib.gluon.language import Language
 from flashlib.gluon.world import World
 from flashlib.kernels.hopper import backward, forward, instrumented, ladder, launch, launch_backward
 from flashlib.kernels.launch import tile_sizes
-from flashlib.private_apis import gpu_stand_in
+from flashlib.private_apis import gpu_stand_in, of_driver
 
 SMS = 132
 
@@ -23,7 +23,7 @@ def plan(monkeypatch):
 
     def plan(B, H, H_k, N_q, N_k, d, causal):
         Q, K = (torch.empty(B, h, n, d, dtype=torch.float16, device="meta") for h, n in ((H, N_q), (H_k, N_k)))
-        return launch._plan(forward._forward, Q, K, K, causal).launch
+        return launch._launch(forward._forward, Q, K, K, causal, None)
 
     return plan
 
@@ -153,8 +153,7 @@ def test_a_rung_gets_its_tensors_and_its_tiles(name, causal, scale, on_a_cpu, mo
 
 @pytest.mark.parametrize("causal, scale", [(False, 0.3), (True, None)])
 def test_the_kernel_gets_its_tensors_in_their_order(causal, scale, on_a_cpu, monkeypatch):
-    noted = []
-    monkeypatch.setattr(launch.planning.Launch, "__call__", lambda own, *given: noted.append(given))
+    noted = noted_launches(monkeypatch)
     for d in (64, 128, 256):
         Q, K, V = inputs(1, 4, 2, 70, 53, d)
         O, lse = forward.attention(Q, K, V, causal=causal, scale=scale)
@@ -167,6 +166,17 @@ def test_the_kernel_gets_its_tensors_in_their_order(causal, scale, on_a_cpu, mon
         assert scale_log2e == pytest.approx(log2e)
         assert log2e <= above < 2 * log2e and math.log2(above) % 1 == 0
         assert (O.shape, O.dtype, lse.shape, lse.dtype) == (Q.shape, Q.dtype, Q.shape[:3], torch.float32)
+
+
+def noted_launches(monkeypatch):
+    """Return a list to which each launch adds its arguments, with descriptors, instead of running."""
+    noted = []
+
+    def call(own, *given, **_):
+        noted.append(of_driver.described(given, own.describe))
+
+    monkeypatch.setattr(launch.planning.Launch, "__call__", call)
+    return noted
 
 
 def lie_alike(desc, X):
@@ -186,9 +196,8 @@ def spread(B, H, N, d, between):
 @pytest.mark.parametrize("wide", [False, True])
 def test_descriptors_have_the_strides_of_the_tensors_of_their_call(wide, on_a_cpu, monkeypatch):
     """In the first call and in later ones with its plan; a dO that cannot be described is copied in each."""
-    noted, dtype = [], torch.float32 if wide else None
+    noted, dtype = noted_launches(monkeypatch), torch.float32 if wide else None
     monkeypatch.setattr(launch_backward, "PLANS", launch.planning.Plans())
-    monkeypatch.setattr(launch.planning.Launch, "__call__", lambda own, *given, **_: noted.append(given))
     for between, again in itertools.product((0, 64), range(2)):
         Q, K, V, dO = (spread(2, h, n, 64, between) for h, n in ((4, 70), (2, 53), (2, 53), (4, 70)))
         O, lse = forward.attention(Q, K, V, out_dtype=dtype)
@@ -204,7 +213,7 @@ def test_descriptors_have_the_strides_of_the_tensors_of_their_call(wide, on_a_cp
             assert [dk, dv] == [*grads[1:]] if wide else all(map(lie_alike, (dk, dv), grads[1:]))
             rows = (lse2, delta)
             assert all(tuple(X.shape) == (8, X.base.shape[2]) and X.base.is_contiguous() for X in rows)
-            assert sums.base is pointer and sums is finish[0] and dq is finish[1] is grads.dQ
+            assert sums.base is pointer is finish[0].base and dq is finish[1] is grads.dQ
             first, many = counts.data_ptr() - pointer.data_ptr(), sums.shape[0] * sums.shape[1]
             assert first == 4 * many and counts.numel() == pointer.numel() - many
             noted.clear()

@@ -72,8 +72,8 @@ CALLS = {  # a call, and for each of its options a value other than the default
         {"kernel": OTHER, **OF_HOPPER},
     ),
     "hopper backward 256": (
-        lambda causal=False, out_dtype=None: launch_256.backward(
-            ONE, ONE, X, X, X, X, LSE, X, None, causal, None, None, None, out_dtype
+        lambda causal=False, out_dtype=None: launch_256.plan_of(
+            ONE, ONE, X, X, X, X, LSE, X, None, None, causal, None, out_dtype
         ),
         OF_HOPPER,
     ),
