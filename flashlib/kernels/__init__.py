@@ -3,11 +3,12 @@
 The public functions are here, and are imported on first use:
 
     attention(Q, K, V)   FlashAttention with gradients; with masks, a sink, grouped heads
+    chosen(Q, K, V)      which kernels it uses for a call, and why
     varlen.attention     sequences of any lengths, packed one after the other; with gradients
     decode.attention     a few new queries of each sequence over its cache
     append.append        writes new keys and values into a cache; append.rotate rotates the queries
 
-One function and three modules, since the module is the selector here as in all of flashlib: a submodule that is
+Two functions and three modules, since the module is the selector here as in all of flashlib: a submodule that is
 imported becomes an attribute of its package, so a function named `varlen` would be the module from then on.
 docs/kernels.md lists what each of them takes and refuses.
 
@@ -21,6 +22,7 @@ set TRITON_INTERPRET yourself (to 0 or 1), it is left alone; an empty value coun
     backward        its gradients, with P recomputed tile by tile; backward_passes: its kernels
     bias_gradients  gradients of tensors that changes of scores read; bias_passes: its kernel
     autograd        both passes as one operation of PyTorch, with a sink if one is given
+    choice          which kernels compute it: on a Hopper GPU its own, if they take the call and are faster
     merge           O and lse for two sets of keys, from those for each
     varlen          sequences of any lengths, packed one after the other
     decode          a few new queries over a cache; decode_passes: its kernels
@@ -75,13 +77,15 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 if TYPE_CHECKING:  # for editors and type checkers, which do not see what __getattr__ imports
     from flashlib.kernels import append, decode, varlen
     from flashlib.kernels.autograd import attention
+    from flashlib.kernels.choice import chosen
 
-__all__ = ["DEVICE", "INTERPRETED", "append", "attention", "decode", "varlen"]
+__all__ = ["DEVICE", "INTERPRETED", "append", "attention", "chosen", "decode", "varlen"]
+FUNCTIONS = {"attention": "autograd", "chosen": "choice"}  # where each is
 
 
 def __getattr__(name):
-    if name == "attention":
-        found = importlib.import_module("flashlib.kernels.autograd").attention
+    if name in FUNCTIONS:
+        found = getattr(importlib.import_module(f"flashlib.kernels.{FUNCTIONS[name]}"), name)
         return globals().setdefault(name, found)  # the next call finds it at once
     if name in __all__:
         return importlib.import_module(f"flashlib.kernels.{name}")

@@ -2,8 +2,8 @@
 
 PyTorch calls it in three ways. Usually only autograd watches: `_Attention` launches the kernels. If torch.func
 transforms the operation, `_Transformed` defines how. If it is traced, by torch.compile for example, it is an
-operator whose insides are not traced. All three save and compute the same. With a different forward pass, or a
-sink, only plain autograd is supported.
+operator whose insides are not traced. All three save and compute the same, by the kernels that `choice` says. With
+a forward pass that the caller names, or a sink, only plain autograd is supported.
 """
 
 import functools
@@ -13,11 +13,10 @@ import torch
 
 from flashlib import masks
 from flashlib.inputs import resolve_scale
-from flashlib.kernels import backward, forward
-from flashlib.kernels.launch import planning, which_gpu
+from flashlib.kernels import backward, choice, forward
+from flashlib.kernels.launch import planning
 from flashlib.kernels.launch.inputs import (
     as_autocast,
-    check_attention,
     check_deterministic,
     check_readable,
     have_memory,
@@ -36,7 +35,7 @@ from flashlib.types import Attention
 def attention(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: Mask | None = None,
     scale: float | None = None, sink: float | torch.Tensor | None = None, deterministic: bool = True,
-    forward: ModuleType | None = None,
+    portable: bool = False, forward: ModuleType | None = None,
 ) -> Attention:  # fmt: skip
     """Return softmax(Q K^T * scale) V and the log-sum-exp of each row, both of which can be differentiated.
 
@@ -45,19 +44,25 @@ def attention(
     all three gradients, whichever are needed.
     sink: None, a number, or a tensor (H_q,), a score for each query head, see `flashlib.sink`; it gets a gradient.
     So do tensors that the mask's changes of scores read, see `flashlib.masks.bias`; they are saved, too.
-    deterministic: as in `backward.backward`; False: on a Hopper GPU `kernels.hopper.backward`, if it takes the
-    problem and is faster. forward: the module whose `attention` computes O and lse, and refuses what it does not
-    take, such as `kernels.hopper.forward`; None: `kernels.forward`. The backward pass is the same.
+    deterministic: whether the gradients have the same bits every time, as in `backward.backward`.
+    portable: on a Hopper GPU its own kernels compute a pass that they take and are faster in, which
+    `kernels.chosen` says; True: they are not used. forward: the module whose `attention` computes O and lse, and
+    refuses what it does not take, such as `kernels.hopper.forward`; None: it is chosen.
     torch.func's grad, vjp, jacrev and vmap work; vmap launches once. Raises RuntimeError for derivatives in
     forward mode (jvp, jacfwd, hessian), second derivatives, torch.func inside torch.compile, a mask inside
-    torch.compile, and a different `forward` in either. torch.func takes no sink and no mask that reads tensors,
+    torch.compile, and a `forward` in either. torch.func takes no sink and no mask that reads tensors,
     and torch.compile does not trace a call with one: it runs between two graphs.
     Raises ValueError for a sink of another shape, TypeError for one that is not a number or a floating tensor.
     """
-    if not isinstance(deterministic, bool):
-        raise TypeError(f"deterministic is {deterministic!r}; pass True or False")
+    for name, given in (("deterministic", deterministic), ("portable", portable)):
+        if not isinstance(given, bool):
+            raise TypeError(f"{name} is {given!r}; pass True or False")
+    if forward is not None and not callable(getattr(forward, "attention", None)):
+        raise TypeError(
+            f"forward is {forward!r}; pass a module with attention, as flashlib.kernels.hopper.forward is"
+        )
     Q, K, V = as_autocast(Q, K, V)
-    options = causal, prepare.mask_of_call(mask), scale, deterministic
+    options = causal, prepare.mask_of_call(mask), scale, deterministic, portable
     if sink is not None or getattr(mask, "biased", False):
         if forward is not None:
             given = "a bias" if sink is None else "sink"
@@ -65,7 +70,7 @@ def attention(
                 f"{given} and forward are given; another forward pass takes no sink and no bias: leave one out"
             )
         return _with_more(Q, K, V, sink, *options)
-    return _by_ours(Q, K, V, *options) if forward is None else _by_another(forward, Q, K, V, *options)
+    return _plain(Q, K, V, forward, *options)
 
 
 def hopper_attention(
@@ -82,75 +87,83 @@ def hopper_attention(
     return attention(Q, K, V, causal=causal, mask=mask, scale=scale, deterministic=deterministic, forward=forward)
 
 
-def _by_ours(Q, K, V, causal, mask, scale, deterministic):
-    if in_forward_mode() or not _unwatched(Q, K, V):
-        mask, causal = _checked(Q, K, V, causal, mask)
-        if mask is not None and torch.compiler.is_compiling():
-            raise RuntimeError(
-                "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
-            )
-        run = _attention if torch.compiler.is_compiling() else _Transformed.apply
-        if run is _attention and is_transformed():
-            raise RuntimeError(
-                "torch.compile takes no torch.func around flashlib's attention: leave one of them out"
-            )
-        options = (causal, resolve_scale(scale, Q.shape[-1]), deterministic)
-        return Attention(*run(Q, K, V, *options, *(() if run is _attention else (mask,))))
+def _plain(Q, K, V, module, *options):
+    """Return O and lse of a call without a sink and a bias."""
+    if torch.compiler.is_compiling() or is_transformed() or is_dispatched() or in_forward_mode():
+        return _traced(Q, K, V, module, *options)
+    causal, mask, scale, deterministic, portable = options
+    name = getattr(module, "__name__", module)  # without a name, a call is not kept
+    key = CALLS.key((Q, K, V), causal, portable, name) if mask is None else None
+    call = CALLS.get(key)
+    if call is None:
+        if not have_memory(Q, K, V):
+            return _traced(Q, K, V, module, *options)
+        call = CALLS.keep(key, _call_of(Q, K, V, module, causal, mask, portable))
+    by, plan = call
+    scale = resolve_scale(scale, Q.shape[-1])
+    if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
+        return Attention(*_watched(Q, K, V, (by, plan, bool(causal), scale, deterministic, portable, mask)))
+    return by.run(Q, K, V, scale, plan)
+
+
+CALLS = planning.Plans()  # the results of `_call_of` for calls without a mask
+
+
+def _call_of(Q, K, V, module, causal, mask, portable):
+    """Return a module and its plan: module.run(Q, K, V, scale, plan) is O and lse; raise for what is not taken."""
+    if module is not None:
+        if hasattr(module, "plan_of"):
+            return module, module.plan_of(Q, K, V, causal, mask)
+        choice.checked(Q, K, V, causal, mask)
+        return _Another, (module, causal, mask)
     plan = forward.plan_of(Q, K, V, causal, mask)  # checks them, too
-    scale = resolve_scale(scale, Q.shape[-1])
-    return _differentiable(forward.run, Q, K, V, plan, causal, scale, deterministic, mask)
+    if choice.against_forward(Q, K, V, mask, portable):
+        return forward, plan
+    hopper = _of_hopper()[0]
+    return hopper, hopper.plan_of(Q, K, V, causal)
 
 
-def _by_another(module, Q, K, V, causal, mask, scale, deterministic):
-    if not callable(getattr(module, "attention", None)):
-        raise TypeError(
-            f"forward is {module!r}; pass a module with attention, as flashlib.kernels.hopper.forward is"
-        )
-    key = None if mask is not None or torch.compiler.is_compiling() else CHECKED.key((Q, K, V), causal)
-    if key not in CHECKED:
-        CHECKED.keep(key, _checked(Q, K, V, causal, mask))
-    if in_forward_mode() or not _unwatched(Q, K, V):
+class _Another:
+    """A module that has only `attention`."""
+
+    @staticmethod
+    def run(Q, K, V, scale, plan):
+        module, causal, mask = plan
+        return module.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
+
+
+def _traced(Q, K, V, module, causal, mask, scale, deterministic, portable):
+    """Return O and lse of a call that torch transforms or traces."""
+    mask, causal = choice.checked(Q, K, V, causal, mask)
+    if module is not None:
         raise RuntimeError(
-            "forward is given, and torch.func, torch.compile and forward mode know only kernels.forward: "
-            "leave it out, or put torch.compiler.disable around flashlib's attention"
+            "forward is given, and torch.func, torch.compile and forward mode know only kernels.attention's own "
+            "choice: leave it out, or put torch.compiler.disable around flashlib's attention"
         )
-    scale = resolve_scale(scale, Q.shape[-1])
-    return _differentiable(_run_another, Q, K, V, (module, causal, mask), causal, scale, deterministic, mask)
-
-
-CHECKED = planning.Plans()  # the results of `_checked` for calls without a mask
-
-
-def _run_another(Q, K, V, scale, plan):
-    module, causal, mask = plan
-    return module.attention(Q, K, V, causal=causal, mask=mask, scale=scale)
+    options = causal, resolve_scale(scale, Q.shape[-1]), deterministic, portable
+    if not torch.compiler.is_compiling():
+        return Attention(*_Transformed.apply(Q, K, V, *options, mask))
+    if mask is not None:
+        raise RuntimeError(
+            "torch.compile cannot look into a mask: put torch.compiler.disable around flashlib's attention"
+        )
+    if is_transformed():
+        raise RuntimeError("torch.compile takes no torch.func around flashlib's attention: leave one of them out")
+    return Attention(*_attention(Q, K, V, *options))
 
 
 @uncompiled
-def _with_more(Q, K, V, sink, causal, mask, scale, deterministic):
+def _with_more(Q, K, V, sink, causal, mask, scale, deterministic, portable):
     """Return O and lse with a sink, or under a mask that reads tensors: these have gradients too.
 
     No kernel has a sink built in, see `flashlib.sink`.
     """
-    plan = forward.plan_of(Q, K, V, causal, mask)
+    call = _call_of(Q, K, V, None, causal, mask, portable)
     sink = None if sink is None else sink_tensor(sink, Q)
     check_readable(Q=Q, K=K, V=V, sink=sink, **biases.tensors_by_name(mask))
     scale = resolve_scale(scale, Q.shape[-1])
-    options = plan, causal, mask, scale, deterministic
+    options = *call, causal, mask, scale, deterministic, portable
     return Attention(*_WithMore.apply(options, Q, K, V, sink, *biases.tensors_read(mask)))
-
-
-def _checked(Q, K, V, causal, mask):
-    """Return (mask, causal) as kernels take them; raise TypeError or ValueError for what they do not take."""
-    check_attention(Q, K, V, causal, head_dims=forward.HEAD_DIMS, grouped=True, differentiable=True, values=True)
-    return prepare.checked_mask(mask, bool(causal), Q, K)
-
-
-def _differentiable(run, Q, K, V, plan, causal, scale, deterministic, mask):
-    """Return run(Q, K, V, scale, plan), watched by autograd where a gradient is needed."""
-    if torch.is_grad_enabled() and (Q.requires_grad or K.requires_grad or V.requires_grad):
-        return Attention(*_watched(Q, K, V, (run, plan, bool(causal), scale, deterministic, mask)))
-    return run(Q, K, V, scale, plan)
 
 
 def _unwatched(*tensors) -> bool:
@@ -160,28 +173,39 @@ def _unwatched(*tensors) -> bool:
     return not is_dispatched() and have_memory(*tensors)
 
 
-def _launch(Q, K, V, causal, scale, deterministic, mask=None):
-    return forward.run(Q, K, V, scale, forward.plan_of(Q, K, V, causal, mask))
+def _launch(Q, K, V, causal, scale, deterministic, portable, mask=None):
+    key = CALLS.key((Q, K, V), causal, portable, None) if mask is None else None
+    by, plan = CALLS.get(key) or CALLS.keep(key, _call_of(Q, K, V, None, causal, mask, portable))
+    return by.run(Q, K, V, scale, plan)
 
 
-def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask=None, d_bias=None):
+def _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, portable, mask=None, d_bias=None):
     check_deterministic(deterministic)
-    repeats = Q.shape[-1] == 256  # then Hopper's passes give the same bits every time
-    if mask is None and which_gpu.runs_gluon() and (not deterministic or repeats):
-        hopper, launch_backward = _of_hopper()
-        if launch_backward.suits(Q, K, V, causal):
-            return hopper.backward(Q, K, V, O, lse, dO, dlse=dlse, causal=causal, scale=scale)
-    plan = backward.plan_of(
-        Q, K, V, O, lse, dO, dlse, causal, mask, deterministic, wanted=d_bias is not None
-    )  # fmt: skip
-    return backward.run(Q, K, V, O, lse, dO, dlse, scale, plan, mask=mask, d_bias=d_bias)
+    given = Q, K, V, O, lse, dO, dlse
+    if mask is not None:
+        plan = backward.plan_of(*given, causal, mask, deterministic, wanted=d_bias is not None)
+        return backward.run(*given, scale, plan, mask=mask, d_bias=d_bias)
+    key = GRADIENTS.key(given, causal, deterministic, portable)
+    by, plan = GRADIENTS.get(key) or GRADIENTS.keep(key, _gradients_of(*given, causal, deterministic, portable))
+    return by.run(*given, scale, plan)
+
+
+GRADIENTS = planning.Plans()  # the results of `_gradients_of`
+
+
+def _gradients_of(Q, K, V, O, lse, dO, dlse, causal, deterministic, portable):
+    """Return a module and its plan for the gradients of a call without a mask, as `_call_of` does."""
+    if choice.against_backward(Q, K, V, causal, None, deterministic, portable):
+        return backward, backward.plan_of(Q, K, V, O, lse, dO, dlse, causal, None, deterministic)
+    hopper = _of_hopper()[1]
+    return hopper, hopper.plan_of(Q, K, V, O, lse, dO, dlse, causal)
 
 
 @functools.cache
 def _of_hopper():
-    from flashlib.kernels.hopper import backward, launch_backward  # only here, too
+    from flashlib.kernels.hopper import backward, forward  # only here, as they import all of Gluon
 
-    return backward, launch_backward
+    return forward, backward
 
 
 def _keep(ctx, inputs, output):
@@ -195,9 +219,9 @@ def _gradients(ctx, dO, dlse):
     if dO is None and dlse is None:
         return (None,) * (3 + len(ctx.options))
     dO = torch.zeros_like(O) if dO is None else dO
-    options = ctx.options if len(ctx.options) == 4 else (*ctx.options, None)  # the operation's have no mask
+    options = ctx.options if len(ctx.options) == 5 else (*ctx.options, None)  # the operation's have no mask
     if torch.compiler.is_compiling():
-        run, options = _attention_backward, options[:3]
+        run, options = _attention_backward, options[:4]
     elif torch.is_grad_enabled() or in_forward_mode() or not _unwatched(O, dO, dlse):
         run = _Gradients.apply
     else:
@@ -217,8 +241,8 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, Q, K, V, call):
-        run, plan, *ctx.options = call
-        O, lse = run(Q, K, V, ctx.options[1], plan)
+        by, plan, *ctx.options = call
+        O, lse = by.run(Q, K, V, ctx.options[1], plan)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(Q, K, V, O, lse)
         return O, lse
@@ -240,9 +264,9 @@ class _WithMore(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, options, Q, K, V, sink, *read):
-        plan, *ctx.options = options
+        by, plan, *ctx.options = options
         mask, scale = ctx.options[1:3]
-        found = forward.run(Q, K, V, scale, plan, mask=mask)
+        found = by.run(Q, K, V, scale, plan, **({} if mask is None else {"mask": mask}))
         if sink is not None:
             found = add_sink(found, sink)
         ctx.save_for_backward(Q, K, V, sink, *found, *read)
@@ -253,14 +277,14 @@ class _WithMore(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, dO, dlse):
         Q, K, V, sink, O, lse, *read = ctx.saved_tensors
-        causal, mask, scale, deterministic = ctx.options
+        causal, mask, scale, *rest = ctx.options
         if dO is None and dlse is None:
             return (None,) * (5 + len(read))
         dO = torch.zeros_like(O) if dO is None else dO
         check_readable(dO=dO, dlse=dlse)
         wanted = ctx.needs_input_grad[5:]
         d_bias: list | None = [] if any(wanted) else None
-        grads = _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, mask, d_bias)
+        grads = _launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, *rest, mask, d_bias)
         dsink = None
         if ctx.needs_input_grad[4]:
             dsink = sink_gradient(Attention(O, lse), sink, dO, dlse).to(sink.dtype)
@@ -326,15 +350,16 @@ def _in_one_launch(function, size, in_dims, inputs):
 
 @torch.library.custom_op("flashlib::attention", mutates_args=())
 def _attention(
-    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, scale: float, deterministic: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, scale: float, deterministic: bool,
+    portable: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     if in_forward_mode():  # which tensors carry a tangent cannot be seen here
         refuse_tangents()
-    return tuple(_launch(Q, K, V, causal, scale, deterministic))
+    return tuple(_launch(Q, K, V, causal, scale, deterministic, portable))
 
 
 @_attention.register_fake
-def _(Q, K, V, causal, scale, deterministic):
+def _(Q, K, V, causal, scale, deterministic, portable=False):
     O = Q.new_empty((*Q.shape[:-1], V.shape[-1]))
     return O, Q.new_empty(Q.shape[:-1], dtype=torch.float32)
 
@@ -342,15 +367,15 @@ def _(Q, K, V, causal, scale, deterministic):
 @torch.library.custom_op("flashlib::attention_backward", mutates_args=())
 def _attention_backward(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, O: torch.Tensor, lse: torch.Tensor, dO: torch.Tensor,
-    dlse: torch.Tensor | None, causal: bool, scale: float, deterministic: bool,
+    dlse: torch.Tensor | None, causal: bool, scale: float, deterministic: bool, portable: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     if in_forward_mode():
         refuse_tangents()
-    return tuple(_launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic))
+    return tuple(_launch_backward(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, portable))
 
 
 @_attention_backward.register_fake
-def _(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic):
+def _(Q, K, V, O, lse, dO, dlse, causal, scale, deterministic, portable=False):
     return tuple(torch.empty_like(X, memory_format=torch.contiguous_format) for X in (Q, K, V))
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from flashlib import torch_ref
+from flashlib import kernels, torch_ref
 from flashlib.interop import flash_attn
 from tests import oracle
 from tests.kernels import sequences
@@ -443,6 +443,29 @@ def without_modules(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "flash_attn"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
+
+
+def test_its_kernels_are_portable_if_asked(without_modules, monkeypatch):
+    asked = []
+    monkeypatch.setattr(kernels, "attention", lambda *given, portable, **_: asked.append(portable) or 1 / 0)
+    monkeypatch.setattr(flash_attn.dense, "PORTABLE", False)
+    for options, expected in (({}, False), ({"portable": True}, True), ({}, False)):
+        flash_attn.stand_in(**options)
+        with pytest.raises(ZeroDivisionError):
+            flash_attn.flash_attn_func(X, X, X)
+        assert asked.pop() is expected
+    with pytest.raises(TypeError, match="portable is 1; pass True or False"):
+        flash_attn.stand_in(portable=1)
+
+
+def test_a_window_of_tensors_is_read_in_every_call():
+    left, found = torch.tensor(0), []
+    q = torch.randn(1, 9, 1, 16)
+    for n in (0, 3):
+        left.fill_(n)
+        found.append(flash_attn.flash_attn_func(q, q, q, window_size=(left, torch.tensor(0))))
+        assert torch.equal(found[-1], flash_attn.flash_attn_func(q, q, q, window_size=(n, 0)))
+    assert not torch.equal(*found)
 
 
 def test_it_replaces_the_package(without_modules):

@@ -18,11 +18,14 @@ What differs:
     dropout     which weights are dropped is not what the package would draw from the same seed; and a soft cap may
                 be given, too
     S_dmask     made by torch, outside of the kernel, and all of a row has one maximum
+    kernels     on a Hopper GPU its own compute sequences of equal length where they are faster, which
+                `kernels.chosen` says and `stand_in(portable=True)` forbids
 """
 
 import sys
 
-from flashlib.interop.flash_attn import bert_padding
+from flashlib.interop.flash_attn import bert_padding, dense
+from flashlib.interop.flash_attn.arguments import check_bools
 from flashlib.interop.flash_attn.cache import flash_attn_with_kvcache
 from flashlib.interop.flash_attn.dense import flash_attn_func, flash_attn_kvpacked_func, flash_attn_qkvpacked_func
 from flashlib.interop.flash_attn.packs import (
@@ -40,13 +43,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def stand_in() -> None:
+def stand_in(*, portable: bool = False) -> None:
     """Make `import flash_attn` find this module in this process; raise RuntimeError if another one is loaded.
 
+    portable: as in `kernels.attention`, for all functions here, until the next call.
     Only the functions of the package and the main four of flash_attn.bert_padding are here. flash_attn.layers,
     with its rotary embedding, .losses, .models, .modules and .ops are missing: importing one of them raises
     ModuleNotFoundError.
     """
+    check_bools(portable=portable)
+    dense.PORTABLE = portable
     ours = sys.modules[__name__]
     names = {"flash_attn": ours, "flash_attn.flash_attn_interface": ours, "flash_attn.bert_padding": bert_padding}
     for name, module in names.items():

@@ -42,19 +42,31 @@ def options_of(
     alibi_slopes: Any, deterministic: Any, return_attn_probs: Any,
 ) -> Options:  # fmt: skip
     """Return the options of a call; raise TypeError or ValueError for invalid ones. q: (..., d)."""
+    given = dropout_p, causal, window_size, softcap, deterministic, return_attn_probs
+    plain = type(window_size) is tuple and all(type(n) is int for n in window_size)  # a tensor may change
+    try:
+        options = (_known if plain else _checked)(*given)  # what is known is not checked again, which takes 10 us
+    except TypeError:  # not hashable, or wrong
+        options = _checked(*given)
+    if not isinstance(q, torch.Tensor) or not q.ndim:
+        raise TypeError(f"q is of type {type(q).__name__}; pass a torch tensor")
+    scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
+    exact = deterministic or torch.are_deterministic_algorithms_enabled()
+    return options._replace(scale=scale, slopes=alibi_slopes, deterministic=exact)
+
+
+def _checked(dropout_p, causal, window_size, softcap, deterministic, return_attn_probs):
     check_causal(causal)
     varlen.check_dropout(dropout_p)
     check_bools(deterministic=deterministic, return_attn_probs=return_attn_probs)
     if isinstance(softcap, bool) or not isinstance(softcap, Real) or softcap != softcap:
         raise TypeError(f"softcap is {softcap!r}; pass a number, 0.0 for none")
-    if not isinstance(q, torch.Tensor) or not q.ndim:
-        raise TypeError(f"q is of type {type(q).__name__}; pass a torch tensor")
-    scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
     cap = float(softcap) if float(softcap) > 0 else None
-    exact = deterministic or torch.are_deterministic_algorithms_enabled()
-    return Options(
-        dropout_p, scale, bool(causal), _window(window_size), cap, alibi_slopes, exact, return_attn_probs
-    )
+    window = _window(window_size)
+    return Options(dropout_p, 0.0, bool(causal), window, cap, None, deterministic, return_attn_probs)
+
+
+_known = functools.lru_cache(maxsize=256, typed=True)(_checked)
 
 
 def check_bools(**values: Any) -> None:
@@ -107,6 +119,8 @@ def unpacked(name: str, X: torch.Tensor, n: int, axis: int, axes: str) -> tuple[
 
 def widened(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Return tensors whose last axis is long enough for the kernels; additional columns of 0 change no product."""
+    if all(X.shape[-1] >= LEAST_D for X in tensors):
+        return tensors
     return tuple(
         torch.nn.functional.pad(X, (0, LEAST_D - X.shape[-1])) if 0 < X.shape[-1] < LEAST_D else X for X in tensors
     )

@@ -17,6 +17,8 @@ from flashlib.interop.flash_attn.arguments import (
 from flashlib.interop.flash_attn.probabilities import S_dmask
 from flashlib.kernels import varlen
 
+PORTABLE = False  # as `stand_in` was told
+
 
 def flash_attn_func(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: float | None = None,
@@ -39,11 +41,13 @@ def flash_attn_func(
     if options.p or options.slopes is not None:
         return _as_pack(q, k, v, options)
     d_v = v.shape[-1]
+    Q, K, V = (X.transpose(1, 2) for X in widened(q, k, v))
     O, lse = kernels.attention(
-        *(X.transpose(1, 2) for X in widened(q, k, v)),
-        causal=options.causal, mask=options.mask, scale=options.scale, deterministic=options.deterministic,
+        Q, K, V, causal=options.causal, mask=options.mask, scale=options.scale,
+        deterministic=options.deterministic, portable=PORTABLE,
     )  # fmt: skip
-    O = O.transpose(1, 2)[..., :d_v]
+    O = O.transpose(1, 2)
+    O = O if O.shape[-1] == d_v else O[..., :d_v]
     return (O, lse_of_package(lse), q.new_empty(0)) if options.probabilities else O
 
 

@@ -6,6 +6,7 @@ first `keys` count; for others K and V are cut. One that takes `bias`, which bro
 others it is part of the mask. One that takes `dropout` drops weights with that probability.
 """
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -26,10 +27,11 @@ SMALLEST = 16  # d that kernels support
 def by_kernels(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: masks.Mask | None = None,
     scale: float | None = None, sink: torch.Tensor | None = None, keys: int | None = None, dropout: float = 0.0,
+    portable: bool = False,
 ) -> Attention:  # fmt: skip
     """Return O and lse from the Triton kernels: from `decode` for few queries without gradients and mask.
 
-    dropout: see `dropping`.
+    dropout: see `dropping`. portable: as in `kernels.attention`.
 
     keys: only so many of the first keys count; None: all. A static cache is read in place, so each step has the
     same plan as the one before.
@@ -51,7 +53,8 @@ def by_kernels(
         if dropout:
             O, lse = dropping.attention(Q, K, V, dropout, causal=causal, mask=mask, scale=scale, sink=sink)
         else:
-            O, lse = kernels.attention(Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink)
+            options = {"causal": causal, "mask": mask, "scale": scale, "sink": sink}
+            O, lse = kernels.attention(Q, K, V, **options, portable=portable)
     return Attention(O[..., :d_v] if narrow else O, lse)
 
 
@@ -163,7 +166,12 @@ class OfHead(masks.Mask):
         return self.mask.slope(S, self._at(place), r, c)
 
 
-ENGINES: dict[str, Callable] = {"kernels": by_kernels, "tiles": by_tiles, "torch_ref": torch_ref.attention}
+ENGINES: dict[str, Callable] = {
+    "kernels": by_kernels,
+    "portable": functools.partial(by_kernels, portable=True),
+    "tiles": by_tiles,
+    "torch_ref": torch_ref.attention,
+}
 
 
 def engine_of(engine: str | Callable) -> Callable:

@@ -17,7 +17,8 @@ def register(
 ) -> str:
     """Register an engine and its mask function for all models; return the name, for attn_implementation.
 
-    engine: "kernels" (Triton; interpreted without a GPU), "tiles" (NumPy), "torch_ref", or a function that is
+    engine: "kernels" (Triton; interpreted without a GPU; on a Hopper GPU its own where they are faster, which
+    "portable" forbids), "tiles" (NumPy), "torch_ref", or a function that is
     called like flashlib.torch_ref.attention. tables: make masks as N_q x N_k tables, for a model that looks into
     its mask. accept: names of further arguments of models that an attention need not handle. Raises TypeError or
     ValueError for anything else, and for names that mean something else to transformers.
