@@ -251,6 +251,25 @@ def test_a_length_may_be_a_number_and_a_cache_whole(device):
     assert torch.allclose(given, flash_attn.flash_attn_func(q, k, v), atol=1e-6)
 
 
+@pytest.mark.parametrize("new", [0, 1])
+@pytest.mark.parametrize("paged", [False, True])
+def test_more_tokens_than_there_is_room_for_are_refused(paged, new):
+    """Before anything is written. At the border all is well."""
+    q, cache = torch.randn(2, 1, 2, 16), torch.zeros(8, 4, 2, 16)
+    options = {"block_table": torch.arange(6, dtype=torch.int32).view(2, 3)} if paged else {}
+    cache, room = (cache, 12) if paged else (cache[:2], 4)
+    if new:
+        options |= {"k": q, "v": q}
+    for lengths in (room - new, torch.tensor([1, room - new], dtype=torch.int32)):
+        flash_attn.flash_attn_with_kvcache(q, cache.clone(), cache.clone(), cache_seqlens=lengths, **options)
+        k_cache = cache.clone()
+        with pytest.raises(
+            ValueError, match=f"has {room - new + 1} for sequence [01], and {new} .* 0 to {room - new}"
+        ):
+            flash_attn.flash_attn_with_kvcache(q, k_cache, cache, cache_seqlens=lengths + 1, **options)
+        assert torch.equal(k_cache, cache)
+
+
 def test_head_dimensions_below_those_of_kernels(device):
     q, k, v = (X[..., :8].detach().requires_grad_() for X in leaves(device))
     O, lse, _ = flash_attn.flash_attn_func(q, k, v, causal=True, return_attn_probs=True)

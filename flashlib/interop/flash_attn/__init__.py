@@ -49,7 +49,8 @@ def stand_in(*, portable: bool = False) -> None:
     portable: as in `kernels.attention`, for all functions here, until the next call.
     Only the functions of the package and the main four of flash_attn.bert_padding are here. flash_attn.layers,
     with its rotary embedding, .losses, .models, .modules and .ops are missing: importing one of them raises
-    ModuleNotFoundError.
+    ModuleNotFoundError. So are private names of the package that its newest tests call, _flash_attn_varlen_forward
+    and flash_attn_gpu: ImportError.
     """
     check_bools(portable=portable)
     dense.PORTABLE = portable

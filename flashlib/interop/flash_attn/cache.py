@@ -24,7 +24,9 @@ def flash_attn_with_kvcache(
     Options are those of flash_attn 2.8.3. k_cache, v_cache: (B_cache, N, H_k, d), or pages, (pages, page, H_k, d),
     page a power of two. k and v, (B, N_new, H_k, d), are written to it, in place. num_splits: into about how many
     parts the keys of a sequence are split, 0 to choose. With return_softmax_lse, also return the log-sum-exp, (B,
-    H_q, N_q). Raises TypeError or ValueError for unsupported arguments, before any work.
+    H_q, N_q). Raises TypeError or ValueError for unsupported arguments, before any work: also for more tokens than
+    the cache or the table has room for, if cache_seqlens is a number or on the CPU. On a GPU it is not read, since
+    that would mean waiting: tokens past the room are neither written nor attended to.
     """
     check_bools(rotary_interleaved=rotary_interleaved, return_softmax_lse=return_softmax_lse)
     options = options_of(
@@ -40,6 +42,7 @@ def flash_attn_with_kvcache(
     if isinstance(num_splits, bool) or not isinstance(num_splits, Integral) or num_splits < 0:
         raise TypeError(f"num_splits is {num_splits!r}; pass a whole number, 0 to choose")
     Q, K_cache, V_cache = (X.transpose(1, 2) for X in (q, k_cache, v_cache))
+    _check_room(cache_seqlens, 0 if k is None else k.shape[1], _capacity(k_cache, block_table))
     lengths = _lengths(cache_seqlens, q, k_cache, block_table)
     table = cache_batch_idx if block_table is None else block_table
     call = {"causal": options.causal, "mask": options.mask, "scale": options.scale, "slopes": options.slopes}
@@ -84,12 +87,29 @@ def _check(q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, cache_seqlens, cac
             raise ValueError(f"{name} is given, and {missing[0]} is not: pass both, or leave {name} out")
     if block_table is not None and cache_batch_idx is not None:
         raise ValueError("block_table and cache_batch_idx are given; a cache in pages has no sequences to choose")
-    capacity = k_cache.shape[1] * (1 if block_table is None else block_table.shape[-1])
+    capacity = _capacity(k_cache, block_table)
     for name, X in (("rotary_cos", rotary_cos), ("rotary_sin", rotary_sin)):
         if X is not None and not (isinstance(X, torch.Tensor) and X.is_floating_point() and X.ndim == 2):
             raise TypeError(f"{name} is not a tensor of numbers; pass (N_max, d_rot / 2)")
         if X is not None and len(X) < capacity:
             raise ValueError(f"{name} has {len(X)} positions, and the cache has room for {capacity} tokens")
+
+
+def _capacity(k_cache, block_table):
+    """Return how many tokens a sequence can have."""
+    return k_cache.shape[1] * (1 if block_table is None else block_table.shape[-1])
+
+
+def _check_room(cache_seqlens, new, capacity):
+    """Raise ValueError if a sequence has more tokens than there is room for, as far as that is known here."""
+    known = cache_seqlens.tolist() if isinstance(cache_seqlens, torch.Tensor) and not cache_seqlens.is_cuda else []
+    known = [cache_seqlens] if isinstance(cache_seqlens, Integral) else known
+    for b, tokens in enumerate(known):
+        if not 0 <= tokens <= capacity - new:
+            raise ValueError(
+                f"cache_seqlens has {tokens} for sequence {b}, and {new} tokens come: the cache has room for "
+                f"{capacity} tokens, so pass 0 to {capacity - new}, or a larger cache or table"
+            )
 
 
 def _lengths(cache_seqlens, q, k_cache, block_table):
