@@ -160,3 +160,28 @@ def test_both_choices_compute_the_same(d, N):
         results.append((O, lse, *torch.autograd.grad(O, leaves, dO)))
     for X, Y in zip(*results, strict=True):
         torch.testing.assert_close(X, Y, atol=2e-2, rtol=2e-2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("d, N", [(64, 1031), (128, 517), (256, 131)])
+def test_a_captured_call_replays_with_new_numbers(d, N):
+    Q, K, V, dO = (torch.randn(3, 8, N, d, device="cuda", dtype=torch.bfloat16) for _ in range(4))
+    leaves = [X.requires_grad_() for X in (Q, K, V)]
+
+    def call():
+        O, lse = kernels.attention(*leaves, causal=True, deterministic=False)
+        return O, lse, *torch.autograd.grad(O, leaves, dO)
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):  # autograd's first call must not be captured
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=side):
+        captured = call()
+    with torch.no_grad():
+        for X in (Q, K, V, dO):
+            X.normal_()
+    graph.replay()
+    for X, Y in zip(captured, call(), strict=True):
+        torch.testing.assert_close(X, Y, atol=1e-2, rtol=1e-2)
