@@ -88,7 +88,10 @@ def of_package(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) 
     """Return O by the interface of flash_attn, whose tensors are (B, N, H, d)."""
     from flashlib.interop import flash_attn
 
-    return flash_attn.flash_attn_func(*(X.transpose(1, 2) for X in (Q, K, V)), causal=causal).transpose(1, 2)
+    q, k, v = (X.transpose(1, 2) for X in (Q, K, V))
+    out = flash_attn.flash_attn_func(q, k, v, causal=causal)
+    assert isinstance(out, torch.Tensor)  # a tuple only if more was asked for
+    return out.transpose(1, 2)
 
 
 PEERS = {
@@ -107,7 +110,7 @@ def calls(device: str = "cuda") -> list:
     for which, (d, N) in itertools.product(("forward", "both"), CALLS):
         problem = BenchProblem(Size(1, 8, 8, N, d, True), gradients=which == "both", device=device)
         leaves = [X.requires_grad_(which == "both") for X in problem.tensors]
-        runs = {}
+        runs: dict[str, Callable[[], object]] = {}
         for name, peer in PEERS.items():
 
             def run(peer=peer, leaves=leaves, dO=problem.dO):

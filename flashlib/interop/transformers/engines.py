@@ -53,8 +53,9 @@ def by_kernels(
         if dropout:
             O, lse = dropping.attention(Q, K, V, dropout, causal=causal, mask=mask, scale=scale, sink=sink)
         else:
-            options = {"causal": causal, "mask": mask, "scale": scale, "sink": sink}
-            O, lse = kernels.attention(Q, K, V, **options, portable=portable)
+            O, lse = kernels.attention(
+                Q, K, V, causal=causal, mask=mask, scale=scale, sink=sink, portable=portable
+            )
     return Attention(O[..., :d_v] if narrow else O, lse)
 
 

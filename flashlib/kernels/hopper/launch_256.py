@@ -1,6 +1,6 @@
 """How the passes for gradients of heads of 256 numbers, `dkv_256` and `dq_256`, are launched."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from triton import JITFunction
@@ -21,8 +21,8 @@ class HopperBackward256Plan(NamedTuple):
     """
 
     prepare: planning.Launch | None = None
-    dkv: planning.Launch | None = None
-    dq: planning.Launch | None = None
+    dkv: Any = None  # a Launch, like dq, wherever prepare is one
+    dq: Any = None
     rows: tuple = ()
     out_dtype: torch.dtype | None = None
     alike: bool = False

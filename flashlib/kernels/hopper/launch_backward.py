@@ -40,8 +40,8 @@ class HopperBackwardPlan(NamedTuple):
     """
 
     prepare: planning.Launch | None = None
-    main: planning.Launch | None = None
-    finish: planning.Launch | None = None
+    main: Any = None  # a Launch, like finish, wherever prepare is one
+    finish: Any = None
     add: planning.Launch | None = None
     partial: tuple = ()
     rows: tuple = ()
