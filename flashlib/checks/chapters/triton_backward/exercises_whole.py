@@ -12,18 +12,18 @@ OUTPUTS = "dQ", "dK", "dV"
 FP16 = {"dtype": np.float16, "tolerance": 4e-3}
 
 
-@exercise(title="The whole backward pass", minutes=45, difficulty="hard", limit=15.0)
+@exercise(title="The whole backward pass", minutes=60, difficulty="hard", limit=15.0)
 def backward_pass(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
-            _whole("blocks that are all full, without a mask", (1, 1, 64, 64, 16)),
-            _whole("blocks that are all full, under the causal mask", (1, 1, 64, 64, 16), True),
+            _whole("sizes that are multiples of a tile, without a mask", (1, 1, 64, 64, 16)),
+            _whole("sizes that are multiples of a tile, under the causal mask", (1, 1, 64, 64, 16), True),
         ],
         [
             _whole("one query and two keys", (1, 1, 1, 2, 16)),
-            _whole("last blocks that are not full, without a mask", (1, 1, 21, 37, 16)),
+            _whole("last tiles that are not full, without a mask", (1, 1, 21, 37, 16)),
             _whole("fewer queries than keys, under the causal mask", (1, 1, 5, 75, 16), True),
-            _whole("a key more than queries, under the causal mask", (1, 1, 64, 65, 16), True),
+            _whole("one more key than queries, under the causal mask", (1, 1, 64, 65, 16), True),
             _whole("two sequences of three heads", (2, 3, 5, 7, 16)),
             _whole("d = 64", (1, 1, 33, 50, 64), True),
             *random_cases.cases(_any_whole, 3),
