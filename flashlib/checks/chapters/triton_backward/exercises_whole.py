@@ -32,8 +32,13 @@ def backward_pass(answer: Callable, known: Known) -> Verdict:
         [
             _whole("scores near 900", (1, 1, 32, 37, 16), True, last=(40, 90), tolerance=3e-3),
             _whole("scores near -200 and 37 keys, without a mask", (1, 1, 21, 37, 16), below=200, tolerance=3e-3),
-            _whole("scores near -200 and 37 keys, under the causal mask", (1, 1, 21, 37, 16), True, below=200,
-                   tolerance=3e-3),
+            _whole(
+                "scores near -200 and 37 keys, under the causal mask",
+                (1, 1, 21, 37, 16),
+                True,
+                below=200,
+                tolerance=3e-3,
+            ),
         ],
         [
             _whole("tensors in fp16", (1, 2, 21, 37, 32), True, **FP16),

@@ -5,6 +5,7 @@ import numpy as np
 from flashlib import cost
 from flashlib.checks.engine.prediction import Question
 
+
 def _registers(B_c, d, num_warps):
     """Return the registers per thread for dK_j and dV_j in fp32, of four bytes like a register."""
     return 2 * B_c * d // (32 * num_warps)
