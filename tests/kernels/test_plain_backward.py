@@ -44,6 +44,13 @@ def test_large_scores(device, poisoned):
     check(Q * (100 / (Q @ K.mT / 4).abs().max()), K, V, dO)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # of weights that are replaced by 0, or not stored
+@pytest.mark.parametrize("dtype, size", [(torch.float16, 4), (torch.float32, 30)])
+def test_very_negative_scores_do_not_overflow_past_the_end_of_K(dtype, size, device, poisoned):
+    Q, K, V, dO = tensors(device, 37, 53, 16, dtype)  # 53 keys do not fill two tiles of 32
+    check(Q.abs() * size, -K.abs() * size, V, dO)
+
+
 def test_bad_input_is_refused(device):
     Q, K, V, dO = tensors(device, 8, 8, 16, torch.float32)
     saved = forward.attention(Q, K, V)

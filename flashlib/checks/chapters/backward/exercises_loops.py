@@ -103,18 +103,18 @@ def _any_row_block(rng):
 DKV = gradient.dkv_loop("my_dkv_columns(K_j, V_j, Q, dO, lse, delta, B_r, scale)", gradient.IN_NUMPY)
 
 
-@exercise(title="dK and dV of one column block", minutes=25, difficulty="hard", program=DKV)
+@exercise(title="dK and dV of one column block", minutes=25, difficulty="medium", program=DKV)
 def dkv_columns(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(5)
     plain = [
-        _column_block(rng, "2 rows in blocks of 1 and 1 of 2 keys", 2, 2, 1, 1, 1),
-        _column_block(rng, "2 rows and 2 of 4 keys, one block", 2, 4, 2, 2, 2),
-        _column_block(rng, "4 rows in blocks of 2 and 2 of 4 keys", 4, 4, 2, 2, 2),
-        _column_block(rng, "5 rows in blocks of 2 and 3 of 4 keys", 5, 4, 3, 2, 2),
-        _column_block(rng, "7 rows in blocks of 3 and 2 of 9 keys", 7, 9, 2, 4, 3),
-        _column_block(rng, "3 rows in blocks of 8 and all of 4 keys", 3, 4, 4, 3, 8),
-        _column_block(rng, "4 rows in blocks of 1 and 1 of 3 keys", 4, 3, 1, 2, 1),
-        _column_block(rng, "3 rows in blocks of 2 and 1 of 2 keys, scale 0.5", 3, 2, 1, 2, 2, scale=0.5),
+        _column_block(rng, "2 rows in blocks of 1, and the last of 2 keys", 2, 2, 1, 1, 1),
+        _column_block(rng, "2 rows in one block, and the last 2 of 4 keys", 2, 4, 2, 2, 2),
+        _column_block(rng, "4 rows in blocks of 2, and the last 2 of 4 keys", 4, 4, 2, 2, 2),
+        _column_block(rng, "5 rows in blocks of 2, and the last 3 of 4 keys", 5, 4, 3, 2, 2),
+        _column_block(rng, "7 rows in blocks of 3, and the last 2 of 9 keys", 7, 9, 2, 4, 3),
+        _column_block(rng, "3 rows in blocks of 8, and all of 4 keys", 3, 4, 4, 3, 8),
+        _column_block(rng, "4 rows in blocks of 1, and the last of 3 keys", 4, 3, 1, 2, 1),
+        _column_block(rng, "3 rows in blocks of 2, and the last of 2 keys, scale 0.5", 3, 2, 1, 2, 2, scale=0.5),
         *random_cases.cases(_any_column_block),
     ]
     large = [
@@ -123,7 +123,7 @@ def dkv_columns(answer: Callable, known: Known) -> Verdict:
         _column_block(rng, "rows 1800 apart", 5, 5, 3, 3, 2, 1800, apart=True),
         _column_block(rng, "two keys 19 below the others", 4, 4, 3, 2, 2, FAR)._replace(tolerance=1e-12),
     ]
-    many = [_column_block(rng, "512 rows in blocks of 8 and 64 of 65 keys", 512, 65, 64, 2, 8)]
+    many = [_column_block(rng, "512 rows in blocks of 8, and the last 64 of 65 keys", 512, 65, 64, 2, 8)]
     read = in_blocks(answer, {2: "Q", 3: "dO"}, 6, 64 * KB)
     return examine(read, [plain, large, many], known, outputs=("dK_j", "dV_j"))
 

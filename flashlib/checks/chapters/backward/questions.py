@@ -12,48 +12,17 @@ from flashlib.gpus import GPUS
 N, d = 4096, 64
 
 
-def _example():
-    """Return S, P, lse and dS of a small head."""
-    rng = np.random.default_rng(0)
-    Q, K, V, dO = rng.normal(size=(4, 7, 4))
-    O, lse = naive.attention(Q, K, V)
-    S = Q @ K.T * 0.5
-    P = np.exp(S - lse[:, None])
-    return S, P, lse, P * (dO @ V.T - (dO * O).sum(axis=1, keepdims=True))
-
-
-def _row_sum():
-    *_, dS = _example()
-    return round(float(abs(dS.sum(axis=1)).max()), 9)
-
-
-def _kept():
-    """Return how many numbers a row keeps besides Q, K, V and O: those that `attention` returns besides O."""
-    Q, K, V = np.ones((3, 5, 2))
-    return naive.attention(Q, K, V).lse.size // len(Q)
-
-
-def _factor():
-    """Return the factor by which P is too large if m is used instead of lse."""
-    S, P, lse, _ = _example()
-    m = S.max(axis=1)
-    named = {"l": np.exp(lse - m), "exp(m)": np.exp(m), "exp(lse)": np.exp(lse)}
-    factor = (np.exp(S - m[:, None]) / P)[:, 0]
-    return next(name for name, value in named.items() if np.allclose(value, factor))
+def _of_equal_dp():
+    """Return the largest number of ds if all numbers of dp are 3."""
+    p = np.exp(np.arange(4.0)) / np.exp(np.arange(4.0)).sum()
+    J = np.diag(p) - np.outer(p, p)
+    return round(float(np.abs(J @ np.full(4, 3.0)).max()), 9)
 
 
 def _kept_bytes():
     """Return the bytes of P divided by the bytes of O and lse."""
     itemsize = cost.ITEMSIZE["float32"]
     return round(N * N * itemsize / (N * d * itemsize + N * 4))
-
-
-def _stays():
-    """Return the gradients that the loop with the column block outside accumulates."""
-    Q, K, V, dO = np.ones((4, 2, 2))
-    step = next(tiled.backward_steps(Q, K, V, *naive.attention(Q, K, V), dO, wrt="kv"))
-    sums = tuple(name for name in ("dQ_i", "dK_j", "dV_j") if getattr(step, name) is not None)
-    return {("dQ_i",): "dQ", ("dK_j", "dV_j"): "dK and dV", ("dQ_i", "dK_j", "dV_j"): "all three"}[sums]
 
 
 def _products():
@@ -64,6 +33,22 @@ def _products():
             if isinstance(node, ast.Assign) and any(isinstance(x, ast.MatMult) for x in ast.walk(node.value)):
                 made.append(node.targets[0].id)
     return {"one_pass": len(set(made)), "two_passes": len(made)}
+
+
+def _roofline():
+    """Return what becomes of the time of both directions if tiles are computed in two passes."""
+    spared = 2 * N * d * 2 + 4 * N + N * N * 2  # bytes, to make P, which standard attention keeps
+    standard = (cost.standard_traffic, cost.standard_backward_traffic)
+    tiles = {"B_r": 64, "B_c": 64, "dtype": "float16"}
+    seconds = []
+    for products, traffics, less in (
+        (6, [f(N, N, d, dtype="float16") for f in standard], spared),
+        (9, [f(N, N, d, **tiles) for f in (cost.fa2_traffic, cost.fa2_backward_traffic)], 0),
+    ):
+        moved = sum(one.total for one in traffics) - less
+        seconds.append(max(products * 2 * N * N * d / GPUS["H200"].fp16, moved / GPUS["H200"].bandwidth))
+    ratio = seconds[1] / seconds[0]
+    return "shorter" if ratio < 0.9 else "longer" if ratio > 1.1 else "as it was"
 
 
 def _visits():
@@ -91,34 +76,14 @@ QUESTIONS = [
         tolerance=1e-6,
     ),
     Question(
-        "backward_rowsum",
-        _row_sum,
-        "each number of dp is multiplied by a column of J, and the columns sum to 0, as the rows do. It has to be "
-        "0: a number added to all scores of a row changes nothing.",
-        hint="J is symmetric, so its columns sum to what its rows sum to. How much does each number of dp add?",
-        wrong={1: "a row of P sums to 1, so what one weight gains the others lose: their changes sum to 0"},
-    ),
-    Question(
-        "backward_kept",
-        _kept,
-        "only lse = m + log(l), since exp(S - m) / l = exp(S - m - log(l)) = exp(S - lse).",
-        hint="Write exp(S - m) / l as one exponential. What is subtracted from S?",
+        "backward_constant",
+        _of_equal_dp,
+        "each number of dp is multiplied by a column of J, and the columns sum to 0. It has to be 0: the weights "
+        "sum to 1, so they cannot all become smaller, whatever happens to the scores.",
+        hint="The weights of a row sum to 1. Is there a change of the scores that makes all of them smaller?",
         wrong={
-            2: "m and l would do, but P needs them only together, as m + log(l)",
-            0: "without the sum over all keys a tile cannot know what its weights are divided by",
-            3: "m and l would do, and lse holds both",
-        },
-    ),
-    Question(
-        "backward_m",
-        _factor,
-        "exp(S - m) is l times exp(S - lse), as lse = m + log(l). Nothing overflows, so the mistake does not "
-        "show.",
-        hint="S - m and S - lse are two exponents. By how much do they differ? Take exp of that.",
-        choices=("l", "exp(m)", "exp(lse)"),
-        wrong={
-            "exp(m)": "the shift by m is included; the division by l is missing",
-            "exp(lse)": "the exponents differ by lse - m = log(l), not by lse",
+            3: "that would be so if each weight depended on its own score alone",
+            -3: "that would be so if each weight depended on its own score alone, and with a different sign",
         },
     ),
     Question(
@@ -135,18 +100,6 @@ QUESTIONS = [
         tolerance=0.016,
     ),
     Question(
-        "backward_stays",
-        _stays,
-        "dK_j and dV_j belong to column block j, and every tile adds to them. dQ_i changes with i: each tile "
-        "adds to another row block's.",
-        hint="Which of the sums have the index j, the one that the program keeps?",
-        choices=("dQ", "dK and dV", "all three"),
-        wrong={
-            "dQ": "that is so if a row block stays; here Q_i passes by, and dQ_i with it",
-            "all three": "the parts of dQ_i belong to another row block in each tile",
-        },
-    ),
-    Question(
         "backward_products",
         _products,
         "S, dP, dV, dK and dQ are five. Two passes compute S and dP in both: S, dP, dV, dK and S, dP, dQ are "
@@ -159,6 +112,18 @@ QUESTIONS = [
             ("two_passes", 8): "the pass for dQ has three products: S, dP and dQ",
             ("two_passes", 6): "both passes need S and dP, one for dV and dK, one for dQ",
             ("two_passes", 5): "S and dP are computed in both passes",
+        },
+    ),
+    Question(
+        "backward_costs",
+        _roofline,
+        "all of them do far fewer FLOP per byte than an H200 could, so the bytes decide, and 64 x 64 tiles move "
+        "about half as many.",
+        hint="Is standard attention limited by its products or by its bytes? Which way moves fewer bytes?",
+        choices=("shorter", "as it was", "longer"),
+        wrong={
+            "longer": "that would be so if the products took most of the time: how many FLOP does a byte have?",
+            "as it was": "tiles of 64 x 64 move about half the bytes",
         },
     ),
     Question(

@@ -208,7 +208,7 @@ def dq_loop(answer: Callable, known: Known) -> Verdict:
         _head("one tile", 16, 16),
         _head("two row blocks and two column blocks", 32, 32),
         _head("21 queries and 21 keys", 21, 21),
-        _head("a key more than queries", 32, 33),
+        _head("one more key than queries", 32, 33),
         _head("32 queries and 41 keys", 32, 41),
         _head("more keys than queries", 5, 27),
     ]
@@ -257,7 +257,7 @@ def _any_head(rng):
 # ---- heads that share K and V
 
 
-@exercise(title="dK of heads that share K", minutes=10, difficulty="easy")
+@exercise(title="dK of heads that share K", minutes=10, difficulty="easy", optional=True)
 def grouped(answer: Callable, known: Known) -> Verdict:
     plain = [
         _shared("two query heads and one head of K, a key and a number each", 1, 2, 1, N_k=1, d=1),

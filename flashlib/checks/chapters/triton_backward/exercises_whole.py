@@ -9,42 +9,65 @@ from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, rand
 from flashlib.checks.harness import multi_head
 
 OUTPUTS = "dQ", "dK", "dV"
+FP16 = {"dtype": np.float16, "tolerance": 4e-3}
 
 
-@exercise(title="The whole backward pass", minutes=45, difficulty="hard", limit=15.0)
+@exercise(title="The whole backward pass", minutes=60, difficulty="hard", limit=15.0)
 def backward_pass(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
-            _whole("blocks that are all full, without a mask", (1, 1, 64, 64, 16)),
-            _whole("blocks that are all full, under the causal mask", (1, 1, 64, 64, 16), True),
+            _whole("sizes that are multiples of a tile, without a mask", (1, 1, 64, 64, 16)),
+            _whole("sizes that are multiples of a tile, under the causal mask", (1, 1, 64, 64, 16), True),
         ],
         [
             _whole("one query and two keys", (1, 1, 1, 2, 16)),
-            _whole("last blocks that are not full, without a mask", (1, 1, 21, 37, 16)),
+            _whole("last tiles that are not full, without a mask", (1, 1, 21, 37, 16)),
             _whole("fewer queries than keys, under the causal mask", (1, 1, 5, 75, 16), True),
-            _whole("a key more than queries, under the causal mask", (1, 1, 64, 65, 16), True),
+            _whole("one more key than queries, under the causal mask", (1, 1, 64, 65, 16), True),
             _whole("two sequences of three heads", (2, 3, 5, 7, 16)),
             _whole("d = 64", (1, 1, 33, 50, 64), True),
             *random_cases.cases(_any_whole, 3),
         ],
         [_whole("more queries than keys, under the causal mask", (1, 1, 140, 5, 16), True)],
-        [_whole("scores near 900", (1, 1, 32, 37, 16), True, last=(40, 90), tolerance=3e-3)],
-        [_whole("tensors in fp16", (1, 2, 21, 37, 32), True, dtype=np.float16, tolerance=4e-3)],
+        [
+            _whole("scores near 900", (1, 1, 32, 37, 16), True, last=(40, 90), tolerance=3e-3),
+            _whole("scores near -200 and 37 keys, without a mask", (1, 1, 21, 37, 16), below=200, tolerance=3e-3),
+            _whole(
+                "scores near -200 and 37 keys, under the causal mask",
+                (1, 1, 21, 37, 16),
+                True,
+                below=200,
+                tolerance=3e-3,
+            ),
+        ],
+        [
+            _whole("tensors in fp16", (1, 2, 21, 37, 32), True, **FP16),
+            _whole("fp16, scores near -20 and 37 keys, without a mask", (1, 1, 21, 37, 32), below=20, **FP16),
+            _whole("fp16, products of dO and O beyond 65504", (1, 1, 21, 37, 32), large=256, **FP16),
+        ],
     ]
     run = multi_head.streaming(answer)
     return examine(run, stages, known, outputs=OUTPUTS, nan="nan, or never stored")
 
 
-def _whole(words, shape, causal=False, *, last=None, dtype=np.float32, tolerance=3e-5, rng=None):
+def _whole(
+    words, shape, causal=False, *, last=None, below=0, large=0, dtype=np.float32, tolerance=3e-5, rng=None
+):  # fmt: skip
     """Return the Case of heads with shape (B, H, N_q, N_k, d).
 
-    last: the last number of each query and of each key, which makes all scores larger.
+    last: the last number of each query and of each key, which makes all scores larger. below: how far below 0 the
+    scores are. large: the first number of each row of dO and V; the others vary more then, too.
     """
     rng = rng or np.random.default_rng(0)
     B, H, N_q, N_k, d = shape
     Q, K, V, dO = (rng.normal(size=(B, H, N, d)) for N in (N_q, N_k, N_k, N_q))
     if last:
         Q[..., -1], K[..., -1] = last
+    shift = np.sqrt(below / np.sqrt(d))
+    Q, K = Q + shift, K - shift
+    if large:
+        V, dO = 4 * V, 8 * dO
+        V[..., 0] = dO[..., 0] = large
     Q, K, V, dO = (X.astype(dtype) for X in (Q, K, V, dO))
     O, lse, grads = np.empty_like(Q), np.empty((B, H, N_q), np.float32), [np.empty_like(X) for X in (Q, K, V)]
     for head in np.ndindex(B, H):

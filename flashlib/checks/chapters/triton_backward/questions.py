@@ -1,20 +1,20 @@
 """The questions of this chapter."""
 
+import numpy as np
+
 from flashlib import cost
 from flashlib.checks.engine.prediction import Question
-
-TWO_PASSES, FORWARD = 7, 2  # the matrix products of a tile
-
-
-def _by_convention(speed):
-    """Return the TFLOP/s by the convention of two passes whose products run at `speed`."""
-    counted = cost.backward_flops(4096, 4096, 128) * FORWARD / cost.flops(4096, 4096, 128)
-    return speed * counted / TWO_PASSES
 
 
 def _registers(B_c, d, num_warps):
     """Return the registers per thread for dK_j and dV_j in fp32, of four bytes like a register."""
     return 2 * B_c * d // (32 * num_warps)
+
+
+def _weight_past_end(lse):
+    """Return e^(S - lse), in fp32, of a key that is loaded as 0."""
+    with np.errstate(over="ignore"):
+        return np.exp(np.float32(0 - lse))
 
 
 def _additions(N, B):
@@ -34,22 +34,6 @@ def _differ():
 
 
 QUESTIONS = [
-    Question(
-        "grads_speed_limit",
-        lambda: _by_convention(560),
-        "the time is that of seven products, and five are counted: 560 * 5 / 7.",
-        hint="The time is that of the products really done. By the convention fewer of them are counted.",
-        wrong={
-            560: "that is the speed of all seven products, of which the convention counts five",
-            784: "five are counted and seven computed, so the number becomes smaller, not larger",
-            320: "that is with four products counted: S, computed again, is counted too",
-            160: "that is two of seven, as in the forward pass: five are counted",
-            240: "that is three of seven: S and dP are counted too, once each",
-            224: "5 / 2 is the ratio of the backward to the forward pass; five of seven are counted",
-        },
-        tolerance=0.001,
-        unit="TFLOP/s",
-    ),
     Question(
         "grads_registers",
         lambda: _registers(128, 128, 8),
@@ -94,25 +78,26 @@ QUESTIONS = [
             "all three": "dK_j and dV_j are summed by one program, in the order of its loop",
         },
     ),
+    Question(
+        "grads_past_end",
+        lambda: str(_weight_past_end(-100)),
+        "k is 0 there, so S is 0 and P = e^(0 + 100), about 10^43. The largest number of fp32 is about 10^38.",
+        hint="What is the score of a key that is loaded as 0? And what is 0 - (-100)?",
+        choices=("0", "1", "inf"),
+        wrong={
+            "0": "its score is not far below 0, as those of the keys are: it is the product of q and zeros",
+            "1": "that is e^(0 - 0), as for a row past the end: here lse is not 0",
+        },
+    ),
     Question(  # as recorded in h200_backward.json: tests/checks/test_recorded_answers.py compares
         "grads_faster",
-        lambda: {"d_64": "within a tenth", "d_128": "two passes"},
+        lambda: "two passes",
         "five products in place of seven do not make up for the additions, and for the registers and the shared "
-        "memory that the one pass takes. At d = 128 only one of its programs fits on a multiprocessor.",
-        hint="The one pass has fewer products. What does the table in section 6 say of its programs on an SM?",
-        choices=("one pass", "two passes", "within a tenth"),
-        labels={"d_64": "d = 64", "d_128": "d = 128"},
+        "memory that the one pass takes: only one of its programs fits on a multiprocessor.",
+        hint="The one pass has fewer products. What does the table say of its registers, and of its programs?",
+        choices=("one pass", "two passes"),
         wrong={
-            ("d_64", "one pass"): "what it saves in products it loses to its additions and to longer waits",
-            ("d_64", "two passes"): "at d = 64 two programs of either way fit on a multiprocessor",
-            (
-                "d_128",
-                "one pass",
-            ): "its products are fewer, but so are its programs on a multiprocessor, and it spills",
-            (
-                "d_128",
-                "within a tenth",
-            ): "while a program that is alone on a multiprocessor waits, no other fills the gap",
+            "one pass": "its products are fewer, but so are its programs on a multiprocessor, and it spills",
         },
     ),
     Question(  # as the notebook prints them: the same test compares

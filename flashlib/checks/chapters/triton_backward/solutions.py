@@ -135,9 +135,10 @@ def dq_pass(
         k = tl.load(K_ptr + cols, mask=offs_n[:, None] < N_k, other=0.0)
         v = tl.load(V_ptr + cols, mask=offs_n[:, None] < N_k, other=0.0)
         S = tl.dot(q, k.T, input_precision="ieee") * scale  # (B_R, B_C)
-        P = tl.exp(S - lse[:, None])
+        visible = (offs_n < N_k)[None, :]
         if CAUSAL:
-            P = tl.where(offs_n[None, :] <= offs_m[:, None] + past, P, 0.0)
+            visible &= offs_n[None, :] <= offs_m[:, None] + past
+        P = tl.where(visible, tl.exp(S - lse[:, None]), 0.0)
         dS = P * (tl.dot(do, v.T, input_precision="ieee") - delta[:, None])
         dq += tl.dot(dS.to(k.dtype), k, input_precision="ieee")
     tl.store(dQ_ptr + rows, (dq * scale).to(dQ_ptr.dtype.element_ty), mask=inside[:, None])

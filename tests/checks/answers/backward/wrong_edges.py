@@ -6,11 +6,6 @@ def my_delta(dO, O):
     return (dO.astype(np.float32) * O.astype(np.float16)).sum(axis=1)
 
 
-# delta, inexact: sums in fp32 for fp64
-def my_delta(dO, O):
-    return (dO.astype(np.float32) * O.astype(np.float32)).sum(axis=1)
-
-
 # grad_V, inexact: P in fp16
 def my_grad_V(P, dO):
     return P.astype(np.float16).astype(P.dtype).T @ dO
