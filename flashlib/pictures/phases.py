@@ -4,8 +4,8 @@ from flashlib.pictures.canvas import Picture
 from flashlib.pictures.inks import INK, NEGATIVE, ON_FILL, POSITIVE
 
 PHASES = 4
-LEFT, TOP = 96, 8  # pixels, beside and above the strip
-WIDE, HIGH, LANE = 118, 34, 30  # of a phase, and of the lane of a wait
+LEFT, TOP = 82, 8  # pixels, beside and above the strip
+WIDE, HIGH, LANE = 66, 34, 26  # of a phase, and of the lane of a wait
 FILLS = POSITIVE, NEGATIVE  # of even phases and odd ones
 
 
@@ -19,7 +19,7 @@ def draw_phases() -> Picture:
     words = "; ".join(
         f"phase {phase}: Wait(b, {phase % 2}) waits, Wait(b, {1 - phase % 2}) goes on" for phase in range(PHASES)
     )
-    picture = Picture(LEFT + PHASES * WIDE + 8, TOP + HIGH + 2 * LANE + 8, words)
+    picture = Picture(LEFT + PHASES * WIDE + 4, TOP + HIGH + 2 * LANE + 8, words)
     picture.text(4, TOP + HIGH / 2, "under way", 12)
     for phase in range(PHASES):
         x = LEFT + phase * WIDE
@@ -32,14 +32,11 @@ def draw_phases() -> Picture:
 
 
 def _draw_lane(picture, parity, y):
-    """Draw a bar where the wait lasts, and an arrow where it goes on at once."""
+    """Draw a bar for each phase through which the wait lasts."""
     picture.text(4, y, f"Wait(b, {parity})", 12, face="code")
     for phase in range(PHASES):
         x = LEFT + phase * WIDE
-        if waits(parity, phase):
+        lasts = waits(parity, phase)
+        if lasts:
             picture.box(x + 1, y - 9, WIDE - 2, 18, fill=FILLS[parity])
-            picture.text(x + WIDE / 2, y, "waits", 11, ON_FILL, "m")
-        else:
-            picture.text(x + WIDE / 2 - 10, y, "goes on", 11, align="m")
-            picture.line([(x + WIDE / 2 + 18, y), (x + WIDE / 2 + 38, y)], INK, 1.4)
-            picture.polygon([(x + WIDE / 2 + 38, y - 4), (x + WIDE / 2 + 46, y), (x + WIDE / 2 + 38, y + 4)])
+        picture.text(x + WIDE / 2, y, "waits" if lasts else "goes on", 11, ON_FILL if lasts else INK, "m")
