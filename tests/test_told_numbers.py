@@ -229,7 +229,7 @@ def test_the_losses_of_a_ring_are_those_of_the_record():
 
 
 def gains_of_hopper_rungs():
-    """Return (d, causal, N) and, by rung, how many times as fast it is as the one before: a row of the record each."""
+    """Yield each row's size, the gain of each rung, and that of the overlap over r3_consumers."""
     rows = json.loads((FOLDER / "data" / "h200_hopper_ladder.json").read_text(encoding="utf-8"))["rungs"]
     for row in rows:
         speeds = {name.removeprefix("hopper_"): speed for name, speed in row["tflops"].items()}
@@ -265,10 +265,10 @@ def test_what_the_model_expects_of_the_steps():
     for line in lines:
         if found := re.match(r"(r\d_\w+) +([\d. ]+)$", line):
             gains.setdefault(found[1], []).append([float(gain) for gain in found[2].split()])
-    for model, *measured_gains in gains["r3_consumers"]:
-        assert model > 1.1 * max(measured_gains)
-    for model, *measured_gains in gains["r5_registers"]:
-        assert model < 1.02 < min(measured_gains)
+    for expected, *measured_gains in gains["r3_consumers"]:
+        assert expected > 1.1 * max(measured_gains)
+    for expected, *measured_gains in gains["r5_registers"]:
+        assert expected < 1.02 < min(measured_gains)
     wide, narrow = gains["r4_overlap"]
     assert narrow[0] > 1.05 > wide[0] and max(narrow[1:3]) < 1.005
 
@@ -276,7 +276,8 @@ def test_what_the_model_expects_of_the_steps():
 def test_the_first_two_row_blocks_differ_in_roles_alone():
     rows = json.loads((FOLDER / "data" / "h200_timelines.json").read_text(encoding="utf-8"))["rows"]
     alike, roles = (
-        next(row for row in rows if (row["rung"], row["d"]) == (rung, 128)) for rung in ("r1_alike", "r3_consumers")
+        next(row for row in rows if (row["rung"], row["d"]) == (rung, 128))
+        for rung in ("r1_alike", "r3_consumers")
     )
     assert all(alike[name] == roles[name] for name in ("N", "H", "B_r", "B_c", "stages", "grid"))
     assert (alike["B_c"], alike["B_r"], alike["N"]) == (64, 128, 1024)
@@ -288,9 +289,7 @@ def test_the_first_two_row_blocks_differ_in_roles_alone():
 
 def test_a_softmax_under_a_product_takes_nearly_as_long_as_both_in_sequence():
     rows = json.loads((FOLDER / "data" / "h200_clocks.json").read_text(encoding="utf-8"))["rows"]
-    alone = {
-        (row["what"], row["d"], row["B_c"]): row["clocks"] for row in rows if row.get("beside") == "nothing"
-    }
+    alone = {(row["what"], row["d"], row["B_c"]): row["clocks"] for row in rows if row.get("beside") == "nothing"}
     assert "nearly as long as both in sequence" in text("roles", "under-a-product-seen")
     for what, d, B_c in alone:
         if what == "softmax":

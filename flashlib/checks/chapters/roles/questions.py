@@ -143,7 +143,7 @@ QUESTIONS = [
         _passes_at_once,
         "phase 0 is under way, so whoever waits for it, with parity 0, waits. The phase before it would have "
         "parity 1, and counts as complete. So a producer that starts with parity 1 finds all slots free.",
-        hint="The phase under way is number 0. Which parity has it, and which of the two waits lasts as long as that?",
+        hint="The phase under way is number 0. Which parity has it, and which of the waits lasts as long?",
         wrong={
             ("parity_0", True): "nobody has arrived, so phase 0 is not complete",
             ("parity_1", False): "phase 1 is not meant, but the phase before phase 0: it counts as complete",
@@ -193,10 +193,10 @@ QUESTIONS = [
     Question(  # as recorded in h200_hopper_ladder.json: tests/checks/test_recorded_answers.py compares
         "roles_steps",
         lambda: {"most": "r3_consumers", "second": "r5_registers", "slower": "r3_turns"},
-        "the tensor cores had gaps, which a second consumer fills. A tile of 128 keys halves what a warp does once "
-        "for each tile. And two consumers fall into turns by themselves: to wait for one's turn only costs time.",
-        hint="When do the tensor cores have nothing to do, and which step gives them something? And which step adds "
-        "a wait without adding work?",
+        "the tensor cores had gaps, which a second consumer fills. With tiles of 128 keys a warp does half as often "
+        "what it does once for each tile. Two consumers fall into turns by themselves, so waiting for one costs time.",
+        hint="When do the tensor cores have nothing to do, and which step gives them something? Which step adds "
+        "a wait and no work?",
         choices=STEPS,
         wrong={
             ("most", "r2_producer"): "the copy unit had time to spare: tiles were there in time before",
