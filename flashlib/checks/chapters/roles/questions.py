@@ -193,8 +193,9 @@ QUESTIONS = [
     Question(  # as recorded in h200_hopper_ladder.json: tests/checks/test_recorded_answers.py compares
         "roles_steps",
         lambda: {"most": "r3_consumers", "second": "r5_registers", "slower": "r3_turns"},
-        "the tensor cores had gaps, which a second consumer fills. With tiles of 128 keys a warp does half as often "
-        "what it does once for each tile. Two consumers fall into turns by themselves, so waiting for one costs time.",
+        "the tensor cores had gaps, which a second consumer fills. With tiles of 128 keys a warp does half as "
+        "often what it does once for each tile. Two consumers fall into turns by themselves, so waiting for one "
+        "only costs time.",
         hint="When do the tensor cores have nothing to do, and which step gives them something? Which step adds "
         "a wait and no work?",
         choices=STEPS,
