@@ -57,8 +57,9 @@ ROOMS = {
     "kernels.hopper": "types inputs private_apis / kernels.launch, kernels",
     "kernels.hopper.ladder": "types inputs / kernels.launch, kernels.hopper",
     "kernels.hopper.backward_ladder": "types inputs / kernels.launch, kernels, kernels.hopper",
+    "kernels.choice": "masks / kernels.launch, kernels.masking, kernels, kernels.hopper",
     "kernels.autograd": "types inputs masks sink private_apis / kernels.launch, kernels.masking, kernels, "
-    "kernels.hopper",  # it joins all passes
+    "kernels.hopper, kernels.choice",  # it joins all passes
     "kernels.compiler": "language inputs gpus learner private_apis / kernels.launch, kernels, kernels.ladder, "
     "kernels.ablations, kernels.hopper, kernels.hopper.ladder, kernels.hopper.backward_ladder",
     "ring.distributed": "types inputs masks ring kernels private_apis / kernels.launch, kernels.hopper",
@@ -81,7 +82,7 @@ ROOMS = {
     "checks": "chapters earlier / checks.engine, checks.classroom",  # it finds the chapters by their files
     "bench.common": "cost torch_ref masks / kernels.compiler",
     "bench": "language types splits masks ring sink cost naive tiled torch_ref cache pipeline learner lm pictures "
-    "kernels private_apis / kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, "
+    "kernels interop private_apis / kernels base, kernels.compiler, kernels.hopper, kernels.hopper.ladder, "
     "kernels.autograd, checks.engine, interop.transformers, ring.distributed, ring.processes, bench.common",
 }
 

@@ -62,15 +62,15 @@ def measure(rung: str, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> dic
 def hash_of(source: str) -> str:
     """Return 12 hex digits: a hash of the syntax of the constants and kernels of a module, given as text.
 
-    Functions without a decorator run on the CPU and do not count. As modules move, names from flashlib are
-    replaced by the order of their first use; other imported names are kept in full.
+    Functions without a decorator run on the CPU and do not count, nor do other names for them. As modules move,
+    names from flashlib are replaced by the order of their first use; other imported names are kept in full.
     """
     imports, body = {}, []
     for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom):
             imports |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Assign | ast.ClassDef) or getattr(node, "decorator_list", []):
-            body.append(node)
+            body += [node] * (not isinstance(getattr(node, "value", None), ast.Attribute))  # run = launch.run
     text = ast.unparse(_Syntax(imports).visit(ast.Module(body, [])))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -23,6 +23,7 @@ from flashlib.types import Record
 MODELS: dict[str, Callable[..., c.Program]] = {
     "r1_alike": protocol.program_alike,
     "r2_producer": functools.partial(protocol.program, consumers=1, turns=False, overlap=False),
+    "r3_consumers": functools.partial(protocol.program, turns=False, overlap=False),
     "r3_turns": functools.partial(protocol.program, overlap=False),
     "r4_overlap": protocol.program,
     "r5_registers": protocol.program,

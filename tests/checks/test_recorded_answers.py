@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -41,6 +42,19 @@ def test_the_largest_step_of_the_ladder():
         gains = {rung: best[rung] / best[before] for before, rung in zip(best, list(best)[1:], strict=False)}
         found[name] = max(questions()["speed_largest_step"].choices, key=gains.get)
     assert found == answer("speed_largest_step")
+
+
+def test_what_the_steps_to_a_hopper_kernel_gain():
+    """Without a mask at d = 128, for each N."""
+    rows = [row for row in record("h200_hopper_ladder")["rungs"] if row["d"] == 128 and not row["causal"]]
+    assert len(rows) > 1
+    for row in rows:
+        speeds = {name.removeprefix("hopper_"): speed for name, speed in row["tflops"].items()}
+        gains = {rung: speeds[rung] / speeds[before] for before, rung in pairwise(speeds)}
+        assert gains.keys() == set(questions()["roles_steps"].choices)
+        slower, *_, second, most = sorted(gains, key=gains.get)
+        assert {"most": most, "second": second, "slower": slower} == answer("roles_steps")
+        assert sum(gain < 1 for gain in gains.values()) == 1
 
 
 def test_whose_sums_are_too_small():

@@ -70,7 +70,7 @@ def test_a_group_takes_the_measured_time_alone_and_beside_another(what, beside, 
 
 
 def test_the_model_uses_the_tensor_cores_as_the_ladder_does():
-    """At d = 128 five rungs of six are within 10 percent of what was recorded, less what the marks cost."""
+    """At d = 128 all but rung 3 are within 10 percent of what was recorded, less what the marks cost."""
     rows = json.loads((DATA / "h200_timelines.json").read_text(encoding="utf-8"))["rows"]
     off = {}
     for row in (row for row in rows if row["d"] == 128):
@@ -78,4 +78,4 @@ def test_the_model_uses_the_tensor_cores_as_the_ladder_does():
         real = mean(measured.timeline(row, k).use() for k in range(len(row["programs"]))) * marks
         off[row["rung"]] = p.run(measured.program(row, 0)).use() / real - 1
     off.pop("forward", None)  # no rung of its own
-    assert len(off) == 6 and sum(abs(part) < 0.1 for part in off.values()) >= 5, off
+    assert len(off) == 7 and all(abs(part) < (0.15 if "r3" in rung else 0.1) for rung, part in off.items()), off

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("traitlets")
 
-from flashlib.chapters import NOTEBOOKS  # noqa: E402
+from flashlib.chapters import NOTEBOOKS, named  # noqa: E402
 from tests.required import missing  # noqa: E402
 from tests.web import live_chapters, page_python  # noqa: E402
 from web.live import cells, parts  # noqa: E402
@@ -56,6 +56,11 @@ def solvable():
 def test_no_chapter_is_live_no_longer_and_no_exercise_is_lost(solvable):
     assert {name: len(exercises) for name, exercises in solvable.items()} == live_chapters.EXERCISES
     assert sum(live_chapters.EXERCISES.values()) >= LEAST
+
+
+def test_all_of_roles_runs_on_its_page():
+    told, kernels = live_chapters.told_of(named("roles"))
+    assert not kernels and len(told) > 30 and [one["id"] for one in told if one["missing"]] == []
 
 
 @pytest.mark.process

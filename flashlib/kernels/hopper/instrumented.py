@@ -192,9 +192,8 @@ class _Marks(ast.NodeTransformer):
 
     def __init__(self, function, points, taking):
         self.function, self.points, self.taking = function, points, taking
-        parameters = [parameter.arg for parameter in function.args.args]
-        self.me = "ME" if "ME" in parameters else "0"
-        self.row = "g" if "g" in parameters else "0"
+        self.parameters = [parameter.arg for parameter in function.args.args]
+        self.row = "g" if "g" in self.parameters else "0"
         self.is_kernel = function.name.startswith("_")
         self.each = None  # the counter of the enclosing loop, if that is unrolled
         self.work, self.only = "", None  # what was computed since the last mark; only if this is true
@@ -207,6 +206,8 @@ class _Marks(ast.NodeTransformer):
         function.args.args.insert(len(function.args.args) if self.is_kernel else 0, ast.arg("events"))
         begins = function.name in ("producer", "consumer") or self.is_kernel and self.role == "warps"
         begin = _parsed(f"events = events + gl.program_id(0) * (WIDTH * {ROOM})") if self.is_kernel else []
+        if function.name == "consumer" and "ME" in self.parameters:
+            begin = _parsed("events = events + ME")  # in all that it calls, too
         begin += [self.mark("Begin")] if begins else []
         doc = 1 if ast.get_docstring(function) else 0
         function.body[doc:] = begin + self.block(function.body[doc:])
@@ -219,7 +220,7 @@ class _Marks(ast.NodeTransformer):
         self.points += [Point(self.role, kind, what)] * (1 if self.each is None else CONSUMERS)
         each = "" if self.each is None else f" + {self.each}"
         self.work = ""
-        return _parsed(f"mark(events, {self.row}, ({number}{each}) * {CONSUMERS} + {self.me}, {pred})")[0]
+        return _parsed(f"mark(events, {self.row}, ({number}{each}) * {CONSUMERS}, {pred})")[0]
 
     def worked(self):
         """Return a mark after arithmetic, if there was any."""

@@ -297,6 +297,7 @@ SAME = {
     "a module with another name": ("tiles", "tile_parts"),
     "another order of imports": ("launch, tiles", "tiles, launch"),
     "a function of the CPU": ("attention(Q):", "attention(Q, mask=None):"),
+    "another name for a function of the CPU": ("def attention(Q):", "run = launch.run\n\ndef attention(Q):"),
 }
 OTHER = {
     "a constant": ("(3)", "(4)"),

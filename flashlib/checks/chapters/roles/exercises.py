@@ -183,7 +183,7 @@ RINGS = [
 
 
 @exercise(
-    title="A consumer", minutes=20, difficulty="medium", program=solutions.program("consumer"),
+    title="A consumer with three faults", minutes=20, difficulty="medium", program=solutions.program("consumer"),
     model=CONSUMER.model,
 )  # fmt: skip
 def consumer(answer: Callable, known: Known) -> Verdict:

@@ -3,15 +3,18 @@
 from functools import partial
 
 from flashlib import pipeline
+from flashlib.checks.chapters.roles import exercises
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
-from flashlib.pipeline import MACHINE, protocol
+from flashlib.pipeline import MACHINE, Arrive, Finish, Product, Wait, protocol
 from flashlib.pipeline.multiprocessor import MultiprocessorState
 
 GPU = GPUS["H200"]
-NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
-HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN}
 SMALL = protocol.Sizes(d=64)
+NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
+TOO_EARLY = "a tile is read before it is there"
+HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN, "read too early": TOO_EARLY}
+STEPS = ("r2_producer", "r3_consumers", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent")
 
 
 def clocks(sizes: protocol.Sizes) -> dict[str, float]:
@@ -32,11 +35,6 @@ def _passes_at_once():
     barrier = pipeline.Barrier("b")
     state = MultiprocessorState(pipeline.Program({"role": None}, (barrier,), ()))
     return {f"parity_{phase}": state.may("role", pipeline.Wait(barrier, phase)) for phase in (0, 1)}
-
-
-def _slots(sizes, consumers=2):
-    """Return how many slots fit in the rings of K and of V, in addition to slots for each consumer's Q and O."""
-    return (GPU.block_sram - 2 * consumers * sizes.q_bytes) // (2 * sizes.kv_bytes)
 
 
 def _happens(roles, barriers, slots):
@@ -89,6 +87,30 @@ def _one_slot(tiles=4):
     return _happens(roles, memory.barriers, memory.slots)
 
 
+def faulty_consumer(n, q, k, v, flops, softmax, rescale):
+    """The consumer with three faults that the chapter shows."""
+    for g in range(n):
+        yield Wait(q.full[0], g % 2)
+        s = g % len(k.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(k.slots) % 2)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish(1)
+        yield Arrive(v.empty[t])
+
+
+def _first_fault():
+    """Return what `check` reports about that consumer, for four tiles in two slots of K and three of V."""
+    program = exercises.consumer_program(faulty_consumer, 4, 2, 3)
+    return _happens(program.roles, program.barriers, program.slots)
+
+
 def _first_turns():
     """Return the parity that each consumer waits for in its first turn."""
     memory = protocol.shared(protocol.SIZES)
@@ -121,42 +143,12 @@ QUESTIONS = [
         _passes_at_once,
         "phase 0 is under way, so whoever waits for it, with parity 0, waits. The phase before it would have "
         "parity 1, and counts as complete. So a producer that starts with parity 1 finds all slots free.",
-        hint="Phase 0 is under way. A wait lasts as long as the phase under way has the parity waited for.",
+        hint="The phase under way is number 0. Which parity has it, and which of the waits lasts as long?",
         wrong={
             ("parity_0", True): "nobody has arrived, so phase 0 is not complete",
             ("parity_1", False): "phase 1 is not meant, but the phase before phase 0: it counts as complete",
         },
-        labels={"parity_0": "wait(b, 0) goes on at once", "parity_1": "wait(b, 1) goes on at once"},
-    ),
-    Question(
-        "hopper_bytes",
-        lambda: {"K": protocol.SIZES.kv_bytes, "Q": protocol.SIZES.q_bytes},
-        "128 * 128 numbers of 2 bytes are 32768 bytes, and 64 * 128 are 16384. With fewer the phase would end "
-        "before the tile is there; with more it would never end.",
-        hint="Count the numbers of each tile, keys or rows times d, and 2 bytes for each.",
-        wrong={
-            ("K", 16384): "those are numbers: each has 2 bytes",
-            ("K", 65536): "only K is asked for: V has its own barrier, and bf16 has 2 bytes",
-            ("Q", 8192): "those are numbers: each has 2 bytes",
-            ("Q", 32768): "one consumer has 64 rows",
-        },
-        unit="B",
-    ),
-    Question(
-        "hopper_slots",
-        lambda: {"d_128": _slots(protocol.SIZES), "d_64": _slots(SMALL)},
-        "at d = 128, Q and O of both take 4 * 16384 bytes, and of the 166912 bytes that are left a tile of K "
-        "and one of V take 65536. At d = 64 all tiles have half the bytes: (232448 - 32768) // 32768 is 6.",
-        hint="Subtract the slots of Q and O of both consumers first. Then divide by the bytes of a tile of K and "
-        "one of V.",
-        wrong={
-            ("d_128", 3): "4 * 16384 bytes are for Q and O, which leaves 166912 for pairs of 65536",
-            ("d_128", 5): "each slot of K needs one of V too",
-            ("d_64", 5): "Q and O take half as much too",
-            ("d_64", 7): "the slots of Q and O are missing",
-            ("d_64", 12): "each slot of K needs one of V too",
-        },
-        labels={"d_128": "slots at d = 128", "d_64": "slots at d = 64"},
+        labels={"parity_0": "Wait(b, 0) goes on at once", "parity_1": "Wait(b, 1) goes on at once"},
     ),
     Question(
         "hopper_two_phases",
@@ -182,6 +174,42 @@ QUESTIONS = [
             NOTHING: "that a product was begun does not mean that it has read its tiles",
             DEADLOCK: "a release that comes too early makes nobody wait longer",
         },
+    ),
+    Question(
+        "roles_faults",
+        _first_fault,
+        "at tile 1 it waits until phase 1 of Q's barrier is over, but Q comes once, in phase 0. So it never "
+        "reaches tile 2, where the other two faults would show with these rings.",
+        hint="Three lines are wrong. For each, find the first tile at which it can do harm. Does the consumer get "
+        "that far?",
+        choices=(DEADLOCK, OVERWRITTEN, TOO_EARLY),
+        wrong={
+            OVERWRITTEN: "a slot of V is filled again only with tile 3, and the producer does not get there: the "
+            "consumer has stopped before",
+            TOO_EARLY: "with these rings the first tile that is read too early is V of tile 2: does the "
+            "consumer get there?",
+        },
+    ),
+    Question(  # as recorded in h200_hopper_ladder.json: tests/checks/test_recorded_answers.py compares
+        "roles_steps",
+        lambda: {"most": "r3_consumers", "second": "r5_registers", "slower": "r3_turns"},
+        "the tensor cores had gaps, which a second consumer fills. With tiles of 128 keys a warp does half as "
+        "often what it does once for each tile. Two consumers fall into turns by themselves, so waiting for one "
+        "only costs time.",
+        hint="When do the tensor cores have nothing to do, and which step gives them something? Which step adds "
+        "a wait and no work?",
+        choices=STEPS,
+        wrong={
+            ("most", "r2_producer"): "the copy unit had time to spare: tiles were there in time before",
+            ("most", "r4_overlap"): "the second consumer fills most of these gaps already",
+            ("most", "r5_registers"): "it is a large step, but not the largest",
+            ("most", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
+            ("second", "r3_consumers"): "it gains most",
+            ("second", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
+            ("slower", "r2_producer"): "it gains little, but it gains",
+            ("slower", "r6_persistent"): "it gains little, but it gains",
+        },
+        labels={"most": "gains most", "second": "comes second", "slower": "makes it slower"},
     ),
     Question(
         "hopper_one_slot",
