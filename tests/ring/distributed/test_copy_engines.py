@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+import weakref
 
 import pytest
 
@@ -11,7 +12,7 @@ import torch.distributed as dist  # noqa: E402
 
 from flashlib import masks  # noqa: E402
 from flashlib.ring import processes  # noqa: E402
-from flashlib.ring.distributed import copy_engines  # noqa: E402
+from flashlib.ring.distributed import copy_engines, link  # noqa: E402
 from tests.ring.distributed import on_ranks  # noqa: E402
 from tests.ring.distributed.test_on_ranks import CASE  # noqa: E402
 
@@ -19,7 +20,7 @@ CHANNELS = 4
 
 
 class Shared:
-    """Does what torch's handle does, with files that all ranks map. One rank sets a signal, another clears it."""
+    """Does what `signals.Signals` does, with files that all ranks map."""
 
     def __init__(self, folder, n, made):
         me, P = dist.get_rank(), dist.get_world_size()
@@ -30,10 +31,18 @@ class Shared:
 
         self.memory = [mapped(f"memory-{r}", n) for r in range(P)]
         self.signals = [mapped(f"signals-{r}", CHANNELS * P).view(CHANNELS, P) for r in range(P)]
+        self.begun = False
         dist.barrier()
 
-    def get_buffer(self, rank, sizes, dtype, storage_offset=0):
-        return self.memory[rank][storage_offset : storage_offset + sizes[0]].view(dtype)
+    def begin(self):
+        self.begun = True
+
+    def end(self, tensors):
+        assert self.begun
+        return link.Pending((), tensors)
+
+    def fetch(self, X, of, at):
+        X.view(torch.uint8).copy_(self.memory[of][at : at + X.nbytes])
 
     def put_signal(self, to, channel=0):
         self._until(to, channel, self.me, 0)
@@ -98,3 +107,34 @@ def test_after_out_of_memory_the_next_call_tries_again(monkeypatch):
     memory.reserve({"KV 0": 1000}, device)
     memory.reserve({"KV 0": 900}, device)
     assert len(asked) == 2 and len(memory.own("KV 0", 1000)) == 1000
+
+
+def test_memory_that_a_cuda_graph_refers_to_is_kept_and_does_not_grow_in_a_capture(monkeypatch):
+    pytest.importorskip("triton")
+    from flashlib.private_apis import of_driver
+
+    made, waited = [], []
+    monkeypatch.setattr(of_driver, "current_stream", lambda index: stream)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: capturing)
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    monkeypatch.setattr(copy_engines, "shared", lambda n, *given: (made.append(n), [torch.zeros(n), Group()])[1])
+    memory, device = copy_engines.GroupMemory(Group()), torch.device("cuda", 0)
+
+    stream, capturing = 1, False
+    memory.reserve({"KV 0": 600}, device)
+    memory.reserve({"KV 0": 600}, device)
+    assert made == [1024] and not waited, "nothing to wait for on the same stream"
+    stream = 2
+    memory.reserve({"KV 0": 600}, device)
+    assert waited == [device], "the pass on another stream may still read the buffers"
+    stream, capturing = 3, True
+    with pytest.raises(RuntimeError, match="call it once with these sizes, and then capture"):
+        memory.reserve({"KV 0": 2000}, device)
+    memory.reserve({"KV 0": 600}, device)
+    assert len(waited) == 1, "a capture cannot wait"
+    of_graph, capturing = weakref.ref(memory.handle), False
+    memory.reserve({"KV 0": 2000}, device)
+    of_no_graph = weakref.ref(memory.handle)
+    memory.reserve({"KV 0": 3000}, device)
+    assert len(waited) == 3 and len(made) == 3
+    assert of_graph() is not None and of_no_graph() is None
