@@ -7,8 +7,9 @@ decide the same, since all make the same calls.
 
 import functools
 import weakref
+from collections.abc import Callable
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -22,6 +23,7 @@ from flashlib.ring.distributed import local
 from flashlib.ring.distributed.axes import Axis
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+T = TypeVar("T")
 KEPT = 64  # calls, masks and plans of a group
 
 
@@ -36,6 +38,7 @@ class Arguments(NamedTuple):
     mask: Mask | None
     scale: float | None
     local: ModuleType | None
+    link: Callable | None
 
 
 class Agreed(NamedTuple):
@@ -50,30 +53,32 @@ class Agreed(NamedTuple):
 class Agreements:
     """What the ranks of one group have agreed on so far, and what follows from it; the last KEPT of each.
 
-    calls: {a call's key: Agreed}. met: whether the ranks have met on their GPUs. combined, plan: `masks.combined`,
-    and a way's `plan` of a `Where`; both return the same object each time, as plans are looked up by their masks.
+    calls: {a call's key: what follows from it}. met: whether the ranks have met on their GPUs. combined, plan:
+    `masks.combined`, and a way's `plan` of a `Where`; both return the same object each time, as plans are looked
+    up by their masks.
     """
 
     def __init__(self) -> None:
-        self.calls: dict[tuple, Agreed] = {}
+        self.calls: dict[tuple | None, Any] = {}
         self.met = False
         self.combined = functools.lru_cache(maxsize=KEPT)(masks.combined)
         self.plan = functools.lru_cache(maxsize=KEPT)(lambda plan, where: plan(where))
 
-    def earlier(self, key: tuple) -> Agreed | None:
-        """Return what was agreed on in a call like this one, or None; a key that cannot be hashed is new."""
+    def earlier(self, key: tuple | None) -> Any:
+        """Return what was kept of a call like this one, or None; a key that cannot be hashed is new."""
         try:
-            agreed = self.calls.pop(key, None)
+            found = self.calls.pop(key, None)
         except TypeError:
             return None
-        return agreed and self.keep(key, agreed)
+        return found and self.keep(key, found)
 
-    def keep(self, key: tuple, agreed: Agreed) -> Agreed:
-        """Keep a call as the latest, and drop the oldest."""
-        self.calls[key] = agreed
+    def keep(self, key: tuple | None, found: T) -> T:
+        """Keep what follows from a call as the latest, and drop the oldest; with None as its key, keep nothing."""
+        if key is not None:
+            self.calls[key] = found
         if len(self.calls) > KEPT:
             del self.calls[next(iter(self.calls))]
-        return agreed
+        return found
 
     def meet(self, group: dist.ProcessGroup, device: torch.device) -> None:
         """Have all ranks of the group meet once: NCCL needs all of them in its first copies, and a ring may not.
@@ -100,30 +105,31 @@ def groups_of(axes: tuple[Axis, Axis]) -> tuple[dist.ProcessGroup, ...]:
     return tuple(axis.group for axis in reversed(axes) if axis.group is not None)
 
 
+def key_of(name: str, axes: tuple[Axis, Axis], arguments: Arguments) -> tuple | None:
+    """Return what two calls have in common if the second need not be compared; None if each must be."""
+    groups = groups_of(axes)
+    return None if any(map(_is_on_gloo, groups)) else _key(name, groups, arguments)
+
+
 def agree_on_call(name: str, axes: tuple[Axis, Axis], in_pieces: bool, arguments: Arguments) -> Agreed:
     """Return what the ranks agree on; raise the same error on every rank if they do not.
 
     name: of the function that all call. axes, in_pieces: see `call.Way`.
     """
     groups = groups_of(axes)
-    agreements, on_gloo = agreements_of(groups[0]), [_is_on_gloo(group) for group in groups]
-    key = None if any(on_gloo) else _key(name, groups, arguments)
-    if key and (agreed := agreements.earlier(key)):
-        return agreed
     problem: Exception | None = None
     values: dict = {}
     try:
-        values, mask, scale = checked(arguments, agreements)
+        values, mask, scale = checked(arguments, agreements_of(groups[0]))
     except (TypeError, ValueError) as error:
         problem = error
-        if not all(on_gloo):
+        if not all(map(_is_on_gloo, groups)):
             raise  # the others compare only calls that are new to them, and may not come
     _compare(name, groups, values, problem)
     for group in groups:
         agreements_of(group).meet(group, arguments.Q.device)
     N_q, N_k = _lengths(name, axes, in_pieces, arguments)
-    agreed = Agreed(N_q, N_k, mask, scale)
-    return agreements.keep(key, agreed) if key else agreed
+    return Agreed(N_q, N_k, mask, scale)
 
 
 def _is_on_gloo(group):
@@ -131,7 +137,6 @@ def _is_on_gloo(group):
 
 
 def _key(name, groups, arguments):
-    """Return what two calls have in common if the second need not be compared."""
     Q, K, V, *others = arguments
     tensors = tuple((X.dtype, X.shape, X.device) for X in (Q, K, V) if isinstance(X, torch.Tensor))
     gradients = needs_gradients(Q, K, V), needs_gradients(*getattr(arguments.mask, "biases", ()))
@@ -148,7 +153,7 @@ def checked(arguments: Arguments, agreements: Agreements) -> tuple[dict, Mask, f
     The module that computes is asked too: an error after the first copies would leave messages that nobody
     receives.
     """
-    Q, K, V, layout, causal, mask, scale, module = arguments
+    Q, K, V, layout, causal, mask, scale, module, copies = arguments
     check_tensors(DTYPES, Q=Q, K=K, V=V)
     check_shapes(Q, K, V, axes="(B, H, N, d)", grouped=True, values=True)
     (module or local.module_for(Q.device)).check(Q, K, V)
@@ -164,6 +169,7 @@ def checked(arguments: Arguments, agreements: Agreements) -> tuple[dict, Mask, f
     (B, H, _, d), H_k, d_v = Q.shape, K.shape[1], V.shape[3]
     sizes = {"dtype": Q.dtype, "B": B, "H": H, "H_k": H_k, "d": d, "d_v": d_v}
     values = {**sizes, "layout": layout, "causal": causal, "mask": mask, "scale": scale}
+    values["link"] = None if copies is None else getattr(copies, "__qualname__", type(copies).__qualname__)
     return values | {"gradients": needs_gradients(Q, K, V)}, combined, scale
 
 

@@ -20,7 +20,7 @@ from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import link as links
 from flashlib.ring.distributed.axes import Axis, axis_of
 from flashlib.ring.distributed.call import RankCall, Where
-from flashlib.ring.distributed.keys import numbers, side_by_side
+from flashlib.ring.distributed.keys import numbers, side_by_side, some
 from flashlib.types import Attention, Grads
 
 
@@ -86,7 +86,7 @@ def _shares(call, Q, K, V, lse, dO, delta):
         own = Q[:, :, rows], K[:, :, keys], V[:, :, keys], lse[:, :, rows], dO[:, :, rows], delta[:, :, rows]
         dQ[:, :, rows], *part = call.local.backward(*own, mask, call.scale)
         for total, share in zip(dKV, part, strict=True):
-            total[:, :, keys] += share
+            some(total, keys).add_(share)
         del own, part, share
     del K, V
     return dQ, [torch.cat([taken(X, runs).reshape(-1) for X in dKV]) for runs in call.plan.keys]

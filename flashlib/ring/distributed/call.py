@@ -1,5 +1,6 @@
 """What every way does around its two passes: ranks agree, plan who computes what, and register a backward pass."""
 
+import contextlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -81,9 +82,15 @@ def attend(
         from flashlib.kernels.launch.inputs import as_autocast  # only here: with it comes Triton
 
         Q, K, V = as_autocast(Q, K, V)
-    arguments = agreements.Arguments(Q, K, V, layout, causal, mask, scale, module)
-    N_q, N_k, mask, scale = agreements.agree_on_call(way.name, axes, way.in_pieces, arguments)
-    call = _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link or Link)
+    arguments = agreements.Arguments(Q, K, V, layout, causal, mask, scale, module, link)
+    known = agreements.agreements_of(agreements.groups_of(axes)[0])
+    key = agreements.key_of(way.name, axes, arguments)
+    call = known.earlier(key)
+    if call is None:
+        call = _call(way, axes, arguments, known)
+        changes = mask is not None and mask.may_change and Q.device.type == "cpu"  # it may say something else then
+        known.keep(None if changes else key, call)
+    call = call._replace(ring=axes[0], heads=axes[1])
     return Attention(*_RanksAttention.apply(way, call, Q, K, V))
 
 
@@ -94,9 +101,10 @@ _untraced: dict[Callable, Callable] = {}
 class _RanksAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, way, call, Q, K, V):
-        with torch.autocast(Q.device.type, enabled=False):
+        with _without_autocast(Q.device.type):
             O, lse = way.forward(call, Q, K, V)
         ctx.way, ctx.call = way, call
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(Q, K, V, O, lse)
         return O, lse
 
@@ -104,23 +112,37 @@ class _RanksAttention(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, dO, dlse):
         Q, K, V, O, lse = ctx.saved_tensors
-        with torch.autocast(Q.device.type, enabled=False):
-            delta = ctx.call.local.delta_of(O, dO).sub_(dlse)
+        dO = torch.zeros_like(O) if dO is None else dO
+        with _without_autocast(Q.device.type):
+            delta = ctx.call.local.delta_of(O, dO)
+            if dlse is not None:
+                delta.sub_(dlse)
             grads = ctx.way.backward(ctx.call, Q, K, V, lse, dO, delta)
         return None, None, *(dX.to(X.dtype) for dX, X in zip(grads, (Q, K, V), strict=True))
 
 
-def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
-    """Return the RankCall of tensors that were checked."""
-    ring, of = axes
-    _plan = agreements.agreements_of(agreements.groups_of(axes)[0]).plan
+def _without_autocast(kind):
+    """Return a context without autocast; where it is off, one that takes no time."""
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else NOTHING
+
+
+NOTHING = contextlib.nullcontext()
+
+
+def _call(way, axes, arguments, known):
+    """Return the RankCall of a call, once the ranks agree on it; with no axes, as it must not keep its groups.
+
+    known: the Agreements of the call.
+    """
+    N_q, N_k, mask, scale = agreements.agree_on_call(way.name, axes, way.in_pieces, arguments)
+    (Q, K, _, layout, *_, module, link), (ring, of) = arguments, axes
     (B, H), H_k = Q.shape[:2], K.shape[1]
     masks.fitted(mask, False, B, H, N_q, N_k)
     own = head_groups.own_heads(H, of.size, of.me)
     if of.size > 1:
         mask = of_heads.part(mask, own.start, own.stop)
     where = Where(mask, N_q, N_k, ring.size, ring.me, layout, ask=Q.device.type == "cpu")
-    planned = _plan.__wrapped__ if mask.may_change and where.ask else _plan  # it may say something else now
+    planned = known.plan.__wrapped__ if mask.may_change and where.ask else known.plan
     held = [
         _held(N, ring.size, ring.me, layout, of.size) if way.in_pieces
         else tuple(layouts.runs(N, of.size, m, layout) for m in range(of.size))
@@ -129,7 +151,7 @@ def _call(way, axes, Q, K, V, mask, N_q, N_k, layout, scale, module, link):
     kv = head_groups.kv_heads(own, H, H_k)
     taken = [h // (H // H_k) - kv[0] for h in own]
     computes = local.HopComputer(module or local.module_for(Q.device), taken)
-    return RankCall(ring, of, planned(way.plan, where), (H, H_k), *held, scale, computes, link)
+    return RankCall(Axis(), Axis(), planned(way.plan, where), (H, H_k), *held, scale, computes, link or Link)
 
 
 def _held(N, ring, at, layout, size):

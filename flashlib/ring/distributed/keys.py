@@ -20,19 +20,20 @@ class TravellingKeys:
         self.call, self.link, self.own, self.last = call, link, (K, V), call.plan.last
         self.tokens = [count(keys) for keys in call.plan.keys]
         self.most = numbers(self.own, max(self.tokens))
+        self.flat: dict[int, torch.Tensor] = {}  # by hop
         if max(self.last):
             link.reserve(dict.fromkeys(("KV 0", "KV 1"), self.most), K.dtype, K.device)
 
     def start(self, hop: int) -> Any:
         """Start to send what is here at this hop, and to receive what the next hop needs."""
         ring, came, comes = self.call.ring, source(self.call, hop), source(self.call, hop + 1)
-        sends, receives = [], []
+        name, sends, receives = f"KV {hop % 2}", [], []
         if hop < self.last[came]:
-            sends = [((ring.me + 1) % ring.size, X, f"KV {hop % 2}") for X in self._sent(hop, came)]
+            sends = [((ring.me + 1) % ring.size, X, name) for X in self._sent(hop, came)]
         if hop < self.last[comes]:
             flat = self._flat(hop + 1, comes)
             parts = flat.split(sizes(self.own, self.tokens[comes])) if self._as_given(hop) else [flat]
-            receives = [((ring.me - 1) % ring.size, X, f"KV {hop % 2}") for X in parts]
+            receives = [((ring.me - 1) % ring.size, X, name) for X in parts]
         return self.link.start(sends, receives, tag=hop)
 
     def here(self, hop: int) -> tuple[torch.Tensor, ...]:
@@ -57,9 +58,11 @@ class TravellingKeys:
 
     def _flat(self, hop, came):
         """Return the part of a buffer that the keys of a rank fill."""
-        K = self.own[0]
-        buffer = self.link.buffer(f"KV {hop % 2}", self.most, K.dtype, K.device)
-        return buffer[: numbers(self.own, self.tokens[came])]
+        if hop not in self.flat:
+            K, n = self.own[0], numbers(self.own, self.tokens[came])
+            buffer = self.link.buffer(f"KV {hop % 2}", self.most, K.dtype, K.device)
+            self.flat[hop] = buffer[:n]
+        return self.flat[hop]
 
 
 def numbers(like: tuple[torch.Tensor, ...], tokens: int) -> int:
@@ -69,10 +72,19 @@ def numbers(like: tuple[torch.Tensor, ...], tokens: int) -> int:
 
 def sizes(like: tuple[torch.Tensor, ...], tokens: int) -> list[int]:
     """Return how many numbers each of K and V has."""
-    return [X.shape[0] * X.shape[1] * tokens * X.shape[3] for X in like]
+    return [B * H_k * tokens * d for B, H_k, _, d in (X.shape for X in like)]
 
 
 def side_by_side(flat: torch.Tensor, like: tuple[torch.Tensor, ...], tokens: int) -> tuple[torch.Tensor, ...]:
     """Return views of a flat tensor as K and V of so many tokens."""
-    parts = flat.split(sizes(like, tokens))
-    return tuple(part.view(*X.shape[:2], tokens, X.shape[3]) for part, X in zip(parts, like, strict=True))
+    parts = flat.split_with_sizes(sizes(like, tokens))
+    return tuple(
+        part.view(B, H_k, tokens, d) for part, (B, H_k, _, d) in zip(parts, (X.shape for X in like), strict=True)
+    )
+
+
+def some(X: torch.Tensor, items: slice, dim: int = 2) -> torch.Tensor:
+    """Return these items of an axis, without a view of all of them: rows or keys by default."""
+    if items.start == 0 and items.stop == X.shape[dim]:
+        return X
+    return X.narrow(dim, items.start, items.stop - items.start)

@@ -42,6 +42,8 @@ class HopComputer:
     def of_heads(self, q: slice) -> "HopComputer":
         """Return the HopComputer of some heads of Q and all heads of K and V that they read."""
         own = self.taken[q]
+        if len(own) == len(self.taken):
+            return self
         return HopComputer(self.module, [k - own[0] for k in own])
 
     def attention(

@@ -19,7 +19,7 @@ from flashlib.ring.distributed import call as calls
 from flashlib.ring.distributed import gradients
 from flashlib.ring.distributed.axes import Axis, axis_of
 from flashlib.ring.distributed.call import RankCall
-from flashlib.ring.distributed.keys import TravellingKeys, source
+from flashlib.ring.distributed.keys import TravellingKeys, some, source
 from flashlib.types import Attention
 
 
@@ -56,10 +56,10 @@ def forward(call: RankCall, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -
     for hop in range(max(plan.last) + 1):
         copies = keys.start(hop)
         if found := plan.hops[call.ring.me][source(call, hop)]:
-            K_s, V_s = (X[:, :, found.keys] for X in keys.here(hop))
+            K_s, V_s = (some(X, found.keys) for X in keys.here(hop))
             alone = len(of_mine) == 1 and found.rows == slice(0, Q.shape[2])  # nothing to merge: rounded at once
             dtype = Q.dtype if alone else None
-            part = call.local.attention(Q[:, :, found.rows], K_s, V_s, found.mask, call.scale, dtype)
+            part = call.local.attention(some(Q, found.rows), K_s, V_s, found.mask, call.scale, dtype)
             state.add(found.rows, part, is_last=hop == of_mine[-1])
             del part
         copies.wait()
@@ -85,10 +85,11 @@ class MergedOutput:
         out = None
         if is_last and self.Q.dtype != part.O.dtype:
             self.rounded = self.Q.new_empty(self.shape)
-            for rest in (slice(0, rows.start), slice(rows.stop, None)):
-                self.rounded[:, :, rest] = self.O[:, :, rest]
-            out = self.rounded[:, :, rows]
-        self.call.local.merge(self.O[:, :, rows], self.lse[:, :, rows], *part, out=out)
+            for rest in (slice(0, rows.start), slice(rows.stop, self.shape[2])):
+                if rest.start < rest.stop:
+                    some(self.rounded, rest).copy_(some(self.O, rest))
+            out = some(self.rounded, rows)
+        self.call.local.merge(some(self.O, rows), some(self.lse, rows), *part, out=out)
 
     def finished(self) -> Attention:
         """Return O in the dtype of Q, and lse."""

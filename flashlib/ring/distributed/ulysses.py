@@ -110,7 +110,7 @@ def _home(call, grads, like):
     sums = [torch.zeros(X.shape, dtype=dX.dtype, device=X.device) for X, dX in zip(like, grads, strict=True)]
     for m in members:
         for total, share, of in zip(sums, _viewed(flat[m], shapes[m]), kinds, strict=True):
-            total[:, _heads(call, m, of)] += share
+            total[:, _heads(call, m, of)].add_(share)
     return sums
 
 

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from flashlib import masks  # noqa: E402
-from flashlib.ring.distributed import agreements, on_cpu  # noqa: E402
+from flashlib.ring.distributed import agreements, link, on_cpu  # noqa: E402
 from flashlib.ring.distributed.agreements import KEPT, Agreed, Arguments, agreements_of  # noqa: E402
 
 
@@ -55,14 +55,14 @@ def test_agreements_end_with_their_group():
 
 def test_a_call_that_differs_in_any_argument_is_compared():
     X = torch.zeros(1, 2, 4, 3)
-    calls = [Arguments(X, X, X, "zigzag", False, None, None, None)]
+    calls = [Arguments(X, X, X, "zigzag", False, None, None, None, None)]
     for other in (X.double(), X[:, :, 1:], X.to("meta"), X.clone().requires_grad_()):
         calls += [calls[0]._replace(**{name: other}) for name in "QKV"]
     calls += [
         calls[0]._replace(**{name: other})
         for name, other in {"layout": "striped", "causal": 0, "mask": masks.causal(), "scale": 1.0}.items()
     ]
-    calls += [calls[0]._replace(causal=True), calls[0]._replace(local=on_cpu)]
+    calls += [calls[0]._replace(causal=True), calls[0]._replace(local=on_cpu), calls[0]._replace(link=link.Link)]
     one, another = Group(), Group()
     keys = [agreements._key("ring.attention", (one,), arguments) for arguments in calls]
     keys += [

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 from flashlib import gluon, masks, torch_ref  # noqa: E402
 from flashlib.kernels.hopper import backward, forward, launch_backward  # noqa: E402
+from flashlib.kernels.launch import planning  # noqa: E402
 from flashlib.masks.runs import positions  # noqa: E402
 from flashlib.ring import hops  # noqa: E402
 from flashlib.ring.distributed import on_gpu, on_hopper  # noqa: E402
@@ -55,16 +56,19 @@ def calls(request, monkeypatch):
     """Record the calls of Hopper's kernels, on a device that is taken for a Hopper GPU: on a CPU, interpreted."""
     made = {"device": request.param, "forward": [], "backward": []}
 
-    def counted(name, call):
-        def noted(*given, **options):
-            made[name].append(options["causal"])
-            return call(*given, **options)
+    def counted(name, run, number):
+        def noted(*given):
+            plan = given[number]
+            launch = next(one for one in plan if "CAUSAL" in getattr(one, "constants", ()))
+            made[name].append(launch.constants["CAUSAL"])
+            return run(*given)
 
         return noted
 
-    monkeypatch.setattr(forward, "attention", counted("forward", forward.attention))
-    monkeypatch.setattr(backward, "backward", counted("backward", backward.backward))
-    monkeypatch.setattr(launch_backward, "SEEN", 1)
+    monkeypatch.setattr(forward, "run", counted("forward", forward.run, 4))
+    monkeypatch.setattr(backward, "run", counted("backward", backward.run, 8))
+    monkeypatch.setattr(launch_backward, "SEEN", dict.fromkeys(launch_backward.SEEN, 1))
+    monkeypatch.setattr(on_hopper, "PLANS", planning.Plans())
     with gluon.on_cpu(seed=0) if request.param == "cpu" else contextlib.nullcontext():
         yield made
 
@@ -124,7 +128,8 @@ def test_deterministic_algorithms_of_torch_avoid_hoppers_backward(calls, monkeyp
 @pytest.mark.skipif(not HOPPER, reason="no Hopper GPU")
 @pytest.mark.parametrize("d", [64, 128])
 def test_the_error_does_not_grow_with_the_number_of_ranks(d, monkeypatch):
-    monkeypatch.setattr(launch_backward, "SEEN", 1)
+    monkeypatch.setattr(launch_backward, "SEEN", dict.fromkeys(launch_backward.SEEN, 1))
+    monkeypatch.setattr(on_hopper, "PLANS", planning.Plans())
     Q, K, V, dO = tensors("cuda", 1024, d, (1, 4, 4))
     exact = torch_ref.attention(*(X.double() for X in (Q, K, V)), causal=True).O
     right = [exact, *gradients.reference(*(X.double() for X in (Q, K, V)), dO, None, causal=True)]

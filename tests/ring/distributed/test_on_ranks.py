@@ -18,6 +18,7 @@ from flashlib import masks, torch_ref  # noqa: E402
 from flashlib.masks.runs import count  # noqa: E402
 from flashlib.ring import agree, cost, hops  # noqa: E402
 from flashlib.ring.distributed import (  # noqa: E402
+    agreements,
     all_gather,
     gradients,
     link,
@@ -77,6 +78,7 @@ def disagreements():
         "a list": message(lambda: ring.attention(*part(4), mask=[[True]])),
         "no group": message(lambda: ring.attention(*part(4), group="all")),
         "gradients": message(lambda: ring.attention(*(X.requires_grad_(rank == 1) for X in part(4)))),
+        "link": message(lambda: ring.attention(*part(4), link=link.InTurn if rank == 1 else None)),
         "after all that": message(lambda: ring.attention(*part(4), group=mesh["ring"])),
     }
 
@@ -321,6 +323,7 @@ def test_every_rank_raises_the_same_sentence_about_a_disagreement():
     assert said["a list"].startswith("TypeError: mask is of type list; pass one of flashlib.masks")
     assert said["no group"].startswith("TypeError: group is 'all'")
     assert "gradients is" in said["gradients"]
+    assert "link is None on ranks 0, 2, 3 and InTurn on rank 1" in said["link"]
     assert said["after all that"] == "nothing", "an error leaves the groups as they were"
     assert all("causal is" in one["disagreements"]["two axes"] for one in ranks())
 
@@ -370,6 +373,14 @@ def test_torch_compile_breaks_around_it(alone):
 
 def test_on_gpus_ranks_compare_only_new_calls():
     assert all(one["without_gloo"] == [(5, 5), (6, 6)] for one in ranks())
+
+
+def test_what_is_kept_of_a_call_does_not_keep_its_group(alone, monkeypatch):
+    monkeypatch.setattr(dist, "get_backend_config", lambda group=None: "nccl")
+    for way in (ring, ulysses):
+        way.attention(*part(4))
+    kept = agreements.agreements_of(dist.group.WORLD).calls.values()
+    assert len(kept) == 2 and not any(dist.group.WORLD in (call.ring.group, call.heads.group) for call in kept)
 
 
 def test_the_kernels_compute_hops_and_refuse_what_they_do_not_take(alone):
