@@ -15,9 +15,10 @@ To see how a ring works, first read docs/zigzag_ring.py: causal, forward and bac
     memory        the most that a rank holds, in closed form
     call          what every way does around its two passes
     agreements    what the ranks of a group agree on before the first copy; axes: a group and a rank's number in it
+    choices       what a call takes by default
     link          copies between ranks; copy_engines, signals: copies that take no multiprocessor
     keys          K and V on their way round; gradients: the backward pass
-    local         computes a hop, with on_gpu or on_cpu, or on_hopper if dQ may differ in its bits; of_heads: masks
+    local         computes a hop, with on_hopper, on_gpu or on_cpu; of_heads: masks
 
 Source: Liu and others, Ring Attention (2023); Llama Team, The Llama 3 Herd of Models (2024), section 3.3.2, for
 all-gather; Jacobs and others, DeepSpeed Ulysses (2023); Fang and Zhao, USP (2024), for both.

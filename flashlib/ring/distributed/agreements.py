@@ -19,8 +19,9 @@ from flashlib.inputs import check_causal, check_shapes, check_tensors, resolve_s
 from flashlib.masks import Mask
 from flashlib.masks.runs import count
 from flashlib.ring import agree, head_groups, layouts
-from flashlib.ring.distributed import local
+from flashlib.ring.distributed import copy_engines, local
 from flashlib.ring.distributed.axes import Axis
+from flashlib.ring.distributed.link import Link
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 T = TypeVar("T")
@@ -53,13 +54,14 @@ class Agreed(NamedTuple):
 class Agreements:
     """What the ranks of one group have agreed on so far, and what follows from it; the last KEPT of each.
 
-    calls: {a call's key: what follows from it}. met: whether the ranks have met on their GPUs. combined, plan:
-    `masks.combined`, and a way's `plan` of a `Where`; both return the same object each time, as plans are looked
-    up by their masks.
+    calls: {a call's key: what follows from it}. link: what copies by default, once the ranks have met on their
+    GPUs. combined, plan: `masks.combined`, and a way's `plan` of a `Where`; both return the same object each time,
+    as plans are looked up by their masks.
     """
 
     def __init__(self) -> None:
         self.calls: dict[tuple | None, Any] = {}
+        self.link: type[Link] = Link
         self.met = False
         self.combined = functools.lru_cache(maxsize=KEPT)(masks.combined)
         self.plan = functools.lru_cache(maxsize=KEPT)(lambda plan, where: plan(where))
@@ -87,7 +89,12 @@ class Agreements:
         """
         if device.type != "cpu" and not self.met:
             dist.all_reduce(torch.zeros(1, device=device), group=group)
+            self.link = copy_engines.CopyEngines if copy_engines.reach_all(group, device) else Link
             self.met = True
+
+    def link_for(self, device: torch.device) -> type[Link]:
+        """Return what copies tensors of a device by default; the ranks have met."""
+        return Link if device.type == "cpu" else self.link
 
 
 _agreements: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {group: its Agreements}

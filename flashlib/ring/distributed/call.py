@@ -151,7 +151,8 @@ def _call(way, axes, arguments, known):
     kv = head_groups.kv_heads(own, H, H_k)
     taken = [h // (H // H_k) - kv[0] for h in own]
     computes = local.HopComputer(module or local.module_for(Q.device), taken)
-    return RankCall(Axis(), Axis(), planned(way.plan, where), (H, H_k), *held, scale, computes, link or Link)
+    link = link or (Link if ring.group is None else agreements.agreements_of(ring.group).link_for(Q.device))
+    return RankCall(Axis(), Axis(), planned(way.plan, where), (H, H_k), *held, scale, computes, link)
 
 
 def _held(N, ring, at, layout, size):

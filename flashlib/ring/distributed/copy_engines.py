@@ -8,7 +8,10 @@ The memory is kept as long as the group, for later calls. A call on another stre
 that; a CUDA graph does not, so no other call of the group may run beside a replay.
 """
 
+import hashlib
 import itertools
+import os
+import socket
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from flashlib.ring import agree
 from flashlib.ring.distributed.link import Link, Message, Pending
 
 ALIGNED = 512  # bytes
@@ -119,6 +123,53 @@ def shared(n: int, device: torch.device, group: dist.ProcessGroup) -> tuple[torc
 
     memory, handle = symmetric_memory(n + signals.room(group), device, group)
     return memory[:n], signals.Signals(memory, handle, group)
+
+
+def reach_all(group: dist.ProcessGroup, device: torch.device) -> bool:
+    """Return whether copy engines reach the GPUs of all ranks of a group. All ranks call this.
+
+    The GPUs must be of one host, and every rank must see them all and reach their memory. Signals and shared
+    memory are tried: only NVIDIA's driver has the first, and a container may forbid the second.
+    """
+    if device.type != "cuda" or dist.get_world_size(group) == 1 or "nccl" not in dist.get_backend_config(group):
+        return False
+    from flashlib.private_apis.of_torch import symmetric_memory
+    from flashlib.ring.distributed import signals
+
+    told = agree.numbers_of_all(group, _host(), device.index)
+    near = _are_near(told, device.index) and _runs(signals.check, device)
+    return all_of(group, near) and all_of(group, _runs(symmetric_memory, ALIGNED, device, group))
+
+
+def all_of(group: dist.ProcessGroup, own: bool) -> bool:
+    """Return whether it is so on all ranks of a group."""
+    return all(one for (one,) in agree.numbers_of_all(group, own))
+
+
+def _host():
+    """Return a number of this host, other after each start of it."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            name = file.read() + socket.gethostname()
+    except OSError:  # not Linux, where nothing is shared
+        return os.getpid()
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=7).digest(), "big")
+
+
+def _are_near(told, own):
+    """Return whether a GPU reaches the others. told: the host of each rank and the index of its GPU there."""
+    hosts, indices = ({*of} for of in zip(*told, strict=True))
+    if len(hosts) > 1 or len(indices) < len(told) or max(indices) >= torch.cuda.device_count():
+        return False
+    return all(torch.cuda.can_device_access_peer(own, other) for other in indices - {own})
+
+
+def _runs(function, *given):
+    try:
+        function(*given)
+    except Exception:  # whatever the libraries raise
+        return False
+    return True
 
 
 def _aligned(n):

@@ -16,7 +16,13 @@ def module_for(device: torch.device) -> ModuleType:
         from flashlib.ring.distributed import on_cpu
 
         return on_cpu
-    from flashlib.ring.distributed import on_gpu  # only here: it imports Triton
+    from flashlib.kernels.launch import which_gpu  # only here: with it comes Triton
+
+    if which_gpu.runs_gluon() and which_gpu.capability(device) == (9, 0):
+        from flashlib.ring.distributed import on_hopper  # only here: it imports all of Gluon
+
+        return on_hopper
+    from flashlib.ring.distributed import on_gpu
 
     return on_gpu
 

@@ -1,7 +1,7 @@
 """The most bytes that a rank holds in a pass of a ring, in closed form: none of it grows with the whole sequence.
 
 The inputs and results of a pass count. What the products of a hop need besides their results does not: on a GPU
-that is a few numbers for each row, on a CPU one tile.
+that is a few numbers for each row, on a CPU one tile, and with `on_hopper` at most another dQ in fp32.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,8 @@
-"""Computes a hop on a Hopper GPU if the bits need not be the same every time: pass it as `local`.
+"""Computes a hop on a Hopper GPU, by default: pass `on_gpu` as `local` if the bits must be the same every time.
 
 It is `on_gpu` with Hopper's backward kernel where that takes the hop and is faster. That kernel sums dQ in any
-order. Besides what `memory` counts, it holds these sums for some of the heads, at most as large as dQ in fp32.
+order, so torch.use_deterministic_algorithms forbids it. Besides what `memory` counts, it holds these sums for some
+of the heads, at most as large as dQ in fp32.
 """
 
 import torch

@@ -37,12 +37,14 @@ def attention(
     backward, in the same order, with equal arguments except Q, K and V.
     layout: who holds which rows, see `flashlib.ring.layouts`. causal, mask: of the whole sequences, aligned
     bottom-right; a row that sees no key gives O = 0 and lse = -inf.
-    local: the module that computes hops; by default `on_gpu` or `on_cpu`; `on_hopper` has a faster backward pass
-    on Hopper GPUs. link: a class that makes the copies of a group; by default `link.Link`.
-    The bits are the same every time, except dQ with `on_hopper`. Raises ValueError, the same on every rank, if
-    ranks disagree or their parts are not a cut of a sequence; TypeError or ValueError for any other mistake,
-    before any work. Under NCCL, ranks compare only calls that are new, and an error on one rank alone ends the
-    others by the group's timeout.
+    local: the module that computes hops; by default `on_hopper` on Hopper GPUs, `on_gpu` on others, or `on_cpu`.
+    link: the class that makes the copies of a group; by default `copy_engines.CopyEngines` on GPUs of one host
+    that reach each other, `link.Link` elsewhere. `choices.chosen` says which.
+    The bits are the same every time, except dQ with `on_hopper`: pass `on_gpu`, or set
+    torch.use_deterministic_algorithms. A call like an earlier one can be captured in a CUDA graph.
+    Raises ValueError, the same on every rank, if ranks disagree or their parts are not a cut of a sequence;
+    TypeError or ValueError for any other mistake, before any work. Under NCCL, ranks compare only calls that are
+    new, and an error on one rank alone ends the others by the group's timeout.
     """
     axes = axis_of(group), Axis()
     return calls.attend(WAY, axes, Q, K, V, layout, causal, mask, scale, local, link)

@@ -93,6 +93,16 @@ class Copied:
         self.tensors = ()
 
 
+def check(device: torch.device) -> None:
+    """Raise unless the driver has all of these functions, and a stream waits for a word that was written."""
+    word, stream = torch.zeros(1, dtype=torch.int32, device=device), torch.cuda.current_stream(device).cuda_stream
+    _driver("cuStreamWriteValue32_v2", stream, word.data_ptr(), 1, 0)
+    _driver("cuStreamWaitValue32_v2", stream, word.data_ptr(), 1, EQUAL)
+    torch.cuda.synchronize(device)
+    for name in ARGUMENTS:
+        _function(name)
+
+
 def room(group: dist.ProcessGroup) -> int:
     """Return how many bytes a rank's words take."""
     return WORD * CHANNELS * dist.get_world_size(group)

@@ -105,6 +105,8 @@ def test_ranks_of_threads_equal_one_process(layout, mask, P, N, device, turn, mo
 
 @pytest.mark.gpu
 def test_the_peak_on_a_gpu_is_the_closed_form():
+    from flashlib.ring.distributed import on_gpu
+
     n, sizes = 4096, memory.AttentionSizes(1, 8, 2, 128, 128, torch.bfloat16)
     plan = hops.plan(masks.causal(), 4 * n, 4 * n, 4, "zigzag")
     g = torch.Generator("cuda").manual_seed(0)
@@ -118,7 +120,7 @@ def test_the_peak_on_a_gpu_is_the_closed_form():
             [X.zero_() for _, X, _ in receives]
             return link.Pending((), ())
 
-    computes = local.HopComputer(local.module_for(Q.device), [h // 4 for h in range(8)])
+    computes = local.HopComputer(on_gpu, [h // 4 for h in range(8)])  # `on_hopper` holds sums, too
     made = call.RankCall(Axis(None, 4, 1), Axis(), plan, (8, 2), (), (), 0.1, computes, Nobody)
     for _ in range(2):  # the first compiles
         torch.cuda.synchronize()
