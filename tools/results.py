@@ -48,6 +48,8 @@ WAYS = {
     "all_gather": "all-gather",
     "ulysses": "Ulysses",
     "two_d": "2D",
+    "ring_graph": "ring, one CUDA graph",
+    "all_gather_graph": "all-gather, one CUDA graph",
 }
 OF_MODELS = {"eager": "eager", "sdpa": "SDPA", "flex": "FlexAttention", "ours": "ours", "hopper": "Hopper kernel"}
 USUAL = ("ours", "sdpa_cudnn", "flex", "sdpa_flash", "eager")

@@ -12,12 +12,13 @@ divided by `ranks` times `ms`. `error` is the largest error of a few rows and ke
 the efficiency expected with more ranks, from the time that a hop of the ring adds to attention here. `kernels`:
 see `common.records`; `sources`: hashes of the modules that cut, move and add up.
 
-ring          K and V by NCCL's send and receive; ring_copy_engines: by copy engines
-ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag
+ring          K and V by NCCL's send and receive, as in two_d; ring_copy_engines: by what is the default here
+ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag; both by NCCL
+*_graph       replays of a call that a CUDA graph captured, of up to 8192 tokens a rank: the CPU then does nothing
 cp_*          torch's context_parallel, with its backend and the way in which it moves K and V
 one_gpu       the whole sequence on each GPU
 
-On Hopper GPUs all of ours use Hopper's kernels in both passes, if these support the case.
+By default ours use Hopper's kernels in both passes on Hopper GPUs, if these support the case.
 """
 
 import argparse
@@ -40,13 +41,16 @@ from flashlib import masks
 from flashlib.bench.common import harness, records, sampled
 from flashlib.masks.runs import count
 from flashlib.ring import head_groups, layouts
-from flashlib.ring.distributed import all_gather, copy_engines, link, ring, two_d, ulysses
+from flashlib.ring.distributed import all_gather, choices, copy_engines, link, ring, two_d, ulysses
 from flashlib.types import Record
 
 NAMES = sampled.Sampled._fields
 SAMPLE = 8  # verified rows and keys of each rank
 TURNS = 5
 PREDICTED = 4, 8  # ranks
+SHORTEST = 4096  # tokens of a rank
+GRAPHED = {"ring_graph": "ring_copy_engines", "all_gather_graph": "all_gather"}
+GRAPHED_UP_TO = 8192  # tokens of a rank; with more the CPU is ahead of the GPU
 DISTRIBUTED = (
     "agreements", "all_gather", "axes", "call", "copy_engines", "gradients", "keys", "link", "local", "on_gpu",
     "on_hopper", "ring", "signals", "two_d", "ulysses",
@@ -84,7 +88,7 @@ class RingSize(NamedTuple):
 
 
 SIZES = [
-    *(RingSize(N, *of) for N in (65536, 131072, 16384, 32768) for of in ((16, 16), (32, 8))),
+    *(RingSize(N, *of) for N in (65536, 131072, 8192, 16384, 32768) for of in ((16, 16), (32, 8))),
     RingSize(65536, left=8191),
     RingSize(65536, documents=8192),
 ]
@@ -103,35 +107,25 @@ def ways(size: RingSize, device: str) -> dict[str, TimedWay]:
     """Return the ways to attend at a size, by name."""
     P = dist.get_world_size()
     given = {"causal": size.causal, "mask": size.mask}
-    computes = _computes(device)
 
     def by(module, **options):
-        return lambda Q, K, V: module.attention(Q, K, V, **given, local=computes, **options).O
+        return lambda Q, K, V: module.attention(Q, K, V, **given, **options).O
 
-    found = {"ring": TimedWay(by(ring))}
-    if device == "cuda":
-        found["ring_copy_engines"] = TimedWay(by(ring, link=copy_engines.CopyEngines))
+    found = {"ring": TimedWay(by(ring, link=link.Link))}
+    if choices.chosen(device).link is copy_engines.CopyEngines:
+        found["ring_copy_engines"] = TimedWay(by(ring))
     found["ring_in_turn"] = TimedWay(by(ring, link=link.InTurn))
-    found["ring_contiguous"] = TimedWay(by(ring, layout="contiguous"), "contiguous")
+    found["ring_contiguous"] = TimedWay(by(ring, layout="contiguous", link=link.Link), "contiguous")
     found["all_gather"] = TimedWay(by(all_gather))
     found["ulysses"] = TimedWay(by(ulysses, layout="contiguous"), "contiguous")
     if P >= 4 and P % 2 == 0:
         mesh = dist.init_device_mesh(device, (2, P // 2))
-        found["two_d"] = TimedWay(by(two_d, group=mesh), heads=P // 2)
+        found["two_d"] = TimedWay(by(two_d, group=mesh, link=link.Link), heads=P // 2)
     return found | {"one_gpu": TimedWay(functools.partial(_one_gpu, **given), whole=True)}
 
 
-def _computes(device):
-    """Return the module that computes hops: the fastest one, which adds in any order, like the peers."""
-    if device == "cpu":
-        return None
-    from flashlib.ring.distributed import on_hopper  # only here: Triton may not be installed
-
-    return on_hopper
-
-
 def _one_gpu(Q, K, V, causal, mask):
-    from flashlib.kernels import autograd  # only here, too
+    from flashlib.kernels import autograd  # only here: Triton may not be installed
     from flashlib.kernels.hopper import forward, launch
 
     hopper = mask is None and launch.suits(Q, K, V)
@@ -200,6 +194,19 @@ def of_tensors(
             return attention(Q, K, V)
 
     return {"forward": forward, "both": lambda: torch.autograd.grad(attention(*leaves), leaves, dO)}
+
+
+def graphed(run: Callable[[], Any]) -> Callable[[], None]:
+    """Return a function that replays a call, captured in a CUDA graph and compared with the call."""
+    with torch.cuda.stream(torch.cuda.Stream()):
+        run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = run()
+    graph.replay()
+    torch.testing.assert_close(found, run(), rtol=2e-2, atol=2e-2)  # sums of dQ come in any order
+    return graph.replay
 
 
 @contextlib.contextmanager
@@ -285,6 +292,8 @@ def rows(size: RingSize, device: str, clock: Callable) -> list[Record]:
             runs = {name: run[which] for name, run in of.items()}
             if device == "cuda":
                 mb = {name: round(harness.cuda_peak_bytes(run) / 1e6, 1) for name, run in runs.items()}
+                if size.N // P <= GRAPHED_UP_TO:
+                    runs |= {name: graphed(runs[way]) for name, way in GRAPHED.items() if way in runs}
             ms = timed(runs, clock, size.calls)
             one = ms["one_gpu"]
             efficiency = {name: round(one / (P * t), 3) for name, t in ms.items() if name != "one_gpu"}
@@ -378,6 +387,8 @@ def on_this_rank(sizes: list, out: str | None, device: str = "cuda") -> Record:
     record = about | {"rows": kept(out, about, dist.get_world_size())}
     with records.Notes(harness.capability()) if device == "cuda" else contextlib.nullcontext() as notes:
         for size in (RingSize(*one) for one in sizes):
+            if size.N // dist.get_world_size() < SHORTEST:
+                continue
             record["rows"] += rows(size, device, cuda_clock)
             if dist.get_rank() == 0:
                 harness.say(summary(record | {"rows": record["rows"][-2:]}))
