@@ -21,7 +21,17 @@ from flashlib.chapters import (  # noqa: E402
 )
 from tests.bench import recorded  # noqa: E402
 from tests.checks.each_case import each_case  # noqa: E402
-from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
+from tools import (  # noqa: E402
+    card_questions,
+    chapter_heads,
+    kernel_list,
+    markdown,
+    minutes,
+    notebooks,
+    results,
+    tables,
+    totals,
+)
 
 FOLDER = tables.START_HERE.parent
 
@@ -181,6 +191,15 @@ def test_the_table_of_start_here_is_up_to_date():
     assert notebooks.to_text(tables.start_here(notebooks.read(tables.START_HERE))) == text, (
         "run python -m tools.tables"
     )
+
+
+def test_the_list_of_kernels_is_up_to_date_and_has_every_folder():
+    nb = notebooks.read(FOLDER / f"{named('hopper').slug}.ipynb")
+    (text,) = (cell.source for cell in nb.cells if markdown.holds(cell.source, "kernels"))
+    assert markdown.replaced(text, "kernels", kernel_list.table()) == text, "run python -m tools.tables"
+    for name in ("hopper/forward.py", "hopper/backward.py", "hopper/fp8.py", "forward.py", "hopper/ladder/__init__.py"):
+        assert f"](../flashlib/kernels/{name}) | " in text
+    assert "launch.py" not in text, "it has no kernel"
 
 
 def test_a_text_without_its_place_is_refused():
