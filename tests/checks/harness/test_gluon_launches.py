@@ -133,7 +133,7 @@ def test_what_the_hardware_refuses_is_reported_with_the_learners_line(name, way,
 
 
 def test_a_store_past_the_end_says_which_program_of_which_grid(here):
-    answer = edited("hopper_attention", "(triton.cdiv(N_q, 128), B * H) -> (B * H, triton.cdiv(N_q, 128))")
+    answer = edited("hopper_attention", "(triton.cdiv(N_q, 128), H, B) -> (H, triton.cdiv(N_q, 128), B)")
     assert "program (0, 1) of the grid (1, 2) stores 64 numbers" in checks.hopper_attention(answer).sentence
 
 
