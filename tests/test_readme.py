@@ -117,7 +117,15 @@ def test_a_table_has_the_speeds_of_each_row_and_the_means_of_ratios(record):
     hopper = results.hopper(record)
     assert "one run:\n" in hopper
     assert "| 64 | no | 16384 | 8 | 8 | 4 | 4 |\n| 64 | yes | 16384 | 8 | 2 | 4 | 4 |\n" in hopper
-    assert "2.00 times that of ours, 2.00 times that of SDPA cuDNN and 2.00 times that of Fl" in hopper
+    assert "| 16384 | 1.00 to 4.00 | 2.00 to 2.00 | 2.00 to 2.00 |\n" in hopper
+
+
+def test_the_hopper_kernel_is_compared_for_each_length(record):
+    """A mean over N would hide that it is faster at one and slower at another."""
+    short = {**record["rows"][0], "N": 1024, "tflops": {**record["rows"][0]["tflops"], "fa4": 16.0}}
+    found = results.hopper({**record, "rows": [short, *record["rows"]]})
+    assert "| 1024 | 1.00 to 1.00 | 2.00 to 2.00 | 0.50 to 0.50 |\n| 16384 | 1.00 to 4.00 |" in found
+    assert "mean" not in found
 
 
 def test_several_runs_show_their_median_and_their_range(record):
