@@ -6,7 +6,7 @@ from pathlib import Path
 from tools import markdown
 
 KERNELS = Path(__file__).resolve().parents[1] / "flashlib" / "kernels"
-FINISHED = {"in Gluon, for Hopper": KERNELS / "hopper", "in Triton, for any GPU": KERNELS}
+FINISHED = {"in Gluon, for Hopper": KERNELS / "hopper", "in Triton": KERNELS}
 TEACHING = "hopper/ladder", "hopper/backward_ladder", "ladder", "ablations"
 
 
