@@ -24,7 +24,9 @@ def cells_for_hopper():
 def test_the_head_says_how_long_the_steps_to_a_hopper_kernel_take():
     nb, places = cells_for_hopper()
     (told,) = re.findall(r"These three exercises take (\d+) of these minutes", nb.cells[0].source)
-    labels = (re.findall(r"^\*(\d+) minutes · \w+\*$", nb.cells[at].source, re.MULTILINE) for at in places.values())
+    labels = (
+        re.findall(r"^\*(\d+) minutes · \w+\*$", nb.cells[at].source, re.MULTILINE) for at in places.values()
+    )
     takes = [int(label) for (label,) in labels]
     assert 60 <= sum(takes) == int(told) <= 120
     assert minutes.of(nb).core - sum(takes) <= MOST

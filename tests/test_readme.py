@@ -205,7 +205,13 @@ def test_the_list_of_kernels_is_up_to_date_and_has_every_folder():
     nb = notebooks.read(FOLDER / f"{named('hopper').slug}.ipynb")
     (text,) = (cell.source for cell in nb.cells if markdown.holds(cell.source, "kernels"))
     assert markdown.replaced(text, "kernels", kernel_list.table()) == text, "run python -m tools.tables"
-    for name in ("hopper/forward.py", "hopper/backward.py", "hopper/fp8.py", "forward.py", "hopper/ladder/__init__.py"):
+    for name in (
+        "hopper/forward.py",
+        "hopper/backward.py",
+        "hopper/fp8.py",
+        "forward.py",
+        "hopper/ladder/__init__.py",
+    ):
         assert f"](../flashlib/kernels/{name}) | " in text
     assert "launch.py" not in text, "it has no kernel"
 

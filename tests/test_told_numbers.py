@@ -240,7 +240,9 @@ def gains_of_hopper_rungs():
 
 def test_the_hopper_kernel_is_compared_by_length():
     rows = json.loads((FOLDER / "data" / "h200_hopper.json").read_text(encoding="utf-8"))["rows"]
-    ratios = {N: [row["tflops"]["hopper"] / row["tflops"]["fa4"] for row in rows if row["N"] == N] for N in LENGTHS}
+    ratios = {
+        N: [row["tflops"]["hopper"] / row["tflops"]["fa4"] for row in rows if row["N"] == N] for N in LENGTHS
+    }
     said = text("hopper", "peers-by-length-text")
     assert "ours is faster in every column at N = 1024, equal within a few percent at 4096" in said
     assert "slower in every column at 16384" in said

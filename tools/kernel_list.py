@@ -31,5 +31,7 @@ def _row(path):
 
 def _has_kernels(path):
     """Return whether a file defines a kernel or a function of one: something with a decorator `jit`."""
-    functions = (one for one in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(one, ast.FunctionDef))
+    functions = (
+        one for one in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(one, ast.FunctionDef)
+    )
     return any("jit" in ast.unparse(mark) for one in functions for mark in one.decorator_list)

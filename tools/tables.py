@@ -122,7 +122,7 @@ def with_kernels(nb):
 
 
 def headed() -> set[str]:
-    """Write the heads of all chapters, their links to the next and the list of kernels; heads of solved notebooks too.
+    """Write the heads of all chapters, links to the next, the list of kernels, and heads of the solved notebooks.
 
     Return the numbers of the chapters that changed.
     """

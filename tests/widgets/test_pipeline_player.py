@@ -143,7 +143,8 @@ BARRIERS = {
 def test_barriers_have_meanings_in_words():
     assert {name: words.meaning(name) for name in BARRIERS} == BARRIERS
     assert {
-        words.meaning(name) for name in ("full", "k_empty", "do_full", "empty[0]", "k_empty[0] ", "its products", "")
+        words.meaning(name)
+        for name in ("full", "k_empty", "do_full", "empty[0]", "k_empty[0] ", "its products", "")
     } == {""}
     for program in PROGRAMS.values():
         shown = only(PipelinePlayer(program))

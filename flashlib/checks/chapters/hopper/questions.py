@@ -10,10 +10,10 @@ def _launched(warps):
 
 QUESTIONS = [
     Question(
-        "hopper_moves",
-        lambda: {"P": True, "alpha_rows": True, "alpha_columns": False, "S": False},  # as `layouts.same` finds
-        "the pictures of S and P are the same, and S and O have the same threads in each row. The maximum of a row "
-        "is held by the four threads of that row, and a column has others. With 8 neighbours for each thread, "
+        "hopper_moves",  # the answer is what `layouts.same` finds
+        lambda: {"P": True, "alpha_rows": True, "alpha_columns": False, "S": False},
+        "the pictures of S and P are the same, and S and O have the same threads in each row. The number of a row "
+        "is held by that row's four threads, and a column has others. With 8 neighbours for each thread, "
         "thread 0 would hold columns 0 to 7 of row 0, where it has columns 0, 1, 8, 9 and so on.",
         hint="Compare the pictures: which thread has the number before, and which after?",
         labels={
