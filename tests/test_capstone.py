@@ -14,16 +14,39 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 MOST = 150  # minutes without the capstone and what is optional
 
 
-def test_the_head_says_how_long_the_capstone_takes():
+def cells_for_hopper():
+    """Return the chapter on a Hopper kernel, and where the text of each exercise in Gluon is, by name."""
     nb = notebooks.read(NOTEBOOKS / f"{named('hopper').slug}.ipynb")
-    said = r"Section (\d+) is the capstone: .* take (\d+) of these minutes"
-    number, told = re.search(said, nb.cells[0].source).groups()
-    text = "".join(f"{cell.source}\n\n" for cell in nb.cells if cell.cell_type == "markdown")
-    section = re.search(rf"^## {number}\. A kernel of your own$.*?(?=^## )", text, re.MULTILINE | re.DOTALL)[0]
-    takes = [int(found) for found in re.findall(r"^\*(\d+) minutes · \w+\*$", section, re.MULTILINE)]
-    assert len(takes) == 3 and 60 <= sum(takes) == int(told) <= 120
-    whole = minutes.of(nb)
-    assert whole.core - sum(takes) <= MOST
+    places = {tag.partition(":")[2]: n for n, cell in enumerate(nb.cells) for tag in notebooks.tags(cell)}
+    return nb, {name: places[name] - 1 for name in ("gluon_producer", "consumer_step", "hopper_attention")}
+
+
+def test_the_head_says_how_long_the_steps_to_a_hopper_kernel_take():
+    nb, places = cells_for_hopper()
+    (told,) = re.findall(r"These three exercises take (\d+) of these minutes", nb.cells[0].source)
+    labels = (
+        re.findall(r"^\*(\d+) minutes · \w+\*$", nb.cells[at].source, re.MULTILINE) for at in places.values()
+    )
+    takes = [int(label) for (label,) in labels]
+    assert 60 <= sum(takes) == int(told) <= 120
+    assert minutes.of(nb).core - sum(takes) <= MOST
+
+
+def test_each_step_to_a_hopper_kernel_ends_the_section_that_the_head_names():
+    nb, places = cells_for_hopper()
+    said = re.findall(r"section (\d+)", nb.cells[0].source)
+    for number, (name, at) in zip(said, places.items(), strict=True):
+        above = "\n".join(cell.source for cell in nb.cells[: at + 1] if cell.cell_type == "markdown")
+        assert re.findall(r"^## (\d+)\.", above, re.MULTILINE)[-1] == number, name
+
+
+def test_the_ladders_kernels_come_after_the_exercises_that_ask_for_them():
+    nb, places = cells_for_hopper()
+    for name, listing in (("gluon_producer", "r4_overlap.producer"), ("consumer_step", "r4_overlap.step")):
+        (shown,) = [n for n, cell in enumerate(nb.cells) if f"{listing})" in cell.source]
+        assert shown > places[name], name
+    above = "\n".join(cell.source for cell in nb.cells[: places["hopper_attention"]])
+    assert "warp_specialize([(attention" not in above and "contiguous()" not in above
 
 
 def test_the_head_says_how_long_a_kernel_for_any_mask_takes():

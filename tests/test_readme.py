@@ -21,7 +21,17 @@ from flashlib.chapters import (  # noqa: E402
 )
 from tests.bench import recorded  # noqa: E402
 from tests.checks.each_case import each_case  # noqa: E402
-from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, tables, totals  # noqa: E402
+from tools import (  # noqa: E402
+    card_questions,
+    chapter_heads,
+    kernel_list,
+    markdown,
+    minutes,
+    notebooks,
+    results,
+    tables,
+    totals,
+)
 
 FOLDER = tables.START_HERE.parent
 
@@ -107,7 +117,15 @@ def test_a_table_has_the_speeds_of_each_row_and_the_means_of_ratios(record):
     hopper = results.hopper(record)
     assert "one run:\n" in hopper
     assert "| 64 | no | 16384 | 8 | 8 | 4 | 4 |\n| 64 | yes | 16384 | 8 | 2 | 4 | 4 |\n" in hopper
-    assert "2.00 times that of ours, 2.00 times that of SDPA cuDNN and 2.00 times that of Fl" in hopper
+    assert "| 16384 | 1.00 to 4.00 | 2.00 to 2.00 | 2.00 to 2.00 |\n" in hopper
+
+
+def test_the_hopper_kernel_is_compared_for_each_length(record):
+    """A mean over N would hide that it is faster at one and slower at another."""
+    short = {**record["rows"][0], "N": 1024, "tflops": {**record["rows"][0]["tflops"], "fa4": 16.0}}
+    found = results.hopper({**record, "rows": [short, *record["rows"]]})
+    assert "| 1024 | 1.00 to 1.00 | 2.00 to 2.00 | 0.50 to 0.50 |\n| 16384 | 1.00 to 4.00 |" in found
+    assert "mean" not in found
 
 
 def test_several_runs_show_their_median_and_their_range(record):
@@ -181,6 +199,21 @@ def test_the_table_of_start_here_is_up_to_date():
     assert notebooks.to_text(tables.start_here(notebooks.read(tables.START_HERE))) == text, (
         "run python -m tools.tables"
     )
+
+
+def test_the_list_of_kernels_is_up_to_date_and_has_every_folder():
+    nb = notebooks.read(FOLDER / f"{named('hopper').slug}.ipynb")
+    (text,) = (cell.source for cell in nb.cells if markdown.holds(cell.source, "kernels"))
+    assert markdown.replaced(text, "kernels", kernel_list.table()) == text, "run python -m tools.tables"
+    for name in (
+        "hopper/forward.py",
+        "hopper/backward.py",
+        "hopper/fp8.py",
+        "forward.py",
+        "hopper/ladder/__init__.py",
+    ):
+        assert f"](../flashlib/kernels/{name}) | " in text
+    assert "launch.py" not in text, "it has no kernel"
 
 
 def test_a_text_without_its_place_is_refused():

@@ -205,13 +205,20 @@ def hopper_beside(record, which) -> str:
     others = [[*size_and_heads(row), row["dtype"], *(speed(row, name) for name in names)] for row in more]
     runs = len(rows[0]["runs"]["hopper"])
     how_often = "one run" if runs == 1 else f"medians of {runs} runs, with their range"
-    means = [f"{mean(over(rows, 'hopper', name)):.2f} times that of {NAMES[name]}" for name in names[1:]]
-    said = f"In the geometric mean, the speed of the Hopper kernel is {', '.join(means[:-1])} and {means[-1]}"
     usual = f"TFLOP/s of the {which} pass, {rows[0]['dtype']}, B N = 16384, H d = 2048, {how_often}"
-    first = shown(usual, [*SIZE, *titles(names)], beside)
-    if not others:
-        return f"{first}\n{said}.\n"
-    return f"{first}\n{shown(f'{said}. Other sizes', [*HEADS, 'dtype', *titles(names)], others)}"
+    tables = [shown(usual, [*SIZE, *titles(names)], beside), ratios_by_length(rows, names[1:])]
+    if others:
+        tables.append(shown("Other sizes", [*HEADS, "dtype", *titles(names)], others))
+    return "\n".join(tables)
+
+
+def ratios_by_length(rows, peers) -> str:
+    """Compare the Hopper kernel with others for each N: a mean over N would hide where it is slower."""
+    cells = []
+    for N in dict.fromkeys(row["N"] for row in rows):
+        ratios = [over([row for row in rows if row["N"] == N], "hopper", name) for name in peers]
+        cells.append([N, *(f"{min(each):.2f} to {max(each):.2f}" for each in ratios)])
+    return shown("The speed of the Hopper kernel over that of others", ["N", *titles(peers)], cells)
 
 
 def rungs(record) -> str:

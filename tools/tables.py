@@ -1,4 +1,4 @@
-"""Write the tables of the README, Start here, CHANGELOG and docs/results.md, totals, heads and cards' questions.
+"""Write the tables of the README, notebooks, CHANGELOG and docs/results.md, totals, heads and cards' questions.
 
 python -m tools.tables
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from flashlib.chapters import CHAPTERS, NOTEBOOKS, PARTS, ROUTES, named
 from flashlib.checks import EXERCISES
 from flashlib.earlier import EARLIER_CHAPTERS
-from tools import card_questions, chapter_heads, markdown, minutes, notebooks, results, solved, totals
+from tools import card_questions, chapter_heads, kernel_list, markdown, minutes, notebooks, results, solved, totals
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -113,15 +113,23 @@ def start_here(nb):
     return nb
 
 
+def with_kernels(nb):
+    """Return a notebook with the current list of kernels, if it has one."""
+    for cell in nb.cells:
+        if markdown.holds(cell.source, "kernels"):
+            cell.source = markdown.replaced(cell.source, "kernels", kernel_list.table())
+    return nb
+
+
 def headed() -> set[str]:
-    """Write the heads of all chapters and their links to the next, and those of the solved notebooks.
+    """Write the heads of all chapters, links to the next, the list of kernels, and heads of the solved notebooks.
 
     Return the numbers of the chapters that changed.
     """
     changed = set()
     for c in NOTEBOOKS:
         path = START_HERE.with_name(f"{c.slug}.ipynb")
-        nb = chapter_heads.stated(notebooks.read(path), c)
+        nb = with_kernels(chapter_heads.stated(notebooks.read(path), c))
         if notebooks.write(path, notebooks.to_text(nb)):
             changed.add(c.number or c.name)
         answers = path.parent / notebooks.SOLVED / path.name

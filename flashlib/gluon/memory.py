@@ -5,9 +5,7 @@ A slot holds NaN until a copy to it completes. How the commands are carried out 
 """
 
 import math
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +17,6 @@ from flashlib.gluon.threads import current, say
 from flashlib.gluon.tile import Begun, Tile, Type, common
 from flashlib.pipeline import commands as c
 
-LADDER = str(Path(__file__).parents[1] / "kernels" / "hopper" / "ladder" / "tiles.py")
 WRITTEN = "what threads wrote"
 
 
@@ -126,20 +123,8 @@ class Axes(tuple):
 
     def __getitem__(self, axis: Any) -> Any:
         if isinstance(axis, int) and axis >= len(self):
-            helper = helper_of_ladder()
-            fields = {"name": self.name, "shape": list(self), "n": len(self), "axis": axis}
-            raise Wrong("ladder_slot", helper=helper, **fields) if helper else Wrong("no_axis", **fields)
+            raise Wrong("no_axis", name=self.name, shape=list(self), n=len(self), axis=axis)
         return super().__getitem__(axis)
-
-
-def helper_of_ladder() -> str:
-    """Return the helper of the ladder's `tiles` that is running, as called by the learner's line, or ""."""
-    frame, found = sys._getframe(1), ""
-    while frame:
-        if frame.f_code.co_filename == LADDER:
-            found = frame.f_code.co_name
-        frame = frame.f_back
-    return found
 
 
 class Described:

@@ -6,6 +6,7 @@ pytest.importorskip("triton")
 from triton.experimental.gluon import language as gl  # noqa: E402
 
 import flashlib.kernels  # noqa: E402, F401  before triton
+from flashlib.checks.engine.prediction import questions  # noqa: E402
 from flashlib.pictures import layouts  # noqa: E402
 from tests.pictures.places import Places  # noqa: E402
 
@@ -41,6 +42,18 @@ def test_a_row_is_held_by_the_four_threads_that_share_it():
 ])  # fmt: skip
 def test_which_conversions_move_numbers(one, other, shape, stays):
     assert layouts.same(one, other, shape) is stays
+
+
+def test_the_card_on_conversions_says_what_the_compiler_says():
+    S, O = (gl.NVMMADistributedLayout([3, 0], [4, 1], [16, n, 16]) for n in (128, 64))
+    operand = gl.DotOperandLayout(operand_index=0, parent=O, k_width=2)
+    blocked = gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])
+    assert questions()["hopper_moves"].answer() == {
+        "P": layouts.same(S, operand, (64, 128)),
+        "alpha_rows": layouts.same(gl.SliceLayout(1, S), gl.SliceLayout(1, O), (64,)),
+        "alpha_columns": layouts.same(gl.SliceLayout(1, S), gl.SliceLayout(0, O), (64,)),
+        "S": layouts.same(S, blocked, (64, 128)),
+    }
 
 
 @pytest.mark.parametrize("n_bytes", [2, 4])

@@ -134,13 +134,17 @@ BARRIERS = {
     "v_full[1]": "V in slot 1",
     "q_full[10]": "Q in slot 10",
     "turn[1]": "its turn",
+    "kv_full": "K and V in their slots",
+    "do_full[0]": "dO in slot 0",
+    "dq_empty[1]": "dQ slot 1 free",
 }
 
 
 def test_barriers_have_meanings_in_words():
     assert {name: words.meaning(name) for name in BARRIERS} == BARRIERS
     assert {
-        words.meaning(name) for name in ("full", "k_empty", "do_full[0]", "k_empty[0] ", "its products", "")
+        words.meaning(name)
+        for name in ("full", "k_empty", "do_full", "empty[0]", "k_empty[0] ", "its products", "")
     } == {""}
     for program in PROGRAMS.values():
         shown = only(PipelinePlayer(program))
@@ -148,6 +152,16 @@ def test_barriers_have_meanings_in_words():
         waits = {name for _, kind, name, *_ in spans(shown) if kind == "wait" and words.meaning(name)}
         told = " ".join(sentence for _, sentence in shown["moments"])
         assert all(f" waits for {name} ({words.meaning(name)})" in told for name in waits)
+
+
+def test_the_backward_says_in_words_what_is_waited_for_and_keeps_the_case_of_names():
+    """`empty` alone could be any slot, a learner's too."""
+    program = backward_protocol.program(3)
+    shown = only(PipelinePlayer(program))
+    waits = {name for _, kind, name, *_ in spans(shown) if kind == "wait" and "[" in name}
+    assert len(waits) > 5 and {name for name in waits if name not in shown["meanings"]} <= {"empty[0]", "empty[1]"}
+    assert any(sentence.startswith("dP") for _, sentence in shown["moments"])
+    assert not any(sentence.startswith("DP") for _, sentence in shown["moments"])
 
 
 def test_a_slower_unit_shows():

@@ -21,8 +21,8 @@ ELEMENTS = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 
 
 def descriptor(X: torch.Tensor, rows: int) -> TensorDescriptor:
-    """Return the descriptor of X, (heads, N, d), for tiles of `rows` rows of one head."""
-    block = [1, rows, X.shape[2]]
+    """Return the descriptor of X, (B, H, N, d), for tiles of `rows` rows of one head."""
+    block = [1, 1, rows, X.shape[3]]
     layout = gl.NVMMASharedLayout.get_default_for(block, ELEMENTS[X.dtype])
     return TensorDescriptor(X, list(X.shape), list(X.stride()), block, layout)
 
@@ -48,31 +48,32 @@ def reader(q, k, v, qo_desc, ko_desc, vo_desc, n, ME: gl.constexpr):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
+    B_C: gl.constexpr = k_slots.type.shape[3]
     mbarrier.wait(q_full.index(ME), 0)
-    tma.async_copy_shared_to_global(qo_desc, [0, 64 * ME, 0], q_slots.index(ME))
+    tma.async_copy_shared_to_global(qo_desc, [0, 0, 64 * ME, 0], q_slots.index(ME))
     for g in range(n):
         s = g % STAGES
         there = (g // STAGES) & 1
         mbarrier.wait(k_full.index(s), there)
-        tma.async_copy_shared_to_global(ko_desc, [ME, g * B_C, 0], k_slots.index(s))
+        tma.async_copy_shared_to_global(ko_desc, [0, ME, g * B_C, 0], k_slots.index(s))
         tma.store_wait(0)
         mbarrier.arrive(k_empty.index(s))
         mbarrier.wait(v_full.index(s), there)
-        tma.async_copy_shared_to_global(vo_desc, [ME, g * B_C, 0], v_slots.index(s))
+        tma.async_copy_shared_to_global(vo_desc, [0, ME, g * B_C, 0], v_slots.index(s))
         tma.store_wait(0)
         mbarrier.arrive(v_empty.index(s))
     tma.store_wait(0)
 
 
 @gluon.jit
-def producer(q, k, v, q_desc, k_desc, v_desc, head, row, n, PRODUCER: gl.constexpr):
-    PRODUCER(q, k, v, q_desc, k_desc, v_desc, head, row, n)
+def producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n, PRODUCER: gl.constexpr):
+    PRODUCER(q, k, v, q_desc, k_desc, v_desc, b, h, row, n)
 
 
 @gluon.jit
 def producer_kernel(
-    q_desc, k_desc, v_desc, qo_desc, ko_desc, vo_desc, head, row, n, STAGES: gl.constexpr, PRODUCER: gl.constexpr,
+    q_desc, k_desc, v_desc, qo_desc, ko_desc, vo_desc, b, h, row, n,
+    STAGES: gl.constexpr, PRODUCER: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full, unused = ring(q_desc, 2, 1)
     k_slots, k_full, k_empty = ring(k_desc, STAGES, 2)
@@ -82,23 +83,24 @@ def producer_kernel(
     gl.warp_specialize([
         (reader, (q, k, v, qo_desc, ko_desc, vo_desc, n, 0)),
         (reader, (q, k, v, qo_desc, ko_desc, vo_desc, n, 1)),
-        (producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n, PRODUCER)),
+        (producer, (q, k, v, q_desc, k_desc, v_desc, b, h, row, n, PRODUCER)),
     ], [4, 1], [240, 24])  # fmt: skip
 
 
 def run_producer(
-    answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, head: int, row: int, B_c: int, stages: int
+    answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, b: int, h: int, row: int, B_c: int, stages: int
 ) -> tuple:
     """Run a producer; return the rows of Q, K and V that the readers received."""
     Q, K, V = (placed(X, "float16") for X in (Q, K, V))
-    N_k, d = K.shape[1:]
-    came = [torch.full((heads, N, d), torch.nan, dtype=Q.dtype) for heads, N in ((1, 128), (2, N_k), (2, N_k))]
+    N_k, d = K.shape[2:]
+    shapes = ((1, 1, 128, d), (1, 2, N_k, d), (1, 2, N_k, d))
+    came = [torch.full(shape, torch.nan, dtype=Q.dtype) for shape in shapes]
     producer_kernel[(1,)](
         descriptor(Q, ROWS), descriptor(K, B_c), descriptor(V, B_c), descriptor(came[0], ROWS),
-        *(descriptor(X, B_c) for X in came[1:]), head, row, -(-N_k // B_c), STAGES=stages,
+        *(descriptor(X, B_c) for X in came[1:]), b, h, row, -(-N_k // B_c), STAGES=stages,
         PRODUCER=kernel_of(answer), num_warps=4,
     )  # fmt: skip
-    return tuple(X.numpy() for X in came), None
+    return tuple(X[0].numpy() for X in came), None
 
 
 # ---- a consumer that runs a learner's step for each tile
@@ -110,18 +112,18 @@ def tile_producer(q, k, v, q_desc, k_desc, v_desc, n):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
+    B_C: gl.constexpr = k_slots.type.shape[3]
     mbarrier.expect(q_full.index(0), q_desc.block_type.nbytes)
-    tma.async_copy_global_to_shared(q_desc, [0, 0, 0], q_full.index(0), q_slots.index(0))
+    tma.async_copy_global_to_shared(q_desc, [0, 0, 0, 0], q_full.index(0), q_slots.index(0))
     for g in range(n):
         s = g % STAGES
         free = ((g // STAGES) & 1) ^ 1
         mbarrier.wait(k_empty.index(s), free)
         mbarrier.expect(k_full.index(s), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [0, g * B_C, 0], k_full.index(s), k_slots.index(s))
+        tma.async_copy_global_to_shared(k_desc, [0, 0, g * B_C, 0], k_full.index(s), k_slots.index(s))
         mbarrier.wait(v_empty.index(s), free)
         mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [0, g * B_C, 0], v_full.index(s), v_slots.index(s))
+        tma.async_copy_global_to_shared(v_desc, [0, 0, g * B_C, 0], v_full.index(s), v_slots.index(s))
     for s in range(STAGES):  # wait until each slot is released, as the next row block would
         mbarrier.wait(k_empty.index((n + s) % STAGES), (((n + s) // STAGES) & 1) ^ 1)
         mbarrier.wait(v_empty.index((n + s) % STAGES), (((n + s) // STAGES) & 1) ^ 1)
@@ -130,8 +132,8 @@ def tile_producer(q, k, v, q_desc, k_desc, v_desc, n):
 @gluon.jit
 def consumer(q, k, v, limits_ptr, m_ptr, l_ptr, O_ptr, scale_log2e, n, STEP: gl.constexpr):
     q_slots, q_full = q
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
@@ -171,7 +173,7 @@ def run_steps(
     answer: Any, Q: np.ndarray, K: np.ndarray, V: np.ndarray, limits: np.ndarray, B_c: int, stages: int, dtype: str
 ) -> tuple:
     """Run a step for each tile of keys; return m, l and O_acc of 64 rows."""
-    q, k, v = (placed(X[None], dtype) for X in (Q, K, V))
+    q, k, v = (placed(X[None, None], dtype) for X in (Q, K, V))
     N_k, d = K.shape
     limits = torch.from_numpy(np.ascontiguousarray(limits)).int()
     m, l, O_acc = (torch.full(shape, torch.nan) for shape in ((ROWS,), (ROWS,), (ROWS, d)))

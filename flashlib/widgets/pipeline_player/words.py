@@ -12,6 +12,16 @@ from flashlib.pipeline.schedules import Action, Report
 
 DONE = "All is done."
 OF_SLOT = re.compile(r"([kqv])_(empty|full)\[(\d+)\]")
+OF_BACKWARD = {  # barriers of the backward kernel: a pattern of their name, and what is waited for
+    r"kv_full": "K and V in their slots",
+    r"k_done": "K read by both",
+    r"rows_full\[(\d)\]": r"Q in slot \1",
+    r"do_full\[(\d)\]": r"dO in slot \1",
+    r"ds_full\[(\d)\]": r"dS in slot \1",
+    r"dq_full\[(\d)\]": r"dQ in slot \1",
+    r"dq_empty\[(\d)\]": r"dQ slot \1 free",
+    r"landed\[(\d)\]": r"sums in slot \1",
+}
 
 
 def meaning(barrier: str) -> str:
@@ -19,7 +29,8 @@ def meaning(barrier: str) -> str:
     if barrier.startswith("turn["):
         return "its turn"
     if not (found := OF_SLOT.fullmatch(barrier)):
-        return ""
+        known = (re.fullmatch(pattern, barrier) for pattern in OF_BACKWARD)
+        return next((found.expand(OF_BACKWARD[found.re.pattern]) for found in known if found), "")
     tile, slot = found[1].upper(), found[3]
     return f"{tile} slot {slot} free" if found[2] == "empty" else f"{tile} in slot {slot}"
 
@@ -79,7 +90,8 @@ def moments(timeline: Timeline) -> list[list]:
             events = [*events, f"the tensor cores multiply {now.name} for {now.role}"]
         end = f" {DONE}" if time == last else ""
         said = "; ".join(events)
-        sentences.append([time, f"{said[0].upper()}{said[1:]}.{end}"])
+        first = said[0] if said[1:2].isupper() else said[0].upper()  # a name stays as it is: dP2
+        sentences.append([time, f"{first}{said[1:]}.{end}"])
     return sentences
 
 

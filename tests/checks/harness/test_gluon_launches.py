@@ -39,7 +39,7 @@ def test_a_missing_wait_is_reported_with_its_case_and_played(here):
     answer = edited("gluon_producer", WITHOUT_K_FREE)
     verdict = checks.gluon_producer(answer, seed=1)
     assert verdict.mistake == "refilled" and "k_slots[0]" in verdict.sentence
-    assert "K = shape (1, 320, 64)" in dict(verdict.details)["input"], "the smallest case that fails"
+    assert "K = shape (1, 1, 320, 64)" in dict(verdict.details)["input"], "the smallest case that fails"
     player = verdict.run.play(answer)
     assert isinstance(player, PipelinePlayer) and not player.problem and "goes wrong" in repr(player)
 
@@ -133,7 +133,7 @@ def test_what_the_hardware_refuses_is_reported_with_the_learners_line(name, way,
 
 
 def test_a_store_past_the_end_says_which_program_of_which_grid(here):
-    answer = edited("hopper_attention", "(triton.cdiv(N_q, 128), B * H) -> (B * H, triton.cdiv(N_q, 128))")
+    answer = edited("hopper_attention", "(triton.cdiv(N_q, 128), H, B) -> (H, triton.cdiv(N_q, 128), B)")
     assert "program (0, 1) of the grid (1, 2) stores 64 numbers" in checks.hopper_attention(answer).sentence
 
 
@@ -177,8 +177,8 @@ def test_causes_are_found_whatever_the_barriers_are_called():
      "append"),
     ("gluon_producer", "free = ((g // STAGES) & 1) ^ 1 -> "
      "free = ((g // STAGES) & 1) ^ 1\\n        if s >= STAGES:\\n            break", "break"),
-    ("hopper_attention", "    head = gl.program_id(1) -> `    ids = {1: gl.program_id(1)}\\n    head = ids[1]`",
-     "{1:"),
+    ("hopper_attention", "    b, h = gl.program_id(2), gl.program_id(1) -> "
+     "`    ids = {1: gl.program_id(1)}\\n    b, h = gl.program_id(2), ids[1]`", "{1:"),
 ])  # fmt: skip
 def test_what_the_compiler_refuses_is_reported_with_the_learners_line(name, way, line, monkeypatch):
     monkeypatch.setattr(process, "call", call_here)
@@ -192,7 +192,7 @@ def test_what_the_compiler_refuses_is_reported_with_the_learners_line(name, way,
 
 @pytest.mark.compiles
 @pytest.mark.parametrize("name, way, line, said", [
-    ("consumer_step", "B_C: gl.constexpr = k_slots.type.shape[2] -> B_C = k_slots.type.shape[2]", "[B_C, D]",
+    ("consumer_step", "B_C: gl.constexpr = k_slots.type.shape[3] -> B_C = k_slots.type.shape[3]", "[B_C, D]",
      "must know B_C, and without an annotation only the GPU does: write B_C: gl.constexpr = ..."),
     ("hopper_attention", "BY_ROW: gl.constexpr = -> BY_ROW =", "BY_ROW =", "write BY_ROW: gl.constexpr = ..."),
     ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "tiles.slots(k_desc, STAGES)",

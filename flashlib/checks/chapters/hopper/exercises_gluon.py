@@ -30,36 +30,38 @@ def gluon_producer(answer: Callable, known: Known) -> Verdict:
 
     stages = [
         [
-            _produced("a tile in each slot", 2, 128, 128, 0, 0, 64, 2),
-            _produced("more tiles than slots", 1, 128, 320, 0, 0, 64, 2),
+            _produced("a tile in each slot", (1, 2, 128, 128), 0, 0, 0, 64, 2),
+            _produced("more tiles than slots", (1, 1, 128, 320), 0, 0, 0, 64, 2),
         ],
         [
-            _produced("the second of three heads", 3, 128, 192, 1, 0, 64, 2),
-            _produced("the second row block of a head", 2, 300, 130, 0, 128, 64, 2),
-            _produced("last blocks that are not full", 2, 150, 333, 1, 128, 128, 2),
-            _produced("one slot", 1, 64, 200, 0, 0, 64, 1),
-            _produced("three slots", 1, 64, 500, 0, 0, 64, 3),
+            _produced("the third head of the second sequence", (2, 3, 128, 192), 1, 2, 0, 64, 2),
+            _produced("the second row block of a head", (2, 2, 300, 130), 0, 1, 128, 64, 2),
+            _produced("last blocks that are not full", (1, 2, 150, 333), 0, 1, 128, 128, 2),
+            _produced("one slot", (1, 1, 64, 200), 0, 0, 0, 64, 1),
+            _produced("three slots", (1, 1, 64, 500), 0, 0, 0, 64, 3),
             *random_cases.cases(_any_produced, 2),
         ],
     ]
     return gluon_launches.examine_gluon(gluon_parts.run_producer, answer, stages, known, ("Q", "K", "V"))
 
 
-def _produced(words, H, N_q, N_k, head, row, B_c, stages, rng=None, d=64):
+def _produced(words, shape, b, h, row, B_c, stages, rng=None, d=64):
+    """Return the Case of Q, K and V with shape (B, H, N_q, N_k)."""
     rng = rng or np.random.default_rng(0)
-    Q, K, V = (_numbers(rng, H, N, d).astype(np.float32) for N in (N_q, N_k, N_k))
+    B, H, N_q, N_k = shape
+    Q, K, V = (_numbers(rng, B, H, N, d).astype(np.float32) for N in (N_q, N_k, N_k))
     rows = np.zeros((1, 128, d), np.float32)
-    rows[0, : N_q - row] = Q[head, row : row + 128]
-    both = [np.stack([X[head]] * 2).astype(np.float16) for X in (K, V)]
-    return Case(words, (Q, K, V, head, row, B_c, stages), (rows.astype(np.float16), *both), 0.0)
+    rows[0, : N_q - row] = Q[b, h, row : row + 128]
+    both = [np.stack([X[b, h]] * 2).astype(np.float16) for X in (K, V)]
+    return Case(words, (Q, K, V, b, h, row, B_c, stages), (rows.astype(np.float16), *both), 0.0)
 
 
 def _any_produced(rng):
-    H, N_q, N_k = map(int, rng.integers((1, 1, 1), (4, 300, 400)))
-    head, row = int(rng.integers(H)), 128 * int(rng.integers(-(-N_q // 128)))
+    B, H, N_q, N_k = map(int, rng.integers((1, 1, 1, 1), (3, 4, 300, 400)))
+    b, h, row = int(rng.integers(B)), int(rng.integers(H)), 128 * int(rng.integers(-(-N_q // 128)))
     B_c, stages = int(rng.choice([64, 128])), int(rng.integers(1, 4))
-    words = f"{H} heads of {N_q} rows and {N_k} keys, head {head}, row {row}, {stages} slots"
-    return _produced(words, H, N_q, N_k, head, row, B_c, stages, rng)
+    words = f"{B} x {H} heads of {N_q} rows and {N_k} keys, head ({b}, {h}), row {row}, {stages} slots"
+    return _produced(words, (B, H, N_q, N_k), b, h, row, B_c, stages, rng)
 
 
 # ---- a consumer's step

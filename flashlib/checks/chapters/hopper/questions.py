@@ -1,6 +1,6 @@
 """The questions of the chapter on the Hopper kernel."""
 
-from flashlib.checks.chapters.roles.questions import GPU, SMALL, clocks
+from flashlib.checks.chapters.roles.questions import GPU
 from flashlib.checks.engine.prediction import Question
 
 
@@ -10,20 +10,24 @@ def _launched(warps):
 
 QUESTIONS = [
     Question(
-        "hopper_three",
-        lambda: clocks(SMALL),
-        "the products are 2 * 2 * 64 * 128 * 64 FLOP: with half of d they take half the time. The scores are as "
-        "many as before, so at d = 64 the exponentials alone take as long as the products.",
-        hint="The two products have 4 * rows * keys * d FLOPs; there is one exponential for each of the rows * "
-        "keys scores.",
-        wrong={
-            ("products", 256): "there are two products",
-            ("products", 1024): "that is at d = 128",
-            ("exponentials", 256): "there is one exponential for each of 64 * 128 scores, whatever d is",
-            ("exponentials", 1024): "the tile has 64 rows, not 128",
-            ("exponentials", 8192): "16 exponentials are done in a clock",
+        "hopper_moves",  # the answer is what `layouts.same` finds
+        lambda: {"P": True, "alpha_rows": True, "alpha_columns": False, "S": False},
+        "the pictures of S and P are the same, and S and O have the same threads in each row. The number of a row "
+        "is held by that row's four threads, and a column has others. With 8 neighbours for each thread, "
+        "thread 0 would hold columns 0 to 7 of row 0, where it has columns 0, 1, 8, 9 and so on.",
+        hint="Compare the pictures: which thread has the number before, and which after?",
+        labels={
+            "P": "P, from a sum to an operand",
+            "alpha_rows": "alpha, from rows of S to rows of O",
+            "alpha_columns": "alpha, from rows of S to columns of O",
+            "S": "S, to 8 neighbours for each thread",
         },
-        unit="clocks",
+        wrong={
+            ("P", False): "look at the first two pictures: is any number in another thread?",
+            ("alpha_rows", False): "the same four threads share a row of S and a row of O",
+            ("alpha_columns", True): "thread 0 has the numbers of rows 0 and 8, and which columns?",
+            ("S", True): "thread 0 has two neighbours, and the next two are those of thread 1",
+        },
     ),
     Question(
         "hopper_launch_registers",

@@ -24,32 +24,31 @@ ELEMENTS = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 
 def by_head(X, rows):
     """The descriptor of X, (B, H, N, d), with tiles of so many rows of one head."""
-    X = X.view(-1, *X.shape[2:])
-    block = [1, rows, X.shape[2]]
+    block = [1, 1, rows, X.shape[3]]
     layout = gl.NVMMASharedLayout.get_default_for(block, ELEMENTS[X.dtype])
     return TensorDescriptor(X, list(X.shape), list(X.stride()), block, layout)
 
 
 # exercise: gluon_producer
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
+    B_C: gl.constexpr = k_slots.type.shape[3]
     for c in gl.static_range(2):
         mbarrier.expect(q_full.index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
+        tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
     for g in range(n):
         s = g % STAGES
         free = ((g // STAGES) & 1) ^ 1
         mbarrier.wait(k_empty.index(s), free)
         mbarrier.expect(k_full.index(s), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [head, g * B_C, 0], k_full.index(s), k_slots.index(s))
+        tma.async_copy_global_to_shared(k_desc, [b, h, g * B_C, 0], k_full.index(s), k_slots.index(s))
         mbarrier.wait(v_empty.index(s), free)
         mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [head, g * B_C, 0], v_full.index(s), v_slots.index(s))
+        tma.async_copy_global_to_shared(v_desc, [b, h, g * B_C, 0], v_full.index(s), v_slots.index(s))
 
 
 # exercise: consumer_step
@@ -58,8 +57,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
+    B_C: gl.constexpr = k_slots.type.shape[3]
+    D: gl.constexpr = k_slots.type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
@@ -96,11 +95,11 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 # exercise: hopper_attention, with gluon_producer and consumer_step
 @gluon.jit
 def attention_consumer(
-    q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
@@ -119,11 +118,12 @@ def attention_consumer(
         m, l, O_acc = my_consumer_step(g, q_slot, k, v, m, l, O_acc, limits, scale_log2e)
 
     divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
+    head = b * gl.num_programs(1) + h  # counted over all sequences
     gl.store(lse_ptr + head * N_q + rows, (m + gl.log2(divisor)) * 0.6931471805599453, mask=rows < N_q)
     O = O_acc / gl.convert_layout(divisor, gl.SliceLayout(1, O_LAYOUT))[:, None]
     q_slot.store(O.to(q_slots.dtype))  # nobody reads Q any more
     fence_async_shared()  # the copy unit sees what was stored
-    tma.async_copy_shared_to_global(o_desc, [head, start, 0], q_slots.index(ME))  # without rows past N_q
+    tma.async_copy_shared_to_global(o_desc, [b, h, start, 0], q_slots.index(ME))  # without rows past N_q
     tma.store_wait(0)
 
 
@@ -131,8 +131,8 @@ def attention_consumer(
 def hopper_kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
-    B_C: gl.constexpr = k_desc.block_shape[1]
-    head = gl.program_id(1)
+    B_C: gl.constexpr = k_desc.block_shape[2]
+    b, h = gl.program_id(2), gl.program_id(1)
     row = gl.program_id(0) * 128
 
     q_slots, q_full = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
@@ -143,9 +143,9 @@ def hopper_kernel(
     n = gl.maximum((end + B_C - 1) // B_C, 0)
     q, k, v = (q_slots, q_full), (k_slots, k_full, k_empty), (v_slots, v_full, v_empty)
     gl.warp_specialize([
-        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 0)),
-        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 1)),
-        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
+        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL, 0)),
+        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL, 1)),
+        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, b, h, row, n)),
     ], [4, 1], [240, 24])  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def my_hopper_attention(Q, K, V, causal):
     N_k = K.shape[2]
     O = torch.empty_like(Q)
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
-    grid = (triton.cdiv(N_q, 128), B * H)
+    grid = (triton.cdiv(N_q, 128), H, B)
     scale_log2e = math.log2(math.e) / math.sqrt(d)
     described = [by_head(X, rows) for X, rows in ((Q, 64), (K, 128), (V, 128), (O, 64))]
     hopper_kernel[grid](*described, lse, scale_log2e, N_q, N_k, STAGES=2, CAUSAL=causal, num_warps=4)

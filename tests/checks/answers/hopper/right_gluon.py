@@ -9,19 +9,19 @@ def fill(desc, at, full, slot):
 
 
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     STAGES: gl.constexpr = k[0].type.shape[0]
-    fill(q_desc, [head, row, 0], q[1].index(0), q[0].index(0))
-    fill(q_desc, [head, row + 64, 0], q[1].index(1), q[0].index(1))
+    fill(q_desc, [b, h, row, 0], q[1].index(0), q[0].index(0))
+    fill(q_desc, [b, h, row + 64, 0], q[1].index(1), q[0].index(1))
     s = 0
     parity = 1
     start = 0
     for _ in range(n):
         mbarrier.wait(k[2].index(s), parity)
-        fill(k_desc, [head, start, 0], k[1].index(s), k[0].index(s))
+        fill(k_desc, [b, h, start, 0], k[1].index(s), k[0].index(s))
         mbarrier.wait(v[2].index(s), parity)
-        fill(v_desc, [head, start, 0], v[1].index(s), v[0].index(s))
-        start += k_desc.block_shape[1]
+        fill(v_desc, [b, h, start, 0], v[1].index(s), v[0].index(s))
+        start += k_desc.block_shape[2]
         s += 1
         if s == STAGES:
             s = 0
@@ -30,7 +30,7 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 # gluon_producer: V is asked for first, and Q after the first tiles
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
@@ -40,14 +40,14 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
         free = 1 - (g // STAGES) % 2
         mbarrier.wait(v_empty.index(s), free)
         mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [head, g * v_desc.block_shape[1], 0], v_full.index(s), v_slots.index(s))
+        tma.async_copy_global_to_shared(v_desc, [b, h, g * v_desc.block_shape[2], 0], v_full.index(s), v_slots.index(s))
         mbarrier.wait(k_empty.index(s), free)
         mbarrier.expect(k_full.index(s), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [head, g * k_desc.block_shape[1], 0], k_full.index(s), k_slots.index(s))
+        tma.async_copy_global_to_shared(k_desc, [b, h, g * k_desc.block_shape[2], 0], k_full.index(s), k_slots.index(s))
         if g == 0:
             for c in gl.static_range(2):
                 mbarrier.expect(q_full.index(c), q_desc.block_type.nbytes)
-                tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
+                tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
 
 
 # consumer_step: the scale in the exponent, and V waited for early
@@ -56,8 +56,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
+    B_C: gl.constexpr = k_slots.type.shape[3]
+    D: gl.constexpr = k_slots.type.shape[4]
     S_LAYOUT: gl.constexpr = m.type.layout.parent
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     s = g % STAGES
@@ -96,22 +96,22 @@ def made(desc, n: gl.constexpr, readers: gl.constexpr):
 
 
 @gluon.jit
-def load(desc, head, start, ring, s):
+def load(desc, b, h, start, ring, s):
     mbarrier.expect(ring[1].index(s), desc.block_type.nbytes)
-    tma.async_copy_global_to_shared(desc, [head, start, 0], ring[1].index(s), ring[0].index(s))
+    tma.async_copy_global_to_shared(desc, [b, h, start, 0], ring[1].index(s), ring[0].index(s))
 
 
 @gluon.jit
-def bringer(qs, ks, vs, q_desc, k_desc, v_desc, head, block, n):
+def bringer(qs, ks, vs, q_desc, k_desc, v_desc, b, h, block, n):
     STAGES: gl.constexpr = ks[0].type.shape[0]
-    load(q_desc, head, block * 128, qs, 0)
-    load(q_desc, head, block * 128 + 64, qs, 1)
+    load(q_desc, b, h, block * 128, qs, 0)
+    load(q_desc, b, h, block * 128 + 64, qs, 1)
     for g in range(n):
         s = g % STAGES
         mbarrier.wait(ks[2].index(s), (g // STAGES + 1) & 1)
-        load(k_desc, head, (n - 1 - g) * 64, ks, s)
+        load(k_desc, b, h, (n - 1 - g) * 64, ks, s)
         mbarrier.wait(vs[2].index(s), (g // STAGES + 1) & 1)
-        load(v_desc, head, (n - 1 - g) * 64, vs, s)
+        load(v_desc, b, h, (n - 1 - g) * 64, vs, s)
 
 
 @gluon.jit
@@ -119,7 +119,7 @@ def multiplier(
     qs, ks, vs, O_ptr, lse_ptr, scale, head, block, n, N_q, N_k, CAUSAL: gl.constexpr, C: gl.constexpr,
 ):  # fmt: skip
     STAGES: gl.constexpr = ks[0].type.shape[0]
-    D: gl.constexpr = ks[0].type.shape[3]
+    D: gl.constexpr = ks[0].type.shape[4]
     S_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])
     O_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     rows = block * 128 + C * 64 + gl.arange(0, 64, layout=gl.SliceLayout(1, S_L))
@@ -167,7 +167,7 @@ def multiplier(
 
 @gluon.jit
 def kernel(
-    q_desc, k_desc, v_desc, O_ptr, lse_ptr, scale, N_q, N_k, T_r, CAUSAL: gl.constexpr, STAGES: gl.constexpr,
+    q_desc, k_desc, v_desc, O_ptr, lse_ptr, scale, H, N_q, N_k, T_r, CAUSAL: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     qs = made(q_desc, 2, 1)
     ks = made(k_desc, STAGES, 2)
@@ -181,7 +181,7 @@ def kernel(
     gl.warp_specialize([
         (multiplier, (qs, ks, vs, O_ptr, lse_ptr, scale, head, block, n, N_q, N_k, CAUSAL, 0)),
         (multiplier, (qs, ks, vs, O_ptr, lse_ptr, scale, head, block, n, N_q, N_k, CAUSAL, 1)),
-        (bringer, (qs, ks, vs, q_desc, k_desc, v_desc, head, block, n)),
+        (bringer, (qs, ks, vs, q_desc, k_desc, v_desc, head // H, head % H, block, n)),
     ], [4, 1], [240, 24])  # fmt: skip
 
 
@@ -190,13 +190,12 @@ def my_hopper_attention(Q, K, V, causal):
     O, lse = Q.new_empty(Q.shape), torch.empty(B, H, N_q, device=Q.device)
 
     def desc(X):
-        X = X.contiguous().view(B * H, -1, d)
-        layout = gl.NVMMASharedLayout.get_default_for([1, 64, d], gl.bfloat16)
-        return TensorDescriptor.from_tensor(X, [1, 64, d], layout)
+        layout = gl.NVMMASharedLayout.get_default_for([1, 1, 64, d], gl.bfloat16)
+        return TensorDescriptor.from_tensor(X.contiguous(), [1, 1, 64, d], layout)
 
     T_r = -(-N_q // 128)
     kernel[(T_r * B * H,)](
-        desc(Q), desc(K), desc(V), O, lse, d**-0.5 * math.log2(math.e), N_q, K.shape[2], T_r, CAUSAL=causal,
+        desc(Q), desc(K), desc(V), O, lse, d**-0.5 * math.log2(math.e), H, N_q, K.shape[2], T_r, CAUSAL=causal,
         STAGES=4, num_warps=4,
     )  # fmt: skip
     return O, lse
@@ -210,18 +209,21 @@ def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def bring(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
-    B_C: gl.constexpr = k[0].type.shape[2]
+def bring(q, k, v, q_desc, k_desc, v_desc, H, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+    B_C: gl.constexpr = k[0].type.shape[3]
     row = gl.program_id(0) % T_r * 128
     n = tiles_seen(row, N_q, N_k, B_C, CAUSAL)
-    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, gl.program_id(0) // T_r, row, n)
+    head = gl.program_id(0) // T_r
+    my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head // H, head % H, row, n)
 
 
 @gluon.jit
-def compute(q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr):
+def compute(
+    q, k, v, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
+):  # fmt: skip
     q_slots, q_full = q
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
@@ -242,7 +244,7 @@ def compute(q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.con
     O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
     q_mat.store(O.to(q_slots.dtype))
     fence_async_shared()
-    tma.async_copy_shared_to_global(o_desc, [head, row, 0], q_slots.index(ME))
+    tma.async_copy_shared_to_global(o_desc, [head // H, head % H, row, 0], q_slots.index(ME))
     lse = (m + gl.log2(l)) * 0.6931471805599453
     gl.store(lse_ptr + head * N_q + rows, lse, mask=rows < N_q)
     tma.store_wait(0)
@@ -250,7 +252,8 @@ def compute(q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.con
 
 @gluon.jit
 def kernel_of_roles(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r,
+    STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
     k_slots = tiles.slots(k_desc, STAGES)
@@ -262,9 +265,9 @@ def kernel_of_roles(
     fence_async_shared()
     k, v = (k_slots, k_full, k_empty), (v_slots, v_full, v_empty)
     gl.warp_specialize([
-        (compute, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
-        (compute, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
-        (bring, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+        (compute, (q, k, v, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r, CAUSAL, 0)),
+        (compute, (q, k, v, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r, CAUSAL, 1)),
+        (bring, (q, k, v, q_desc, k_desc, v_desc, H, N_q, N_k, T_r, CAUSAL)),
     ], [4, 1], [240, 24])  # fmt: skip
 
 
@@ -275,7 +278,7 @@ def my_hopper_attention(Q, K, V, causal):
     T_r = triton.cdiv(N_q, 128)
     kernel_of_roles[(T_r * B * H,)](
         by_head(Q.contiguous(), 64), by_head(K.contiguous(), 128), by_head(V.contiguous(), 128), by_head(O, 64), lse,
-        math.log2(math.e) / math.sqrt(d), N_q, K.shape[2], T_r, STAGES=2, CAUSAL=causal, num_warps=4,
+        math.log2(math.e) / math.sqrt(d), H, N_q, K.shape[2], T_r, STAGES=2, CAUSAL=causal, num_warps=4,
     )  # fmt: skip
     return O, lse
 
@@ -300,8 +303,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
+    B_C: gl.constexpr = k_slots.type.shape[3]
+    D: gl.constexpr = k_slots.type.shape[4]
     HALF: gl.constexpr = B_C // 2
     S_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, HALF, 16])
     O_L: gl.constexpr = O_acc.type.layout
@@ -342,9 +345,9 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 def begin_S(g, q, k, LAYOUT: gl.constexpr):
     slots, full, _ = k
     s = g % slots.type.shape[0]
-    B_C: gl.constexpr = slots.type.shape[2]
+    B_C: gl.constexpr = slots.type.shape[3]
     mbarrier.wait(full.index(s), (g // slots.type.shape[0]) & 1)
-    K_T = slots.index(s).reshape([B_C, slots.type.shape[3]]).permute((1, 0))
+    K_T = slots.index(s).reshape([B_C, slots.type.shape[4]]).permute((1, 0))
     return warpgroup_mma(q, K_T, gl.zeros([64, B_C], gl.float32, LAYOUT), use_acc=False, is_async=True)
 
 
@@ -356,7 +359,7 @@ def begin_PV(g, P, v, alpha, O_acc):
     mbarrier.wait(full.index(s), (g // slots.type.shape[0]) & 1)
     O_acc = O_acc * gl.convert_layout(alpha, gl.SliceLayout(1, LAYOUT))[:, None]
     P = gl.convert_layout(P.to(slots.dtype), gl.DotOperandLayout(0, LAYOUT, 2))
-    V = slots.index(s).reshape([slots.type.shape[2], slots.type.shape[3]])
+    V = slots.index(s).reshape([slots.type.shape[3], slots.type.shape[4]])
     return warpgroup_mma(P, V, O_acc, is_async=True)
 
 
@@ -374,13 +377,13 @@ def softmax_of(S, g, m, l, limits, scale_log2e):
 
 @gluon.jit
 def overlapping(
-    q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
     S_FIRST: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
     STAGES: gl.constexpr = k[0].type.shape[0]
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     start = row + 64 * ME
@@ -415,11 +418,12 @@ def overlapping(
         O_acc = warpgroup_mma_wait(0, deps=(begin_PV(n - 1, P, v, alpha, O_acc),))
         mbarrier.arrive(v[2].index((n - 1) % STAGES))
     divisor = gl.where(l == 0.0, 1.0, l)
+    head = b * gl.num_programs(1) + h
     gl.store(lse_ptr + head * N_q + rows, (m + gl.log2(divisor)) * 0.6931471805599453, mask=rows < N_q)
     O = O_acc / gl.convert_layout(divisor, gl.SliceLayout(1, O_L))[:, None]
     q_tile.store(O.to(q_slots.dtype))
     fence_async_shared()
-    tma.async_copy_shared_to_global(o_desc, [head, start, 0], q_slots.index(ME))
+    tma.async_copy_shared_to_global(o_desc, [b, h, start, 0], q_slots.index(ME))
     tma.store_wait(0)
 
 
@@ -428,8 +432,8 @@ def overlapped_kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k,
     STAGES: gl.constexpr, CAUSAL: gl.constexpr, S_FIRST: gl.constexpr,
 ):  # fmt: skip
-    B_C: gl.constexpr = k_desc.block_shape[1]
-    head = gl.program_id(1)
+    B_C: gl.constexpr = k_desc.block_shape[2]
+    b, h = gl.program_id(2), gl.program_id(1)
     row = gl.program_id(0) * 128
     q = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
     k_slots, k_full, k_empty = tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)
@@ -439,9 +443,9 @@ def overlapped_kernel(
     end = gl.minimum(row + 128 + N_k - N_q, N_k) if CAUSAL else N_k
     n = gl.maximum((end + B_C - 1) // B_C, 0)
     gl.warp_specialize([
-        (overlapping, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 0, S_FIRST)),
-        (overlapping, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 1, S_FIRST)),
-        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
+        (overlapping, (q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL, 0, S_FIRST)),
+        (overlapping, (q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL, 1, S_FIRST)),
+        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, b, h, row, n)),
     ], [4, 1], [240, 24])  # fmt: skip
 
 
@@ -450,7 +454,7 @@ def overlapped_attention(Q, K, V, causal, S_FIRST):
     O = torch.empty((B, H, N_q, d), dtype=Q.dtype, device=Q.device)
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
     described = [by_head(X.contiguous(), rows) for X, rows in ((Q, 64), (K, 128), (V, 128), (O, 64))]
-    overlapped_kernel[(triton.cdiv(N_q, 128), B * H)](
+    overlapped_kernel[(triton.cdiv(N_q, 128), H, B)](
         *described, lse, math.log2(math.e) / math.sqrt(d), N_q, K.shape[2], STAGES=2, CAUSAL=causal, S_FIRST=S_FIRST,
         num_warps=4,
     )  # fmt: skip

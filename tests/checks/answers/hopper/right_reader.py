@@ -9,8 +9,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
+    B_C: gl.constexpr = k_slots.type.shape[3]
+    D: gl.constexpr = k_slots.type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
@@ -44,8 +44,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
+    B_C: gl.constexpr = k_slots.type.shape[3]
+    D: gl.constexpr = k_slots.type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
@@ -77,21 +77,21 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 @gluon.jit
 
 
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
+    B_C: gl.constexpr = k_slots.type.shape[3]
     for c in range(2):
-        tiles.fetch(q_desc, [head, row + 64 * c, 0], q_slots.index(c), q_full.index(c))
+        tiles.fetch(q_desc, [b, h, row + 64 * c, 0], q_slots.index(c), q_full.index(c))
     for g in range(n):
         s = g % STAGES
         free = ((g // STAGES) & 1) ^ 1
         mbarrier.wait(k_empty.index(s), free)
-        tiles.fetch(k_desc, [head, g * B_C, 0], k_slots.index(s), k_full.index(s))
+        tiles.fetch(k_desc, [b, h, g * B_C, 0], k_slots.index(s), k_full.index(s))
         mbarrier.wait(v_empty.index(s), free)
-        tiles.fetch(v_desc, [head, g * B_C, 0], v_slots.index(s), v_full.index(s))
+        tiles.fetch(v_desc, [b, h, g * B_C, 0], v_slots.index(s), v_full.index(s))
 
 
 @gluon.jit
@@ -101,8 +101,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
+    B_C: gl.constexpr = k_slots.type.shape[3]
+    D: gl.constexpr = k_slots.type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
@@ -132,11 +132,11 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 
 @gluon.jit
 def attention_consumer(
-    q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):
     q_slots, q_full = q
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
@@ -154,12 +154,13 @@ def attention_consumer(
     for g in range(n):
         m, l, O_acc = my_consumer_step(g, q_tile, k, v, m, l, O_acc, limits, scale_log2e)
     lse = (m + gl.log2(l)) * 0.6931471805599453
+    head = b * gl.num_programs(1) + h
     gl.store(lse_ptr + head * N_q + rows, lse, mask=rows < N_q)
     l = gl.where(l == 0, 1.0, l)
     O = O_acc / gl.convert_layout(l, gl.SliceLayout(1, O_LAYOUT))[:, None]
     q_tile.store(O.to(o_desc.dtype))
     fence_async_shared()
-    tma.async_copy_shared_to_global(o_desc, [head, start, 0], q_slots.index(ME))
+    tma.async_copy_shared_to_global(o_desc, [b, h, start, 0], q_slots.index(ME))
     tma.store_wait(0)
 
 
@@ -167,8 +168,8 @@ def attention_consumer(
 def hopper_kernel(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):
-    B_C: gl.constexpr = k_desc.block_shape[1]
-    head = gl.program_id(1)
+    B_C: gl.constexpr = k_desc.block_shape[2]
+    b, h = gl.program_id(2), gl.program_id(1)
     row = gl.program_id(0) * 128
     q = tiles.slots(q_desc, 2), tiles.barriers(2, 1)
     k = tiles.slots(k_desc, STAGES), tiles.barriers(STAGES, 1), tiles.barriers(STAGES, 2)
@@ -177,9 +178,9 @@ def hopper_kernel(
     end = gl.minimum(row + 128 + N_k - N_q, N_k) if CAUSAL else N_k
     n = (end + B_C - 1) // B_C
     gl.warp_specialize([
-        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 0)),
-        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, head, row, n, N_q, N_k, CAUSAL, 1)),
-        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, head, row, n)),
+        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL, 0)),
+        (attention_consumer, (q, k, v, o_desc, lse_ptr, scale_log2e, b, h, row, n, N_q, N_k, CAUSAL, 1)),
+        (my_gluon_producer, (q, k, v, q_desc, k_desc, v_desc, b, h, row, n)),
     ], [4, 1], [240, 24])
 
 
@@ -189,7 +190,7 @@ def my_hopper_attention(Q, K, V, causal):
     N_k = K.shape[2]
     O = torch.empty_like(Q)
     lse = torch.empty(B, H, N_q, dtype=torch.float32, device=Q.device)
-    grid = (triton.cdiv(N_q, 128), B * H)
+    grid = (triton.cdiv(N_q, 128), H, B)
     hopper_kernel[grid](
         by_head(Q, 64), by_head(K, 128), by_head(V, 128), by_head(O, 64), lse,
         math.log2(math.e) / math.sqrt(d), N_q, N_k, 2, causal, num_warps=4,
@@ -199,24 +200,24 @@ def my_hopper_attention(Q, K, V, causal):
 
 # hopper_attention: no helper of the notebook, a grid of one axis
 @gluon.jit
-def gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
+    B_C: gl.constexpr = k_slots.type.shape[3]
     for c in gl.static_range(2):
         mbarrier.expect(q_full.index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
+        tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
     for g in range(n):
         s = g % STAGES
         p = ((g // STAGES) & 1) ^ 1
         mbarrier.wait(k_empty.index(s), p)
         mbarrier.expect(k_full.index(s), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [head, g * B_C, 0], k_full.index(s), k_slots.index(s))
+        tma.async_copy_global_to_shared(k_desc, [b, h, g * B_C, 0], k_full.index(s), k_slots.index(s))
         mbarrier.wait(v_empty.index(s), p)
         mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [head, g * B_C, 0], v_full.index(s), v_slots.index(s))
+        tma.async_copy_global_to_shared(v_desc, [b, h, g * B_C, 0], v_full.index(s), v_slots.index(s))
 
 
 @gluon.jit
@@ -224,8 +225,8 @@ def consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     STAGES: gl.constexpr = k_slots.type.shape[0]
-    B_C: gl.constexpr = k_slots.type.shape[2]
-    D: gl.constexpr = k_slots.type.shape[3]
+    B_C: gl.constexpr = k_slots.type.shape[3]
+    D: gl.constexpr = k_slots.type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
@@ -260,20 +261,21 @@ def tiles_seen(row, N_q, N_k, B_C: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def producer_role(q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL: gl.constexpr):
-    B_C: gl.constexpr = k[0].type.shape[2]
+def producer_role(q, k, v, q_desc, k_desc, v_desc, H, N_q, N_k, T_r, CAUSAL: gl.constexpr):
+    B_C: gl.constexpr = k[0].type.shape[3]
     head = gl.program_id(0) // T_r
     row = gl.program_id(0) % T_r * 128
-    gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, tiles_seen(row, N_q, N_k, B_C, CAUSAL))
+    n = tiles_seen(row, N_q, N_k, B_C, CAUSAL)
+    gluon_producer(q, k, v, q_desc, k_desc, v_desc, head // H, head % H, row, n)
 
 
 @gluon.jit
 def consumer_role(
-    q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    q, k, v, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r, CAUSAL: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     q_slots, q_full = q
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S_LAYOUT)
@@ -294,7 +296,7 @@ def consumer_role(
     O = O_acc / gl.convert_layout(l_safe, gl.SliceLayout(1, O_LAYOUT), assert_trivial=True)[:, None]
     q_mat.store(O.to(q_slots.dtype))
     fence_async_shared()
-    tma.async_copy_shared_to_global(o_desc, [head, row, 0], q_slots.index(ME))
+    tma.async_copy_shared_to_global(o_desc, [head // H, head % H, row, 0], q_slots.index(ME))
     lse = (m + gl.log2(l)) * 0.6931471805599453
     gl.store(lse_ptr + head * N_q + rows, lse, mask=rows < N_q)
     tma.store_wait(0)
@@ -302,7 +304,7 @@ def consumer_role(
 
 @gluon.jit
 def kernel(
-    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r,
+    q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r,
     STAGES: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
     q_slots = gl.allocate_shared_memory(q_desc.dtype, [2] + q_desc.block_shape, q_desc.layout)
@@ -325,9 +327,9 @@ def kernel(
     k = k_slots, k_full, k_empty
     v = v_slots, v_full, v_empty
     gl.warp_specialize([
-        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 0)),
-        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, N_q, N_k, T_r, CAUSAL, 1)),
-        (producer_role, (q, k, v, q_desc, k_desc, v_desc, N_q, N_k, T_r, CAUSAL)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r, CAUSAL, 0)),
+        (consumer_role, (q, k, v, o_desc, lse_ptr, scale_log2e, H, N_q, N_k, T_r, CAUSAL, 1)),
+        (producer_role, (q, k, v, q_desc, k_desc, v_desc, H, N_q, N_k, T_r, CAUSAL)),
     ], [4, 1], [240, 24])
 
 
@@ -339,11 +341,11 @@ def my_hopper_attention(Q, K, V, causal):
     O = torch.empty((B, H, N_q, d), dtype=Q.dtype, device=Q.device)
     lse = torch.empty((B, H, N_q), dtype=torch.float32, device=Q.device)
     def described(X, rows):
-        X = X.reshape(B * H, X.shape[2], d).contiguous()
-        layout = gl.NVMMASharedLayout.get_default_for([1, rows, d], dtype)
-        return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, rows, d], layout)
+        X = X.contiguous()
+        layout = gl.NVMMASharedLayout.get_default_for([1, 1, rows, d], dtype)
+        return TensorDescriptor(X, list(X.shape), list(X.stride()), [1, 1, rows, d], layout)
     T_r = triton.cdiv(N_q, 128)
     kernel[(T_r * B * H,)](
         described(Q, 64), described(K, B_C), described(V, B_C), described(O, 64), lse,
-        math.log2(math.e) / math.sqrt(d), N_q, N_k, T_r, STAGES=2, CAUSAL=causal, num_warps=4)
+        math.log2(math.e) / math.sqrt(d), H, N_q, N_k, T_r, STAGES=2, CAUSAL=causal, num_warps=4)
     return O, lse

@@ -3,43 +3,43 @@
 
 # gluon_producer, no_slot: as if shared memory had room for all tiles
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     for c in gl.static_range(2):
         mbarrier.expect(q[1].index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q[1].index(c), q[0].index(c))
+        tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q[1].index(c), q[0].index(c))
     for g in range(n):
         mbarrier.expect(k[1].index(g), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [head, g * k_desc.block_shape[1], 0], k[1].index(g), k[0].index(g))
+        tma.async_copy_global_to_shared(k_desc, [b, h, g * k_desc.block_shape[2], 0], k[1].index(g), k[0].index(g))
         mbarrier.expect(v[1].index(g), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [head, g * v_desc.block_shape[1], 0], v[1].index(g), v[0].index(g))
+        tma.async_copy_global_to_shared(v_desc, [b, h, g * v_desc.block_shape[2], 0], v[1].index(g), v[0].index(g))
 
 
 # gluon_producer, refilled: one wait for both, after K was asked for
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     q_slots, q_full = q
     k_slots, k_full, k_empty = k
     v_slots, v_full, v_empty = v
     for c in gl.static_range(2):
         mbarrier.expect(q_full.index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
+        tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q_full.index(c), q_slots.index(c))
     slots: gl.constexpr = k_slots.type.shape[0]
-    tile: gl.constexpr = k_slots.type.shape[2]
+    tile: gl.constexpr = k_slots.type.shape[3]
     for g in range(n):
         s = g % slots
         mbarrier.expect(k_full.index(s), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [head, g * tile, 0], k_full.index(s), k_slots.index(s))
+        tma.async_copy_global_to_shared(k_desc, [b, h, g * tile, 0], k_full.index(s), k_slots.index(s))
         mbarrier.wait(v_empty.index(s), (g // slots + 1) & 1)
         mbarrier.expect(v_full.index(s), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [head, g * tile, 0], v_full.index(s), v_slots.index(s))
+        tma.async_copy_global_to_shared(v_desc, [b, h, g * tile, 0], v_full.index(s), v_slots.index(s))
 
 
 # gluon_producer, parity_empty: the round's parity, as a consumer waits
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     for c in gl.static_range(2):
         mbarrier.expect(q[1].index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q[1].index(c), q[0].index(c))
+        tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q[1].index(c), q[0].index(c))
     phase = 0
     s = 0
     for g in range(n):
@@ -47,10 +47,10 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
             pass
         mbarrier.wait(k[2].index(s), phase)
         mbarrier.expect(k[1].index(s), k_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(k_desc, [head, g * k_desc.block_shape[1], 0], k[1].index(s), k[0].index(s))
+        tma.async_copy_global_to_shared(k_desc, [b, h, g * k_desc.block_shape[2], 0], k[1].index(s), k[0].index(s))
         mbarrier.wait(v[2].index(s), phase)
         mbarrier.expect(v[1].index(s), v_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(v_desc, [head, g * v_desc.block_shape[1], 0], v[1].index(s), v[0].index(s))
+        tma.async_copy_global_to_shared(v_desc, [b, h, g * v_desc.block_shape[2], 0], v[1].index(s), v[0].index(s))
         s = s + 1
         if s == k[0].type.shape[0]:
             s = 0
@@ -59,14 +59,14 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 # gluon_producer, nobody_arrives: K and V of a tile at one barrier
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     for c in gl.static_range(2):
         mbarrier.expect(q[1].index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q[1].index(c), q[0].index(c))
+        tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q[1].index(c), q[0].index(c))
     STAGES: gl.constexpr = k[0].type.shape[0]
     for g in range(n):
         s = g % STAGES
-        at = [head, g * k_desc.block_shape[1], 0]
+        at = [b, h, g * k_desc.block_shape[2], 0]
         mbarrier.wait(k[2].index(s), (g // STAGES + 1) & 1)
         mbarrier.wait(v[2].index(s), (g // STAGES + 1) & 1)
         mbarrier.expect(k[1].index(s), k_desc.block_type.nbytes + v_desc.block_type.nbytes)
@@ -76,14 +76,14 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 # gluon_producer, keys_back: as the ladder's producer does
 @gluon.jit
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     for c in gl.static_range(2):
         mbarrier.expect(q[1].index(c), q_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(q_desc, [head, row + 64 * c, 0], q[1].index(c), q[0].index(c))
+        tma.async_copy_global_to_shared(q_desc, [b, h, row + 64 * c, 0], q[1].index(c), q[0].index(c))
     STAGES: gl.constexpr = k[0].type.shape[0]
     for g in range(n):
         s = g % STAGES
-        at = [head, (n - g - 1) * k_desc.block_shape[1], 0]
+        at = [b, h, (n - g - 1) * k_desc.block_shape[2], 0]
         mbarrier.wait(k[2].index(s), (g // STAGES + 1) & 1)
         mbarrier.expect(k[1].index(s), k_desc.block_type.nbytes)
         tma.async_copy_global_to_shared(k_desc, at, k[1].index(s), k[0].index(s))
@@ -93,7 +93,7 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 
 
 # gluon_producer, not_gluon: the decorator is missing
-def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
+def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, b, h, row, n):
     for c in range(2):
         mbarrier.expect(q[1].index(c), q_desc.block_type.nbytes)
 
@@ -102,8 +102,8 @@ def my_gluon_producer(q, k, v, q_desc, k_desc, v_desc, head, row, n):
 @gluon.jit
 def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     STAGES: gl.constexpr = k[0].type.shape[0]
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_L: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, B_C, 16])
     s = g % STAGES
     p = (g // STAGES) & 1
@@ -130,8 +130,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 @gluon.jit
 def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     STAGES: gl.constexpr = k[0].type.shape[0]
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_L: gl.constexpr = m.type.layout.parent
     s = g % STAGES
     mbarrier.wait(k[1].index(s), (g // STAGES) & 1)
@@ -145,8 +145,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 @gluon.jit
 def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     STAGES: gl.constexpr = k[0].type.shape[0]
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_L: gl.constexpr = m.type.layout.parent
     O_L: gl.constexpr = O_acc.type.layout
     s = g % STAGES
@@ -174,8 +174,8 @@ def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
 @gluon.jit
 def my_consumer_step(g, q, k, v, m, l, O_acc, limits, scale_log2e):
     STAGES: gl.constexpr = k[0].type.shape[0]
-    B_C: gl.constexpr = k[0].type.shape[2]
-    D: gl.constexpr = k[0].type.shape[3]
+    B_C: gl.constexpr = k[0].type.shape[3]
+    D: gl.constexpr = k[0].type.shape[4]
     S_L: gl.constexpr = m.type.layout.parent
     O_L: gl.constexpr = O_acc.type.layout
     s = g % STAGES
@@ -212,7 +212,7 @@ def alone(q_desc, k_desc, O_ptr, lse_ptr, N_q, D: gl.constexpr):
     mbarrier.init(full, count=1)
     fence_async_shared()
     mbarrier.expect(full, q_desc.block_type.nbytes)
-    tma.async_copy_global_to_shared(q_desc, [0, 0, 0], full, slot)
+    tma.async_copy_global_to_shared(q_desc, [0, 0, 0, 0], full, slot)
     mbarrier.wait(full, 0)
     q = slot.reshape([64, D]).load(L)
     rows = gl.arange(0, 64, layout=gl.SliceLayout(1, L))
@@ -224,8 +224,8 @@ def alone(q_desc, k_desc, O_ptr, lse_ptr, N_q, D: gl.constexpr):
 def my_hopper_attention(Q, K, V, causal):
     B, H, N, d = Q.shape
     O, lse = torch.empty_like(Q), torch.empty(B, H, N, device=Q.device)
-    layout = gl.NVMMASharedLayout.get_default_for([1, 64, d], gl.float16)
-    desc = [TensorDescriptor.from_tensor(X.contiguous().view(B * H, -1, d), [1, 64, d], layout) for X in (Q, K)]
+    layout = gl.NVMMASharedLayout.get_default_for([1, 1, 64, d], gl.float16)
+    desc = [TensorDescriptor.from_tensor(X.contiguous(), [1, 1, 64, d], layout) for X in (Q, K)]
     alone[(1,)](*desc, O, lse, N, D=d, num_warps=4)
     return O, lse
 
@@ -251,8 +251,8 @@ def useless(q_desc):
 
 def my_hopper_attention(Q, K, V, causal):
     d = Q.shape[-1]
-    layout = gl.NVMMASharedLayout.get_default_for([1, 64, d], gl.float16)
-    useless[(1,)](TensorDescriptor.from_tensor(Q.contiguous().flatten(0, 1), [1, 64, d], layout), num_warps=4)
+    layout = gl.NVMMASharedLayout.get_default_for([1, 1, 64, d], gl.float16)
+    useless[(1,)](TensorDescriptor.from_tensor(Q.contiguous(), [1, 1, 64, d], layout), num_warps=4)
     return torch.empty_like(Q), torch.empty(Q.shape[:3])
 
 
@@ -271,12 +271,12 @@ def writes(q_desc, D: gl.constexpr):
     slot = gl.allocate_shared_memory(q_desc.dtype, q_desc.block_shape, q_desc.layout)
     slot.reshape([64, D]).store(gl.full([64, D], 0.0, q_desc.dtype, gl.BlockedLayout([1, 8], [4, 8], [4, 1], [1, 0])))
     fence_async_shared()
-    tma.async_copy_shared_to_global(q_desc, [0, 0, 0], slot)
+    tma.async_copy_shared_to_global(q_desc, [0, 0, 0, 0], slot)
     tma.store_wait(0)
 
 
 def my_hopper_attention(Q, K, V, causal):
     d = Q.shape[-1]
-    layout = gl.NVMMASharedLayout.get_default_for([1, 64, d], gl.float16)
-    writes[(1,)](TensorDescriptor.from_tensor(Q.flatten(0, 1), [1, 64, d], layout), D=d, num_warps=4)
+    layout = gl.NVMMASharedLayout.get_default_for([1, 1, 64, d], gl.float16)
+    writes[(1,)](TensorDescriptor.from_tensor(Q, [1, 1, 64, d], layout), D=d, num_warps=4)
     return Q.clone(), torch.zeros(Q.shape[:3])
