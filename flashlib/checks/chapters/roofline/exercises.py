@@ -5,13 +5,14 @@ from collections.abc import Callable
 from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
 from flashlib.gpus import GPUS
 
-NAMES = "HBM", "L2", "DRAM", "L3"
+NAMES = "HBM", "L2", "DRAM", "sram"
 
 
 @exercise(title="The least time", minutes=10, difficulty="medium")
 def least_time(answer: Callable, known: Known) -> Verdict:
     gpu = GPUS["A100"]
     one, two = {"HBM": 10.0}, {"HBM": 10.0, "L2": 40.0}
+    three = {"sram": 90.0, "L2": 40.0, "DRAM": 10.0}
     cases = [
         _case("HBM alone, 8 FLOPs and 60 bytes", 8, 2.0, {"HBM": 60}, one),
         _case("HBM alone, 80 FLOPs and 60 bytes", 80, 2.0, {"HBM": 60}, one),
@@ -19,7 +20,7 @@ def least_time(answer: Callable, known: Known) -> Verdict:
         _case("8 FLOPs, many bytes from the L2 cache", 8, 2.0, {"HBM": 60, "L2": 800}, two),
         _case("100 FLOPs, many bytes from the L2 cache", 100, 2.0, {"HBM": 60, "L2": 800}, two),
         _case("memories in different orders", 8, 2.0, {"L2": 90, "HBM": 60}, two),
-        _case("other memories", 3, 2.0, {"DRAM": 20, "L2": 90, "L3": 70}, {"L3": 20.0, "L2": 40.0, "DRAM": 10.0}),
+        _case("other memories", 3, 2.0, {"DRAM": 20, "L2": 90, "sram": 99}, three),
         _case("an A100, 10^9 FLOPs and 6 MB", 10**9, gpu.fp16, {"HBM": 6_000_000}, {"HBM": gpu.bandwidth}),
     ]
     return examine(answer, cases + random_cases.cases(_any_case, 4), known, outputs=("seconds", "limit"))
