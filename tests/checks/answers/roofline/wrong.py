@@ -78,3 +78,14 @@ def my_least_time(flops, peak, moved, bandwidth):
     memory, arithmetic = sum(moved.values()) / min(bandwidth.values()), flops / peak
     slowest = min(bandwidth, key=bandwidth.get)
     return (memory, slowest) if memory > arithmetic else (arithmetic, "arithmetic")
+
+
+# least_time, other_word: pairs, and "compute"
+def my_least_time(flops, peak, moved, bandwidth):
+    return max([(moved[name] / bandwidth[name], name) for name in moved] + [(flops / peak, "compute")])
+
+
+# least_time, by_name: max of a dict
+def my_least_time(flops, peak, moved, bandwidth):
+    times = {"arithmetic": flops / peak} | {name: n_bytes / bandwidth[name] for name, n_bytes in moved.items()}
+    return times[max(times)], max(times)
