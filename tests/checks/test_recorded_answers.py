@@ -79,3 +79,10 @@ def test_both_losses_to_three_digits():
     )  # fmt: skip
     pairs = re.findall(r"^ +\d +(\d\.\d{3}) +(\d\.\d{3})$", printed, re.MULTILINE)
     assert len(pairs) == 8 and answer("grads_same_losses") == all(one == other for one, other in pairs)
+
+
+def test_the_bandwidth_of_the_l2_cache():
+    from flashlib.checks.chapters.roofline.questions import L2_READ
+
+    (row,) = (row for row in record("h200_ladder")["rows"] if row["rung"] == "l2_read")
+    assert L2_READ == row["gb_per_s"] * 1e9

@@ -19,7 +19,7 @@ EXERCISES = {
     "triton_first_steps": 7,
     "triton_flash": 5,
     "counting_bytes": 6,
-    "roofline": 1,
+    "roofline": 2,
     "backward": 7,
     "triton_backward": 5,
     "masks": 3,

@@ -250,6 +250,9 @@ class _Examination:
             return Finding("O_not_filled")
         if not (apart & ~unseen).any():
             return self._about_unseen(apart, nan)
+        stored = self._about_stored()
+        if stored and stored.id == "O_unnormalised":  # a division at the end would not be enough
+            return stored
         last = [self.steps[k] for k in self.recorder.last.values()]
         last = [step for step in last if not unseen[step.rows].any()]
         cases = [((step.l, step.O_acc), exact.O[step.rows]) for step in last]

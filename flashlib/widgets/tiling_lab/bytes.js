@@ -55,7 +55,7 @@ export class Bytes {
     this.flops = h("p", { class: "flash-note flash-tiling-flops" });
     this.element = panel(
       "tiling-bytes",
-      "Bytes to and from HBM",
+      "Bytes moved, no cache",
       div("flash-legend", key("read", "read"), key("written", "written"), key("level", "standard")),
       this.rows.map((row) => row.element),
       this.flops,

@@ -62,7 +62,7 @@ def _draw_tiles(picture, result):
 
 
 def _draw_bytes(picture, traffic):
-    picture.text(234, 18, "Bytes to and from HBM", 13, face="bold")
+    picture.text(234, 18, "Bytes moved, no cache", 13, face="bold")
     most, width = max(moved["total"] for moved in traffic.values()), 220
     for k, (name, moved) in enumerate(traffic.items()):
         y, ratio = 56 + 52 * k, moved["ratio"]

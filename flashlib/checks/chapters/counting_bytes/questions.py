@@ -4,16 +4,8 @@ from flashlib import cost
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import KB
 
-N, d = 4096, 64
+d = 64
 CHANGES = {"about half": 0.5, "the same": 1.0, "about double": 2.0, "about four times": 4.0}
-
-
-def _standard():
-    return cost.standard_traffic(N, N, d, dtype="float16").total
-
-
-def _tiled(form=cost.fa2_traffic, B_r=64):
-    return form(N, N, d, B_r=B_r, B_c=64, dtype="float16").total
 
 
 def _scores_share():
@@ -38,13 +30,19 @@ def _twice_the_length_and_SRAM():
     return min(CHANGES, key=lambda words: abs(CHANGES[words] - moved[1] / moved[0]))
 
 
+def _small_blocks():
+    """Return the bytes of FA2 with B_r = 32 divided by those of standard attention, N = 4096 and d = 128."""
+    tiled = cost.fa2_traffic(4096, 4096, 128, B_r=32, B_c=64, dtype="float16").total
+    return round(tiled / cost.standard_traffic(4096, 4096, 128, dtype="float16").total, 1)
+
+
 QUESTIONS = [
     Question(
         "traffic_share",
         _scores_share,
         "S and P are 4 N^2 numbers, each written and read; Q, K, V and O are 4 N d, one part in N / d + 1 = 9. At "
         "N = 4096, as in Attention, it is one part in 65.",
-        hint="S and P are 4 N^2 items moved. How many items are Q, K, V and O, and what part of all is that?",
+        hint="S and P are 4 N^2 numbers moved. How many numbers are Q, K, V and O, and what part of all is that?",
         wrong={
             80: "S and P are written and read again, so each is moved twice",
             44: "that is only S, or each of S and P moved once",
@@ -58,7 +56,7 @@ QUESTIONS = [
     Question(
         "traffic_order",
         _written,
-        "FA1 stores O, m and l first as zeros and then again for each of 8 column blocks, so nine times. "
+        "FA1 fills O, m and l first, and stores them again for each of 8 column blocks, so nine times. "
         "FA2 stores O once.",
         hint="FA2 writes each row of O once. How often is it written if the loop over column blocks is outside?",
         wrong={
@@ -81,14 +79,14 @@ QUESTIONS = [
     ),
     Question(
         "traffic_small",
-        lambda: round(_tiled(B_r=16) / _standard(), 1),
-        "256 row blocks read K and V, 2 N d numbers each: 8 N^2 in all, against 4 N^2 of standard attention. "
-        "Tiling saves bytes only with B_r above about d / 2.",
-        hint="How many row blocks are there, and what does each read? Divide by the 4 N^2 items of standard "
+        _small_blocks,
+        "128 row blocks read K and V, 2 N d numbers each: 8 N^2 in all, against 4 N^2 of standard attention, "
+        "whose S and P do not depend on d.",
+        hint="How many row blocks are there, and what does each read? Divide by the 4 N^2 numbers of standard "
         "attention.",
         wrong={
-            0.5: "it is the other way round: with B_r = 16, FA2 moves more",
-            1: "they are equal near B_r = d / 2, which is 32",
+            0.5: "it is the other way round: with B_r = 32, FA2 moves more",
+            1: "that is for d = 64; here K and V are twice as wide, and S and P are as large as before",
             4: "S and P are both written and read: 4 N^2 numbers, not 2 N^2",
             8: "that is 8 N^2 numbers; standard attention moves about 4 N^2",
         },

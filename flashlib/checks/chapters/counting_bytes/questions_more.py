@@ -27,7 +27,7 @@ def _small_example():
 def _three_traffics():
     moved = _moved(4096, 32, 32, 128, "float16")
     factor = max(moved.values()) / min(moved.values())
-    nearest = min((2, 6, 20), key=lambda x: abs(np.log(x / factor)))
+    nearest = min((2, 5, 20), key=lambda x: abs(np.log(x / factor)))
     return {"fewest": min(moved, key=moved.get), "most": max(moved, key=moved.get), "factor": nearest}
 
 
@@ -44,16 +44,10 @@ def _sliders():
 
 
 def _break_even():
-    """Return the first block sizes with which each order moves no more than standard attention, d = 128."""
-    sizes = range(1, 512)
-    return {
-        "FA2": next(
-            B for B in sizes if (moved := _moved(4096, 128, B, 64, "float16"))["FA2"] <= moved["standard"]
-        ),
-        "FA1": next(
-            B for B in sizes if (moved := _moved(4096, 128, 64, B, "float16"))["FA1"] <= moved["standard"]
-        ),
-    }
+    """Return the first B_c with which FA1 moves fewer bytes than standard attention, d = 128."""
+    return next(
+        B for B in range(1, 512) if (moved := _moved(4096, 128, 64, B, "float16"))["FA1"] < moved["standard"]
+    )
 
 
 def _shorter():
@@ -72,7 +66,7 @@ QUESTIONS = [
     Question(
         "three_traffics",
         _three_traffics,
-        "B_r = d and B_c = 4 d, so FA1 moves about 3/4 N^2 items, FA2 2 N^2, and standard attention 4 N^2. Both "
+        "B_r = d and B_c = 4 d, so FA1 moves about 3/4 N^2 numbers, FA2 2 N^2, and standard attention 4 N^2. Both "
         "tiled orders are above their break-even sizes, and FA1 by more.",
         hint="Put B_r = d and B_c = 4 d into the formulas of the table in section 3.",
         choices=WORDS,
@@ -81,8 +75,8 @@ QUESTIONS = [
             ("fewest", "FA2"): "compare 2 N^2 d / B_r with 3 N^2 d / B_c, for B_r = 32 and B_c = 128",
             ("most", "FA1"): "its B_c = 4 d is above its break-even size, 3 d / 4",
             ("most", "FA2"): "its B_r = d is above its break-even size, d / 2",
-            2: "the worst moves about 4 N^2 items; put B_c = 4 d into the formula of FA1",
-            20: "the worst moves about 4 N^2 items; put B_c = 4 d into the formula of FA1",
+            2: "the worst moves about 4 N^2 numbers; put B_c = 4 d into the formula of FA1",
+            20: "the worst moves about 4 N^2 numbers; put B_c = 4 d into the formula of FA1",
         },
     ),
     Question(
@@ -112,7 +106,7 @@ QUESTIONS = [
         "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times. The "
         "other size changes how many tiles there are, not how many bytes move. So the lab's map has rows of "
         "one colour for FA2 and columns of one colour for FA1.",
-        hint="Look at the formulas for what each order moves: which block size is in each of them?",
+        hint="Halve one of them. Which tensors does FA2 then read more often, and which FA1?",
         choices=("B_r", "B_c"),
         wrong={
             "B_r": "B_r decides how often K and V are read, and FA1 reads them once",
@@ -122,14 +116,13 @@ QUESTIONS = [
     Question(
         "lab_break_even",
         _break_even,
-        "2 d / B_r = 4 at B_r = d / 2 = 64, and 3 d / B_c = 4 at B_c = 3 d / 4 = 96, or 98 with m and l "
-        "counted. Both move with d, and hardly with N once N is much larger than d.",
-        hint="Set 2 N^2 d / B_r and 3 N^2 d / B_c equal to 4 N^2 and solve for the block size.",
+        "3 d / B_c = 4 at B_c = 3 d / 4 = 96, or 98 with m and l counted. It moves with d, and hardly with N once "
+        "N is much larger than d.",
+        hint="Set 3 N^2 d / B_c equal to 4 N^2 and solve for the block size.",
         tolerance=0.03,
         wrong={
-            32: "that is d / 2 for d = 64",
             48: "that is 3 d / 4 for d = 64",
-            64: "that is d / 2; FA1 moves 3 N d items for each column block, not 2",
+            64: "that is d / 2, for FA2; FA1 moves 3 N d numbers for each column block, not 2",
             128: "the break-even size is below d",
         },
     ),

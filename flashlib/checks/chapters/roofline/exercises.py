@@ -1,35 +1,40 @@
-"""The exercise of this chapter."""
+"""The exercise of this chapter: the least time of a kernel, and what takes it."""
 
 from collections.abc import Callable
 
-from flashlib import cost
-from flashlib.checks.chapters.counting_bytes.exercises import (
-    BYTES,
-    FA2,
-    ROW_BLOCKS,
-    SIZES,
-    any_sizes,
-    fa2_moved,
-    program_of,
-)
-from flashlib.checks.engine import Known, Verdict, examine, exercise
-from flashlib.checks.harness import sizes
+from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
+from flashlib.gpus import GPUS
 
-PER_BYTE = """
-    flops = 4 * N_q * N_k * d
-    found = flops / total
-    return found
-"""
+NAMES = "HBM", "L2", "DRAM", "sram"
 
 
-@exercise(
-    title="FLOPs per byte",
-    minutes=5,
-    difficulty="easy",
-    program=program_of(FA2[0].replace("fa2_bytes", "intensity"), ROW_BLOCKS, BYTES, PER_BYTE),
-)
-def intensity(answer: Callable, known: Known) -> Verdict:
-    def right(N_q, N_k, d, B_r, itemsize):
-        return cost.flops(N_q, N_k, d) / fa2_moved(N_q, N_k, d, B_r, itemsize)
+@exercise(title="The least time", minutes=10, difficulty="medium")
+def least_time(answer: Callable, known: Known) -> Verdict:
+    gpu = GPUS["A100"]
+    one, two = {"HBM": 10.0}, {"HBM": 10.0, "L2": 40.0}
+    three = {"sram": 90.0, "L2": 40.0, "DRAM": 10.0}
+    cases = [
+        _case("HBM alone, 8 FLOPs and 60 bytes", 8, 2.0, {"HBM": 60}, one),
+        _case("HBM alone, 80 FLOPs and 60 bytes", 80, 2.0, {"HBM": 60}, one),
+        _case("8 FLOPs, most bytes from the L2 cache", 8, 2.0, {"HBM": 60, "L2": 90}, two),
+        _case("8 FLOPs, many bytes from the L2 cache", 8, 2.0, {"HBM": 60, "L2": 800}, two),
+        _case("100 FLOPs, many bytes from the L2 cache", 100, 2.0, {"HBM": 60, "L2": 800}, two),
+        _case("memories in different orders", 8, 2.0, {"L2": 90, "HBM": 60}, two),
+        _case("other memories", 3, 2.0, {"DRAM": 20, "L2": 90, "sram": 99}, three),
+        _case("an A100, 10^9 FLOPs and 6 MB", 10**9, gpu.fp16, {"HBM": 6_000_000}, {"HBM": gpu.bandwidth}),
+    ]
+    return examine(answer, cases + random_cases.cases(_any_case, 4), known, outputs=("seconds", "limit"))
 
-    return examine(answer, sizes.cases(right, SIZES, any_sizes), known)
+
+def _case(words, flops, peak, moved, bandwidth):
+    """Return the Case of a kernel: the longest of the times that units take which work at once."""
+    times = [(moved[name] / bandwidth[name], name) for name in moved]
+    return Case(words, (flops, peak, moved, bandwidth), max([*times, (flops / peak, "arithmetic")]))
+
+
+def _any_case(rng):
+    names = rng.permutation(NAMES)[: rng.integers(1, 4)].tolist()
+    moved = {name: int(rng.integers(10**6, 10**9)) for name in names}
+    bandwidth = {name: float(rng.integers(10**11, 10**13)) for name in rng.permutation(names).tolist()}
+    flops, peak = int(rng.integers(10**9, 10**11)), float(rng.integers(10**13, 10**14))
+    return _case(f"{' and '.join(names)}, {flops} FLOPs", flops, peak, moved, bandwidth)

@@ -6,8 +6,8 @@ from flashlib.gpus import GPUS
 
 N, d = 16384, 64
 H200 = GPUS["H200"]
-DRAM = ("as much as the formula", "about half of it", "Q, K, V and O about once")
 ASKED = ("more", "as many", "fewer")
+L2_READ = 7704.6e9  # bytes per second, of h200_ladder.json: tests/checks/test_recorded_answers.py compares
 
 
 def _bound():
@@ -27,11 +27,11 @@ QUESTIONS = [
     Question(
         "traffic_bound",
         _bound,
-        "989 TFLOP/s over 4.8 TB/s: an H200 can do 206 FLOPs while it moves a byte. Standard attention has "
-        "about d / 2 = 32 FLOPs per byte, FA2 in fp16 about B_r = 128. The count leaves out the L2 cache, "
-        "which in practice serves most of FA2's reads.",
-        hint="First the ridge of the H200, FLOP/s divided by bytes per second. Then the intensities: d / 2 and "
-        "B_r.",
+        "989 TFLOP/s over 4.8 TB/s: an H200 can do 206 FLOPs while HBM moves a byte. Standard attention does "
+        "4 N^2 d FLOPs for 4 N^2 numbers, d / 2 = 32 a byte. FA2 does them for 2 N^2 d / B_r numbers, which is "
+        "B_r = 128 a byte.",
+        hint="Divide the 4 N^2 d FLOPs by the bytes that Counting bytes found, 2 a number: 4 N^2 numbers, and "
+        "2 N^2 d / B_r. Then compare with the ridge.",
         choices=("memory", "compute"),
         wrong={
             ("standard", "compute"): "it does about 32 FLOPs for each byte, and the bytes take longer",
@@ -39,28 +39,29 @@ QUESTIONS = [
         },
     ),
     Question(
-        "counter_dram",
-        lambda: DRAM[0],
-        "S alone is 2 GB for 16 heads, and so is P. Each is written whole before the next kernel reads it, so by "
-        "then the L2 cache holds the end of it at most. A cache serves what is read again soon, as K and V are in "
-        "a tiled kernel.",
-        hint="How large is S for all heads, and when is it read again?",
-        choices=DRAM,
-        wrong={
-            DRAM[1]: "S of all heads is 2 GB, and 60 MB of it fit into the cache",
-            DRAM[2]: "that is what a tiled kernel moves; here S and P are written and read as well",
-        },
-    ),
-    Question(
         "counter_l2",
         lambda: ASKED[2],
-        "row blocks of a head that run at the same time ask for the same K and V at about the same time. A unit "
+        "row blocks of a head that run at the same time ask for the same K and V at about the same time. The unit "
         "before the cache merges such requests, and one answer goes to several SMs.",
-        hint="Several row blocks of a head run at once. What do they load, and when?",
+        hint="Several row blocks of a head run at once. What do they load, and what does the unit on the way see?",
         choices=ASKED,
         wrong={
             ASKED[0]: "nothing is asked for that no SM wants",
             ASKED[1]: "each SM would then get an answer for itself, but some get the same one",
+        },
+    ),
+    Question(
+        "l2_ridge",
+        lambda: round(H200.fp16 / L2_READ),
+        "989 TFLOP/s over 7.7 TB/s: the ridge of the L2 cache is at 128 FLOPs per byte, and FA2 in fp16 does "
+        "about B_r FLOPs for each byte that the SMs receive.",
+        hint="The L2 cache has a ridge too. How many FLOPs does FA2 do for each byte that the SMs receive?",
+        tolerance=0.1,
+        wrong={
+            206: "that is the ridge of HBM; these bytes come from the L2 cache, which is faster",
+            257: "FA2 does B_r FLOPs per byte in fp16, not B_r / 2",
+            64: "FA2 does B_r FLOPs per byte in fp16, not 2 B_r",
+            32: "that is d / 2, the intensity of standard attention; FA2's is B_r",
         },
     ),
     Question(

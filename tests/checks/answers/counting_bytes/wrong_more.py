@@ -25,6 +25,29 @@ def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
     O /= np.where(L == 0, 1, L)[:, None]
 
 
+# fa1, O_unnormalised: O never divided
+def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
+    past = len(K) - len(Q)
+    O[:] = 0
+    M, L = np.full(len(Q), -np.inf), np.zeros(len(Q))
+    for j, cols in enumerate(blocks(len(K), B_c)):
+        K_j, V_j = K[cols], V[cols]
+        for i, rows in enumerate(blocks(len(Q), B_r)):
+            if causal and is_hidden(rows, cols, past):
+                continue
+            S = Q[rows] @ K_j.T * scale
+            if causal:
+                S[~is_visible(rows, cols, past)] = -np.inf
+            m = np.maximum(M[rows], S.max(axis=1))
+            safe = np.where(np.isinf(m), 0, m)
+            alpha = np.exp(M[rows] - safe)
+            P = np.exp(S - safe[:, None])
+            L[rows] = alpha * L[rows] + P.sum(axis=1)
+            O[rows] = alpha[:, None] * O[rows] + P @ V_j
+            M[rows] = m
+            yield Step(i, j, m, L[rows], O[rows])
+
+
 # fa1, loops_exchanged: the loops the other way round
 def my_fa1(Q, K, V, O, B_r, B_c, causal, scale):
     past = len(K) - len(Q)

@@ -30,3 +30,26 @@ def my_intensity(N_q, N_k, d, B_r, itemsize):
     from fractions import Fraction
     T = -(-N_q // B_r)
     return Fraction(4 * N_q * N_k * d, (2 * N_q + 2 * T * N_k) * d * itemsize + 4 * N_q)
+
+
+# least_time: pairs, arithmetic first
+def my_least_time(flops, peak, moved, bandwidth):
+    seconds, limit = flops / peak, "arithmetic"
+    for name, n_bytes in moved.items():
+        if n_bytes / bandwidth[name] > seconds:
+            seconds, limit = n_bytes / bandwidth[name], name
+    return seconds, limit
+
+
+# least_time: by ridges
+def my_least_time(flops, peak, moved, bandwidth):
+    slowest = sorted(moved, key=lambda name: moved[name] / bandwidth[name])[-1]
+    intensity, ridge = flops / moved[slowest], peak / bandwidth[slowest]
+    rate = min(peak, intensity * bandwidth[slowest])
+    return flops / rate, "arithmetic" if intensity > ridge else slowest
+
+
+# least_time: max of pairs
+def my_least_time(flops, peak, moved, bandwidth):
+    pairs = [(flops / peak, "arithmetic")] + [(moved[name] / bandwidth[name], name) for name in bandwidth]
+    return max(pairs)
