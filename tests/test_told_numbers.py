@@ -374,8 +374,9 @@ def test_the_roofs_of_the_l2_cache_are_those_of_the_records():
         for row in ladder
         if (row["rung"], row["causal"], row["N"], row["part"]) == ("ours", False, 4096, "ladder")
     }
-    assert "At $d = 64$ our kernel reaches three quarters of its roof" in text("speed", "roofline-text")
-    assert ours[64] == pytest.approx(3 / 4, abs=0.03)
+    told = text("speed", "roofline-text").replace("\n", " ")
+    assert "At $d = 64$ our kernel comes near its roof, that of the TMA" in told and 0.65 < ours[64] < 1
+    assert "The last rungs at $d = 128$ reach about half of both roofs" in told and 0.4 < ours[128] < 0.6
     assert each == pytest.approx(MACHINE.copy, abs=0.1)
 
 

@@ -1,0 +1,31 @@
+"""Right answers on what limits a launch, in other styles: see `tests.checks.answers`."""
+
+
+# name_the_limit: by the letter's place
+def my_name_the_limit(launch):
+    return ("HBM", "programs", "loads", "shared memory", "registers", "shared memory")["ABCDEF".index(launch)]
+
+
+# name_the_limit: case by case
+def my_name_the_limit(launch):
+    if launch == "A":
+        return "HBM"
+    if launch == "B":
+        return "programs"
+    if launch in ("D", "F"):
+        return "shared memory"
+    return "loads" if launch == "C" else "registers"
+
+
+# name_the_limit: match
+def my_name_the_limit(launch):
+    match launch:
+        case "A":
+            return "HBM"
+        case "B":
+            return "programs"
+        case "C":
+            return "loads"
+        case "E":
+            return "registers"
+    return "shared memory"
