@@ -16,7 +16,7 @@ from flashlib.bench.common import harness, records
 HBM, PROGRAMS, LOADS, SHARED, REGISTERS = LIMITS = "HBM", "programs", "loads", "shared memory", "registers"
 
 
-class Launch(NamedTuple):
+class TimedLaunch(NamedTuple):
     """A rung, its options at this d, and the moves, {limit: (rung, options)}. few: one sequence of 16 heads."""
 
     rung: str
@@ -30,19 +30,21 @@ def _options(B_r: int, B_c: int, num_warps: int, num_stages: int) -> dict:
     return {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
 
 
-def _launch(rung: str, d: int, options: tuple, less: tuple | None = None) -> Launch:
+def _launch(rung: str, d: int, options: tuple, less: tuple | None = None) -> TimedLaunch:
     """Return a launch in which a program has one row block. less: options that take less shared memory, if any."""
     B_r, B_c, warps, stages = options
     moves = {LOADS: (B_r, B_c, warps, stages + 1), REGISTERS: (B_r, B_c, 2 * warps, stages)}
     if less:
         moves[SHARED] = less
-    return Launch(rung, d, _options(*options), {limit: (rung, _options(*new)) for limit, new in moves.items()})
+    return TimedLaunch(
+        rung, d, _options(*options), {limit: (rung, _options(*new)) for limit, new in moves.items()}
+    )
 
 
 SMALL = _options(64, 64, 4, 2)
 LAUNCHES = {
-    "A": Launch("r2_softmax", 128, {}, {HBM: ("r3_flash", ladder.SMALL)}),
-    "B": Launch("without_parallel_rows", 128, SMALL, {PROGRAMS: ("r5_causal", SMALL)}, few=True),
+    "A": TimedLaunch("r2_softmax", 128, {}, {HBM: ("r3_flash", ladder.SMALL)}),
+    "B": TimedLaunch("without_parallel_rows", 128, SMALL, {PROGRAMS: ("r5_causal", SMALL)}, few=True),
     "C": _launch("r5_causal", 128, (128, 128, 8, 1), less=(128, 64, 8, 1)),
     "D": _launch("r5_causal", 64, (64, 128, 4, 4), less=(64, 128, 4, 3)),
     "E": _launch("r5_causal", 64, (128, 64, 4, 1)),
@@ -60,12 +62,12 @@ def measure(ds: Iterable[int] = ladder.DS, notes: records.Notes | None = None) -
     return rows
 
 
-def problem(launch: Launch) -> ladder.LadderProblem:
+def problem(launch: TimedLaunch) -> ladder.LadderProblem:
     B, H, N = (1, ladder.FEW_HEADS, ladder.TOKENS) if launch.few else (4, ladder.WIDTH // launch.d, ladder.N)
     return ladder.LadderProblem(B, H, N, launch.d, False)
 
 
-def timed(letter: str, launch: Launch, of: ladder.LadderProblem) -> list[dict]:
+def timed(letter: str, launch: TimedLaunch, of: ladder.LadderProblem) -> list[dict]:
     """Return the rows of a launch and of its moves."""
     rows = []
     tried: list = [(None, (launch.rung, launch.options)), *launch.moves.items()]

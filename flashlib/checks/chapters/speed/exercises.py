@@ -94,7 +94,11 @@ def _any_scores(rng, B_C, d, **options):
 
 
 @exercise(
-    title="From base 2 to lse", minutes=5, difficulty="easy", program=partial(written, math=math, LN2=LN2), optional=True
+    title="From base 2 to lse",
+    minutes=5,
+    difficulty="easy",
+    program=partial(written, math=math, LN2=LN2),
+    optional=True,
 )
 def lse_from_base_2(answer: Callable, known: Known) -> Verdict:
     finite = (

@@ -1,4 +1,4 @@
-"""What limits six launches that were timed: an answer is right if the move that it calls for gains in the record."""
+"""What limits six launches that were timed: right is what calls for a move that gains in the record."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from flashlib.language.phrases import and_list
 
 LIMITS = "HBM", "programs", "loads", "registers", "shared memory"
 ENOUGH = 1.03  # of the speed before: less may be chance
-# {launch: {limit: the speed after its move, in TFLOP/s}}; None: the launch as it is. tests/checks compare with the record.
+# {launch: {limit: TFLOP/s after its move}}; None: the launch as it is. A test compares with the record.
 SPEEDS: dict[str, dict[str | None, float]] = {
     "A": {None: 222.3, "HBM": 339.6},
     "B": {None: 24.4, "programs": 408.1},

@@ -120,8 +120,8 @@ QUESTIONS = [
     Question(  # as recorded in h200_ladder.json: tests/checks/test_recorded_answers.py compares
         "speed_ranking",
         lambda: {"fastest": "128 128 8 3", "slowest": "64 128 4 2"},
-        "the slowest has four warps, alone on its multiprocessor: nobody works while they wait. The fastest is alone "
-        "too, but it has eight warps and its tiles are loaded ahead, and it reads K and V half as often.",
+        "the slowest has four warps, alone on its multiprocessor: nobody works while they wait. The fastest is "
+        "alone too, but it has eight warps, its tiles are loaded ahead, and it reads K and V half as often.",
         hint="How many warps are on a multiprocessor, and what do they do while a tile is on its way?",
         choices=("64 64 4 3", "64 128 4 2", "128 128 8 2", "128 128 8 3"),
         wrong={
@@ -129,8 +129,14 @@ QUESTIONS = [
             ("fastest", "64 128 4 2"): "it is alone on its multiprocessor, with four warps",
             ("fastest", "128 128 8 2"): "one more stage fits, and then loads wait less",
             ("slowest", "64 64 4 3"): "two of its programs share a multiprocessor, and fill each other's waits",
-            ("slowest", "128 128 8 2"): "it is alone, but its eight warps are two groups that fill each other's waits",
-            ("slowest", "128 128 8 3"): "it is alone, but its eight warps are two groups, and its tiles come early",
+            (
+                "slowest",
+                "128 128 8 2",
+            ): "it is alone, but its eight warps are two groups that fill each other's waits",
+            (
+                "slowest",
+                "128 128 8 3",
+            ): "it is alone, but its eight warps are two groups, and its tiles come early",
         },
     ),
     Question(
