@@ -213,14 +213,14 @@ CEILING_ROW: dict = {
 
 
 def ceiling() -> list[dict]:
-    """Return rows for what limits attention: a matrix product, reads from the L2 cache, a copy within DRAM."""
+    """Return rows for what limits attention: a matrix product, the L2 cache, a copy within DRAM."""
     A, B = (torch.randn(CEILING, CEILING, device="cuda", dtype=torch.bfloat16) for _ in "AB")
     exact, plain = A[:64].double() @ B.double(), (A[:64].float() @ B.float()).bfloat16()
     harness.verify("matrix product", (A @ B)[:64], exact, plain)
     ms = harness.median_ms(lambda: A @ B)
     row: dict = CEILING_ROW | {"rung": "matmul", "idea": f"a matrix product, {CEILING} x {CEILING} x {CEILING}"}
     row |= {"N": CEILING, "ms": round(ms, 4), "tflops": round(2 * CEILING**3 / ms / 1e9, 1)}
-    return [row, memory("l2_read"), memory("dram_copy")]
+    return [row, *map(memory, MEMORIES)]
 
 
 def memory(name: str) -> dict:
@@ -240,16 +240,12 @@ def line(row: dict) -> str:
     return f"{size}{row['rung']:22}{options:20}{result}"
 
 
-def say_limit(row: dict) -> None:
-    speed = f"{row['gb_per_s']} GB/s" if row["tflops"] is None else f"{row['tflops']} TFLOP/s"
-    harness.say(f"{row['idea']}: {speed}")
-
-
 def measure(ds: Iterable[int] = DS, notes: records.Notes | None = None) -> list[dict]:
     """Return all rows: for each size the ladder, the peers, and each of FlashAttention-2's ideas."""
     rows = ceiling()
     for row in rows:
-        say_limit(row)
+        speed = f"{row['gb_per_s']} GB/s" if row["tflops"] is None else f"{row['tflops']} TFLOP/s"
+        harness.say(f"{row['idea']}: {speed}")
     harness.say("TFLOP/s with B_r B_c num_warps num_stages; * the best of a rung")
     for d, causal in itertools.product(ds, (False, True)):
         with harness.stopwatch(f"d = {d}, causal = {causal}"):

@@ -3,8 +3,8 @@
     python -m flashlib.bench.limits --out notebooks/data/h200_limits.json
 
 Sizes, verification and rows as in `flashlib.bench.ladder`. A row has two fields more: `launch`, a letter, and
-`limit`, which the row's options relieve, or None for the launch as it is. A move is tried only where it changes
-something about its limit alone.
+`limit`, which the row's options relieve, or None for the launch as it is. A move is tried only where
+the launch might need it: E takes little shared memory as it is.
 """
 
 from collections.abc import Iterable

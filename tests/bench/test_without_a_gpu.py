@@ -22,7 +22,6 @@ SAID = {
     "ring": "Rings are timed on two or more GPUs of one host; torch finds fewer",
     "serve": "Writing is timed on a CUDA device; torch finds none",
     "timelines": "Timelines are recorded on a GPU of compute",
-    "warp_specialised": "The ladder is timed on a CUDA device",
     "tune": "There is no CUDA device to tune for",
 }
 WITH_RECORD = (

@@ -96,4 +96,4 @@ def representative(entry: dict) -> dict:
 def has_notes(row: dict) -> bool:
     """Return whether a ladder's row records what was compiled: the best of each rung with tiles, at d = 128."""
     stored = row["rung"] in ("r1_eager", "r2_softmax", "b1_eager")
-    return row["part"] in ("ladder", "wait", "roles") and row["best"] and row["d"] == 128 and not stored
+    return row["part"] in ("ladder", "wait") and row["best"] and row["d"] == 128 and not stored

@@ -10,8 +10,9 @@ tiles, the others compute, each with half of the program's rows. It cannot do th
     four warps     With eight it assigns no roles.
     128 rows       With 64 it can halve nothing, and both consumers compute the same rows.
 
-With warp_specialize=False the same kernel has no roles: what they gain is the difference.
-`python -m flashlib.bench.warp_specialised` times it both ways, and rung 8 beside it.
+**It is not right.** Without roles O equals fp64, in the interpreter, which ignores the option, and on an H200.
+With roles and three stages O is nan on an H200 (Triton 3.7.1), for a reason that is not known. So it was never
+timed.
 """
 
 import contextvars

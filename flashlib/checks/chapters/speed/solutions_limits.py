@@ -8,7 +8,7 @@ def my_name_the_limit(launch):
         "B": "programs",  # fewer than multiprocessors
         "C": "loads",  # one stage
         "D": "shared memory",  # one program of four warps, and the registers have room for two
-        "E": "registers",  # two programs of four warps, and shared memory has room for six
-        "F": "shared memory",  # as D
+        "E": "loads",  # one stage; "registers" is right too, as they leave room for eight warps only
+        "F": "shared memory",  # as D; "loads" is right too
     }
     return limits[launch]
