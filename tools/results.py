@@ -283,7 +283,8 @@ def limits(record) -> str:
         gain = "" if row["limit"] is None else number(row["tflops"] / before, 2)
         options = " ".join(map(str, row["options"].values()))
         rows.append([row["launch"], row["limit"] or "", row["rung"], options, number(row["tflops"]), gain])
-    return shown("TFLOP/s without a mask: six launches, each followed by the moves that limits call for", heads, rows)
+    what = "TFLOP/s without a mask: six launches, each followed by the moves that limits call for"
+    return shown(what, heads, rows)
 
 
 def variants(record) -> str:
