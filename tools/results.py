@@ -274,6 +274,19 @@ def ladder(record) -> str:
     return shown("TFLOP/s, N = 4096, B N = 16384, H d = 2048; the fastest options of each", heads, rows)
 
 
+def limits(record) -> str:
+    """Return TFLOP/s of six launches, and after the move that each limit calls for."""
+    heads, rows = ["launch", "the move for", "rung", "B_r B_c warps stages", "TFLOP/s", "gain"], []
+    for row in sorted(record["rows"], key=lambda row: row["launch"]):
+        if row["limit"] is None:
+            before = row["tflops"]
+        gain = "" if row["limit"] is None else number(row["tflops"] / before, 2)
+        options = " ".join(map(str, row["options"].values()))
+        rows.append([row["launch"], row["limit"] or "", row["rung"], options, number(row["tflops"]), gain])
+    what = "TFLOP/s without a mask: six launches, each followed by the moves that limits call for"
+    return shown(what, heads, rows)
+
+
 def variants(record) -> str:
     """Return the times with masks and changed scores, and those of packed sequences."""
     both, names = ("forward", "backward"), ("ours", "flex", "sdpa_mask")
@@ -457,6 +470,7 @@ PARTS = (
     Part("The kernel for Hopper in eight bits", "h200_fp8", "flashlib.bench.fp8", eight_bits),
     Part("Short sequences and calls", "h200_forward", "flashlib.bench", short),
     Part("The forward pass, step by step", "h200_ladder", "flashlib.bench.ladder", ladder),
+    Part("Launches and what limits them", "h200_limits", "flashlib.bench.limits", limits),
     Part("The backward pass, step by step", "h200_backward_ladder", "flashlib.bench.backward_ladder", ladder),
     Part("Variants", "h200_variants", "flashlib.bench.variants", variants),
     Part("Decoding", "h200_decode", "flashlib.bench.decode", decode),

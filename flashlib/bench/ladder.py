@@ -197,29 +197,39 @@ def climb(
     return rows
 
 
-def ceiling() -> list:
-    """Return rows for what limits attention: a matrix product, reads from the L2 cache, a copy within DRAM."""
-    from flashlib.bench import bandwidth  # only when called: Triton may not be installed
+MEMORIES = {
+    "l2_read": "reads that the L2 cache serves",
+    "l2_copy": "tiles that TMA copies from the L2 cache",
+    "dram_copy": "a copy from DRAM to DRAM, bytes read and written",
+}
+CEILING_ROW: dict = {
+    "part": "ceiling",
+    "d": None,
+    "causal": None,
+    "options": {},
+    "flop_per_byte": None,
+    "best": True,
+}
 
+
+def ceiling() -> list[dict]:
+    """Return rows for what limits attention: a matrix product, the L2 cache, a copy within DRAM."""
     A, B = (torch.randn(CEILING, CEILING, device="cuda", dtype=torch.bfloat16) for _ in "AB")
     exact, plain = A[:64].double() @ B.double(), (A[:64].float() @ B.float()).bfloat16()
     harness.verify("matrix product", (A @ B)[:64], exact, plain)
     ms = harness.median_ms(lambda: A @ B)
-    row: dict = {
-        "part": "ceiling",
-        "rung": "matmul",
-        "idea": f"a matrix product, {CEILING} x {CEILING} x {CEILING}",
-    }
-    row |= {"d": None, "causal": None, "N": CEILING, "options": {}, "flop_per_byte": None, "best": True}
-    rows = [row | {"ms": round(ms, 4), "tflops": round(2 * CEILING**3 / ms / 1e9, 1)}]
-    for name, idea, run in (
-        ("l2_read", "reads that the L2 cache serves", bandwidth.l2_read),
-        ("dram_copy", "a copy from DRAM to DRAM, bytes read and written", bandwidth.dram_copy),
-    ):
-        n_bytes, ms = run()
-        speed = {"bytes": n_bytes, "ms": round(ms, 4), "tflops": None, "gb_per_s": round(n_bytes / ms / 1e6, 1)}
-        rows.append(row | {"rung": name, "idea": idea, "N": None} | speed)
-    return rows
+    row: dict = CEILING_ROW | {"rung": "matmul", "idea": f"a matrix product, {CEILING} x {CEILING} x {CEILING}"}
+    row |= {"N": CEILING, "ms": round(ms, 4), "tflops": round(2 * CEILING**3 / ms / 1e9, 1)}
+    return [row, *map(memory, MEMORIES)]
+
+
+def memory(name: str) -> dict:
+    """Return the row of a memory; name: of a function of `bench.bandwidth`, which says what it does."""
+    from flashlib.bench import bandwidth  # only when called: Triton may not be installed
+
+    n_bytes, ms = getattr(bandwidth, name)()
+    speed = {"bytes": n_bytes, "ms": round(ms, 4), "tflops": None, "gb_per_s": round(n_bytes / ms / 1e6, 1)}
+    return CEILING_ROW | {"rung": name, "idea": MEMORIES[name], "N": None} | speed
 
 
 def line(row: dict) -> str:

@@ -30,6 +30,7 @@ from flashlib.bench import (
     hopper_backward_ladder,
     hopper_ladder,
     ladder,
+    limits,
     models,
     models_writing,
     ring,
@@ -338,6 +339,22 @@ def test_the_ladders(name, replay, monkeypatch):
             tile = [n for n in tile if not isinstance(n, bool)]
             starred = [" *"] * row["best"]
             shows(lines, f"d={row['d']} ", f"N={row['N']} ", row["rung"], *starred, numbers=[*tile, row["tflops"]])
+
+
+def test_the_limits(replay, monkeypatch):
+    record = stored("h200_limits.json")
+
+    def time(rung, problem, options, part):
+        own = json.loads(json.dumps({"part": part, "rung": rung.name, "options": options, **problem.row}))
+        row = the_row(record["rows"], **own)
+        return {name: value for name, value in row.items() if name not in ("launch", "limit", "best")}
+
+    monkeypatch.setattr(ladder, "LadderProblem", without_tensors(ladder.LadderProblem))
+    monkeypatch.setattr(ladder, "time", time)
+    lines = replay(lambda: ladder.main("limits", "", limits.measure), record)
+    for row in record["rows"]:
+        of = f"{row['launch']} {row['limit'] or 'as it is'}", f"d={row['d']} ", f"N={row['N']} ", row["rung"]
+        shows(lines, *of, *[" *"] * row["best"], numbers=[*row["options"].values(), row["tflops"]])
 
 
 def test_the_table_of_variants(replay, monkeypatch):

@@ -94,11 +94,12 @@ def test_a_shape_is_timed_in_graphs_if_it_is_right(wrong, clocks, monkeypatch):
     assert row["host_us"] == dict.fromkeys(peer) | dict.fromkeys(right, 30.0)
 
 
-def test_each_number_is_read_the_stated_number_of_times():
+@pytest.mark.parametrize("run", [bandwidth.read, bandwidth.copy])
+def test_each_number_is_read_the_stated_number_of_times(run):
     X, sums = bandwidth.numbers(3, kernels.DEVICE), torch.zeros(5, device=kernels.DEVICE)
-    bandwidth.check("reads", bandwidth.read(X, sums, 4), X, 4)
+    bandwidth.check("reads", run(X, sums, 4), X, 4)
     with pytest.raises(AssertionError, match="reads are wrong: the sum is"):
-        bandwidth.check("reads", bandwidth.read(X, sums, 3), X, 4)
+        bandwidth.check("reads", run(X, sums, 3), X, 4)
 
 
 def test_bytes_count_reads_and_writes(monkeypatch):
@@ -110,17 +111,20 @@ def test_bytes_count_reads_and_writes(monkeypatch):
     monkeypatch.setattr(bandwidth, "TIMES", 3)
     monkeypatch.setattr(bandwidth, "LARGE", 4000)
     monkeypatch.setattr(harness, "median_ms", lambda run: run() is None or 0.5)
-    assert bandwidth.l2_read() == (2 * 4 * bandwidth.TILE * 3, 0.5)
+    assert bandwidth.l2_read() == bandwidth.l2_copy() == (2 * 4 * bandwidth.TILE * 3, 0.5)
     arange = torch.arange
     monkeypatch.setattr(torch, "arange", lambda n, device, **of: arange(n, **of))
     assert bandwidth.dram_copy() == (2 * 4000, 0.5)
-    monkeypatch.setattr(bandwidth, "read", lambda X, sums, times: sums + times)
-    with pytest.raises(AssertionError, match="reads from the L2 cache are wrong"):
-        bandwidth.l2_read()
+    for name in ("read", "copy"):
+        monkeypatch.setattr(bandwidth, name, lambda X, sums, times: sums + times)
+        with pytest.raises(AssertionError, match="from the L2 cache are wrong"):
+            getattr(bandwidth, f"l2_{name}")()
 
 
 @pytest.mark.gpu
 def test_the_cache_is_faster_than_dram():
     (l2_bytes, l2_ms), (dram_bytes, dram_ms) = bandwidth.l2_read(), bandwidth.dram_copy()
     assert l2_bytes / l2_ms > dram_bytes / dram_ms > 1e8  # bytes a millisecond
+    copied, copied_ms = bandwidth.l2_copy()
+    assert copied / copied_ms > dram_bytes / dram_ms
     assert harness.capability() >= 75

@@ -17,6 +17,7 @@ SAID = {
     "hopper_backward_ladder": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "hopper_ladder": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "ladder": "The ladder is timed on a CUDA device",
+    "limits": "The ladder is timed on a CUDA device",
     "models": "Models are timed on a CUDA device",
     "ring": "Rings are timed on two or more GPUs of one host; torch finds fewer",
     "serve": "Writing is timed on a CUDA device; torch finds none",

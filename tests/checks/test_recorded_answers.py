@@ -57,6 +57,15 @@ def test_what_the_steps_to_a_hopper_kernel_gain():
         assert sum(gain < 1 for gain in gains.values()) == 1
 
 
+def test_the_fastest_and_the_slowest_launch_of_rung_8():
+    speeds = {}
+    for row in record("h200_ladder")["rows"]:
+        if (row["part"], row["rung"], row["d"], row["causal"]) == ("ladder", "r8_descriptors", 128, False):
+            speeds[" ".join(map(str, row["options"].values()))] = row["tflops"]
+    asked = {launch: speeds[launch] for launch in questions()["speed_ranking"].choices}
+    assert answer("speed_ranking") == {"fastest": max(asked, key=asked.get), "slowest": min(asked, key=asked.get)}
+
+
 def test_whose_sums_are_too_small():
     small, right = questions()["too_small"].choices
     (row,) = (row for row in record("h200_fp8")["errors"] if (row["kind"], row["N"]) == ("positive", 16384))
@@ -86,3 +95,17 @@ def test_the_bandwidth_of_the_l2_cache():
 
     (row,) = (row for row in record("h200_ladder")["rows"] if row["rung"] == "l2_read")
     assert L2_READ == row["gb_per_s"] * 1e9
+
+
+def test_what_a_launch_gains_is_what_the_record_says():
+    """Each speed of `name_the_limit`, and that the move of its solution gains the most."""
+    from flashlib.checks.chapters.speed import exercises_limits, solutions_limits
+
+    found: dict = {}
+    for row in record("h200_limits")["rows"]:
+        found.setdefault(row["launch"], {})[row["limit"]] = row["tflops"]
+    assert found == exercises_limits.SPEEDS
+    for letter in found:
+        named = solutions_limits.my_name_the_limit(letter)
+        assert named == exercises_limits.largest(letter)
+        assert exercises_limits.gain(letter, named) >= exercises_limits.ENOUGH

@@ -9,6 +9,7 @@ import torch
 from flashlib import torch_ref
 from flashlib.kernels import DEVICE, forward
 from flashlib.kernels.ablations import forward as ablated
+from flashlib.kernels.ablations import warp_specialised
 from flashlib.kernels.ladder import r3_flash, r4_exp2, r5_causal, r8_descriptors
 from flashlib.kernels.launch import planning, tile_sizes
 from tests import oracle
@@ -23,6 +24,8 @@ RUNGS = {
     "r5_causal": r5_causal.attention,
     "r8_descriptors": r8_descriptors.attention,
     "without_common_wait": partial(r8_descriptors.attention, common_wait=False),
+    "warp_specialised": warp_specialised.attention,
+    "without_warp_specialize": partial(warp_specialised.attention, warp_specialize=False),
     "without_late_division": partial(ablated.attention, late_division=False),
     "without_parallel_rows": partial(ablated.attention, parallel_rows=False),
     "without_split_rows": partial(ablated.attention, split_rows=False),

@@ -28,7 +28,7 @@ EXERCISES = {
     "pages": 5,
     "rings": 8,
     "real_models": 7,
-    "speed": 6,
+    "speed": 7,
     "roles": 5,
     "hopper": 1,
     "eight_bits": 10,

@@ -12,6 +12,7 @@ import triton
 from flashlib.inputs import check_causal, check_counts
 from flashlib.kernels import backward, eight_bits, forward, ladder, merge, softmax
 from flashlib.kernels.ablations import forward as ablated
+from flashlib.kernels.ablations import warp_specialised
 from flashlib.kernels.compiler.makers import NVIDIA, maker_of
 from flashlib.kernels.compiler.occupancy import MULTIPROCESSORS
 from flashlib.kernels.hopper import backward as hopper_backward
@@ -64,6 +65,8 @@ def kernels() -> dict[str, Kernel]:
 def all_kernels() -> dict[str, Kernel]:
     """Return `kernels` and those that no list offers, as only some GPUs, dtypes or head dimensions have them."""
     return kernels() | {
+        "warp_specialised": Kernel(warp_specialised.attention),
+        "without_warp_specialize": Kernel(warp_specialised.attention, options={"warp_specialize": False}),
         "plain_dkv": Kernel(plain_backward.backward, "_dkv"),
         "plain_dq": Kernel(plain_backward.backward, "_dq"),
         "hopper_dkv_256": Kernel(hopper_backward.backward, "_dkv"),

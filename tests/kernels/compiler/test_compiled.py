@@ -107,6 +107,16 @@ def test_128_by_128_spills_on_4_warps_and_less_on_8():
     assert any("wgmma" in note for note in four.notes)
 
 
+@pytest.mark.compiles
+def test_the_compiler_adds_two_groups_of_warps_only_where_it_is_asked_for_roles():
+    asked = {"d": 64, "capability": 90, "B_r": 128, "B_c": 64, "num_warps": 4, "num_stages": 2, "sass": False}
+    for causal in (False, True):
+        roles = compiled.report(kernel="warp_specialised", causal=causal, **asked)
+        plain = compiled.report(kernel="without_warp_specialize", causal=causal, **asked)
+        assert (roles.num_warps, plain.num_warps) == (12, 4)
+        assert roles.counts("ptx")["setmaxnreg"] and not plain.counts("ptx")["setmaxnreg"]
+
+
 def test_each_generation_has_its_own_product():
     hopper, ampere = (compiled.report(**TILE, capability=capability) for capability in (90, 80))
     for kind in ("ptx", "sass"):

@@ -93,7 +93,13 @@ def _any_scores(rng, B_C, d, **options):
     return _scores(words, int(n * B_C), int(B_C), int(d), scale=scale, hidden=hidden, rng=rng, **options)
 
 
-@exercise(title="From base 2 to lse", minutes=5, difficulty="easy", program=partial(written, math=math, LN2=LN2))
+@exercise(
+    title="From base 2 to lse",
+    minutes=5,
+    difficulty="easy",
+    program=partial(written, math=math, LN2=LN2),
+    optional=True,
+)
 def lse_from_base_2(answer: Callable, known: Known) -> Verdict:
     finite = (
         ("one row", [4.0], [2.0]),

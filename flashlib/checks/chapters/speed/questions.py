@@ -25,11 +25,6 @@ def _ceiling(N, d, B_r, B_c, gpu):
     return {"intensity": intensity, "limit": "bandwidth" if intensity < GPUS[gpu].ridge else "arithmetic"}
 
 
-def _by_registers(registers, num_warps):
-    """Return how many programs the registers of a multiprocessor hold; registers is a multiple of 8."""
-    return 64 * 1024 // (registers * 32 * num_warps)
-
-
 def _launches(n, kernel, launch):
     """Return the microseconds of n kernels one after another: each launched by the CPU, and in a graph."""
     started = done = 0
@@ -122,18 +117,26 @@ QUESTIONS = [
         tolerance=0.05,
         unit={"intensity": "FLOP/byte"},
     ),
-    Question(
-        "speed_programs",
-        lambda: _by_registers(168, 4),
-        "a program has 4 * 32 = 128 threads, and 128 * 168 = 21504 registers: three times that is 64512, and "
-        "65536 are there.",
-        hint="How many threads are 4 warps, and how many registers do they take together?",
+    Question(  # as recorded in h200_ladder.json: tests/checks/test_recorded_answers.py compares
+        "speed_ranking",
+        lambda: {"fastest": "128 128 8 3", "slowest": "64 128 4 2"},
+        "the slowest has four warps, alone on its multiprocessor: nobody works while they wait. The fastest is "
+        "alone too, but it has eight warps, its tiles are loaded ahead, and it reads K and V half as often.",
+        hint="How many warps are on a multiprocessor, and what do they do while a tile is on its way?",
+        choices=("64 64 4 3", "64 128 4 2", "128 128 8 2", "128 128 8 3"),
         wrong={
-            390: "each of the 128 threads has 168 registers",
-            12: "that is how many warps fit: a program has four",
-            97: "a warp has 32 threads",
-            4: "four programs take 86016 registers",
-            2: "64K registers are 65536: three programs fit",
+            ("fastest", "64 64 4 3"): "two programs fill each other's waits, but ask for K and V twice as often",
+            ("fastest", "64 128 4 2"): "it is alone on its multiprocessor, with four warps",
+            ("fastest", "128 128 8 2"): "one more stage fits, and then loads wait less",
+            ("slowest", "64 64 4 3"): "two of its programs share a multiprocessor, and fill each other's waits",
+            (
+                "slowest",
+                "128 128 8 2",
+            ): "it is alone, but its eight warps are two groups that fill each other's waits",
+            (
+                "slowest",
+                "128 128 8 3",
+            ): "it is alone, but its eight warps are two groups, and its tiles come early",
         },
     ),
     Question(

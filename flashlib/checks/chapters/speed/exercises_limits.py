@@ -1,0 +1,64 @@
+"""What limits six launches that were timed: right is what calls for a move that gains in the record."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+
+from flashlib.checks.engine import Case, Finding, Known, Verdict, examine, exercise
+from flashlib.checks.engine.value_text import show
+from flashlib.language.phrases import and_list
+
+LIMITS = "HBM", "programs", "loads", "registers", "shared memory"
+ENOUGH = 1.03  # of the speed before: less may be chance
+# {launch: {limit: TFLOP/s after its move}}; None: the launch as it is. A test compares with the record.
+SPEEDS: dict[str, dict[str | None, float]] = {
+    "A": {None: 225.9, "HBM": 340.5},
+    "B": {None: 24.3, "programs": 411.7},
+    "C": {None: 342.9, "loads": 433.3, "registers": 255.2, "shared memory": 305.2},
+    "D": {None: 253.3, "loads": 250.5, "registers": 188.0, "shared memory": 370.9},
+    "E": {None: 287.7, "loads": 357.5, "registers": 331.2},
+    "F": {None: 351.0, "loads": 450.1, "registers": 245.7, "shared memory": 481.8},
+}
+
+
+def gain(launch: str, limit: str | None) -> float:
+    """Return how many times as fast a launch is after the move; 0 for a move that was not timed."""
+    speeds = SPEEDS[launch]
+    return speeds.get(limit, 0.0) / speeds[None]
+
+
+def largest(launch: str) -> str:
+    """Return the limit whose move gains the most."""
+    return max(filter(None, SPEEDS[launch]), key=lambda limit: gain(launch, limit))
+
+
+@exercise(title="Name the limit", minutes=20, difficulty="medium")
+def name_the_limit(answer: Callable, known: Known) -> Verdict:
+    """Each launch after the one before it, so that a mistake in one of them is named."""
+    named: dict[str, str] = {}
+
+    @wraps(answer)
+    def judged(launch):
+        limit = answer(launch)
+        if limit is None:  # as where a return is missing
+            return None
+        if not (isinstance(limit, str) and limit in LIMITS):
+            raise Finding("unnamed", given=show(limit), launch=launch)
+        named[launch] = limit
+        return largest(launch) if gain(launch, limit) >= ENOUGH else limit
+
+    verdict = examine(judged, [[Case(f"launch {letter}", (letter,), largest(letter))] for letter in SPEEDS], known)
+    if not verdict.right:  # what is expected would be the answer
+        return replace(verdict, details=_move(*list(named.items())[-1]) if named else ())
+    gains = and_list(f"{letter} x {gain(letter, named[letter]):.2f}" for letter in SPEEDS)
+    better = and_list(
+        f"{letter} x {gain(letter, largest(letter)):.2f}" for letter in SPEEDS if named[letter] != largest(letter)
+    )
+    sentence = f"in the record the moves gain: {gains}"
+    return replace(verdict, sentence=f"{sentence}; another move gains more: {better}" if better else sentence)
+
+
+def _move(launch, limit):
+    """Return what the record says of a wrong answer, as details of a verdict."""
+    after = f"x {gain(launch, limit):.2f}" if gain(launch, limit) else "this move was not timed"
+    return ("launch", launch), ("given", show(limit)), ("in the record", after)

@@ -1,0 +1,38 @@
+"""Wrong answers on what limits a launch: see `tests.checks.answers`."""
+
+
+# name_the_limit, unnamed: other words
+def my_name_the_limit(launch):
+    return {"A": "bytes", "B": "too few programs"}.get(launch, "waits")
+
+
+# name_the_limit, unnamed: the number of a limit
+def my_name_the_limit(launch):
+    return "ABCDEF".index(launch)
+
+
+# name_the_limit, B_few: whatever is full
+def my_name_the_limit(launch):
+    return {"A": "HBM", "B": "registers", "C": "registers", "D": "shared memory"}.get(launch, "registers")
+
+
+# name_the_limit, C_one_stage: one program fits by its registers
+def my_name_the_limit(launch):
+    known = dict(zip("ABDEF", ("HBM", "programs", "shared memory", "registers", "shared memory"), strict=True))
+    return known.get(launch, "registers")
+
+
+# name_the_limit, F_alone: more warps
+def my_name_the_limit(launch):
+    known = dict(zip("ABCDE", ("HBM", "programs", "loads", "shared memory", "registers"), strict=True))
+    return known.get(launch, "registers")
+
+
+# name_the_limit, raises: a launch is left out
+def my_name_the_limit(launch):
+    return {"A": "HBM"}[launch]
+
+
+# name_the_limit, nothing_returned: nothing returned
+def my_name_the_limit(launch):
+    {"A": "HBM"}.get(launch)
