@@ -33,6 +33,7 @@ Source: FlashAttention-3 (Shah and others, 2024), sections 3.1 and 3.2.
 """
 
 import torch
+from triton import constexpr_function
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -198,14 +199,19 @@ def steepness(m, scales):
 
 
 @gluon.jit
-def softmax(S, m, shift, scales):
+def softmax(S, m, shift, scales, TAU: gl.constexpr = 0):
     """Return P = 2^(S * factor - shift), the new m and shift, and alpha, which rescales earlier sums to them.
 
+    m: the largest score so far, or, with TAU > 0, an earlier one that it exceeds by at most TAU in base 2.
     One fused multiply-add computes S * factor - shift, rounded once. shift = m * factor was rounded before, so all
     P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above that,
     any steeper factor gives the same P, as distinct scores are 2^16 apart; a power of two makes r = 0.
     """
-    m = gl.maximum(m, gl.max(S, 1))
+    largest = gl.maximum(m, gl.max(S, 1))
+    if TAU:
+        m = gl.where((largest - m) * scales[0] > TAU, largest, m)
+    else:
+        m = largest
     factor = steepness(m, scales)
     new = pin(m * factor, 1)  # rounded, also where it is subtracted below
     used = gl.maximum(new, -3.0e38)  # rows that have seen nothing yet: -inf - (-inf) would be nan
@@ -224,6 +230,43 @@ def partial_sums(P):
 def by_row(x, like):
     """Return x, a number for each row, to be multiplied with `like`."""
     return gl.convert_layout(x, gl.SliceLayout(1, like.type.layout), assert_trivial=True)[:, None]
+
+
+@constexpr_function
+def multiply(n):
+    """Return PTX that multiplies a thread's n numbers by alpha, unless alpha is 1 in all rows of the warp.
+
+    A thread has two numbers of one row, then two of another, and so on.
+    """
+    first, second = f"${2 * n}", f"${2 * n + 2}"
+    products = (f"mul.f32 ${at}, ${at}, {second if at % 4 > 1 else first};" for at in range(n))
+    return f"""{{
+        .reg .pred needed;
+        setp.neu.f32 needed, {first}, 0f3F800000;  // 1.0
+        setp.neu.or.f32 needed, {second}, 0f3F800000, needed;
+        vote.sync.any.pred needed, needed, 0xffffffff;
+        @!needed bra.uni done;
+        {" ".join(products)}
+    done:
+    }}"""
+
+
+@constexpr_function
+def in_place(n):
+    """Return the constraints of `multiply`: n results, n numbers in the same registers, and their factors."""
+    return ",".join(["=f"] * n + [str(at) for at in range(n)] + ["f"] * n)
+
+
+@gluon.jit
+def rescaled(O_acc, alpha, TAU: gl.constexpr):
+    """Return O_acc times alpha. Unless TAU is None, a warp multiplies only if m has changed in one of its rows."""
+    alpha = by_row(alpha, O_acc)
+    if TAU is None:
+        return O_acc * alpha
+    else:
+        N: gl.constexpr = O_acc.type.shape[1] // 2
+        both = [O_acc, alpha]
+        return gl.inline_asm_elementwise(multiply(N), in_place(N), both, dtype=gl.float32, is_pure=False, pack=N)
 
 
 @gluon.jit
@@ -245,6 +288,7 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 @gluon.jit
 def step(
     state, g, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, CAUSAL: gl.constexpr,
+    TAU: gl.constexpr,
 ):  # fmt: skip
     """Take a turn: issue S of tile g and P V of the previous one, and compute the softmax of S under that P V."""
     q, q_free = q_slot
@@ -255,7 +299,8 @@ def step(
     S_LAYOUT: gl.constexpr = m.type.layout.parent
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     CONSUMERS: gl.constexpr = turn.type.shape[0]
-    TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P, or to keep alpha
+    TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P
+    LATE: gl.constexpr = TIGHT and TAU is None  # nor to keep alpha
     B_C: gl.constexpr = k_slots.type.shape[3]
     s = g % STAGES
     before = (g - 1) % STAGES
@@ -263,8 +308,8 @@ def step(
     mbarrier.wait(turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0))  # the others' products are ahead of mine
     S_begun = scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a turn ago
     mbarrier.wait(v_full.index(before), ((g - 1) // STAGES) & 1)  # V(g - 1) is there
-    if not TIGHT:
-        O_acc = O_acc * by_row(pin(alpha, 1), O_acc)  # under Q K^T
+    if not LATE:
+        O_acc = rescaled(O_acc, pin(alpha, 1), TAU)  # under Q K^T
     O_begun = warpgroup_mma(P, matrix(v_slots.index(before)), O_acc, is_async=True)
     mbarrier.arrive(turn.index((ME + 1) % CONSUMERS))
 
@@ -279,7 +324,7 @@ def step(
             S = masked(S, left, True)
     if TIGHT and CAUSAL:  # nor, with what the mask needs, for a shift
         shift = pin(m * steepness(m, scales), 1)  # the same as before
-    P, m, shift, alpha = softmax(S, m, shift, scales)
+    P, m, shift, alpha = softmax(S, m, shift, scales, TAU)
     l = l * by_row(alpha, l) + partial_sums(P)
     if not TIGHT:
         P = operand(P, k_slots.dtype, O_LAYOUT)  # under P V
@@ -287,8 +332,9 @@ def step(
     mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)
     O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
     mbarrier.arrive(v_empty.index(before))
+    if LATE:
+        O_acc = rescaled(O_acc, alpha, TAU)
     if TIGHT:
-        O_acc = O_acc * by_row(alpha, O_acc)
         P = operand(P, k_slots.dtype, O_LAYOUT)
     return O_acc, P, m, shift, alpha, l
 
@@ -296,7 +342,7 @@ def step(
 @gluon.jit
 def consumer(
     rings, turn, o_slots, o_desc, lse_ptr, scales, sizes,
-    B_R: gl.constexpr, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    B_R: gl.constexpr, CAUSAL: gl.constexpr, TAU: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Compute 64 rows of each row block, O and lse."""
     H, group, N_q, N_k, T_r, section, n_tiles = sizes
@@ -336,12 +382,12 @@ def consumer(
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
 
         for j in range(g + 1, last + 1):
-            state = step(state, j, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME, CAUSAL)
+            state = step(state, j, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME, CAUSAL, TAU)
 
         O_acc, P, m, shift, alpha, l = state
         mbarrier.wait(v_full.index(last % STAGES), (last // STAGES) & 1)  # the last V
-        if CONSUMERS == 2:
-            O_acc = O_acc * by_row(pin(alpha, 1), O_acc)
+        if CONSUMERS == 2 or TAU is not None:
+            O_acc = rescaled(O_acc, pin(alpha, 1), TAU)
         O_begun = warpgroup_mma(P, matrix(v_slots.index(last % STAGES)), O_acc, is_async=True)
         l = gl.convert_layout(gl.sum(l, 1), BY_ROW, assert_trivial=True)
         divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
@@ -380,7 +426,7 @@ def ring(desc, SLOTS: gl.constexpr, READERS: gl.constexpr):
 @gluon.jit(do_not_specialize=["H", "group", "N_q", "N_k", "T_r", "section", "n_tiles"])
 def _forward(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, scale_above, H, group, N_q, N_k, T_r, section, n_tiles,
-    B_R: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    B_R: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr, TAU: gl.constexpr,
 ):  # fmt: skip
     gl.static_assert(STAGES >= 2)  # K(g + 1) is waited for before V(g - 1) is released
     q_ring = ring(q_desc, CONSUMERS, 1)
@@ -401,14 +447,14 @@ def _forward(
     # all roles except the first, which gets the rest.
     if CONSUMERS == 2:
         gl.warp_specialize([
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 1)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 1)),
             (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 1], [240, 24])  # fmt: skip
     else:
         gl.warp_specialize([
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 1)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 2)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 1)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 2)),
             (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 4, 1], [160, 160, 24])  # fmt: skip

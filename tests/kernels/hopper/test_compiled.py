@@ -180,3 +180,12 @@ def test_results_in_fp32_spill_nothing_in_a_loop(amount):
     assert found and not any(made["in_loop"] or made["notes"] or not made["fits"] for made in found), found
     spilled = {made["kernel"] for made in found if made["spilled"]}
     assert spilled <= {"_backward"} and all(made["spilled"] < 400 for made in found), found
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("d, causal", [(d, causal) for d in (64, 128, 256) for causal in (False, True)])
+def test_a_warp_skips_the_products_that_change_nothing(d, causal):
+    """In the loop, one branch jumps over O's products, and the rest has few."""
+    loop = of(d, causal).loop("sass")
+    (products,) = (re.split(r"\.L_\w+:", block.partition("BRA")[2])[0] for block in loop.split("VOTE")[1:])
+    assert products.count("FMUL") == d // 2 and loop.replace(products, "").count("FMUL") < 16
