@@ -191,6 +191,61 @@ def masked(S, seen, CAUSAL: gl.constexpr):
     return gl.convert_layout(split.reshape(S.type.shape), S.type.layout, assert_trivial=True)
 
 
+@constexpr_function
+def maxima(n):
+    """Return PTX for the maxima of n quadruples: two columns of each of two rows, as a thread has them.
+
+    They are compared as integers, of which Hopper takes three in an instruction, and of floats two. Integers order
+    floats correctly if the largest is positive. If that is not so in all rows of a warp, the warp compares floats.
+    """
+
+    def compared(kind):
+        return (f"max.{kind} x{at % 4}, x{at % 4}, ${at + 4};" for at in range(4, 4 * n))
+
+    return f"""{{
+        .reg .pred negative;
+        .reg .b32 x0, x1, x2, x3, row, other;
+        {" ".join(f"mov.b32 x{at}, ${at + 4};" for at in range(4))}
+        {" ".join(compared("s32"))}
+        max.s32 row, x0, x1;
+        max.s32 other, x2, x3;
+        min.s32 row, row, other;
+        setp.lt.s32 negative, row, 0;
+        vote.sync.any.pred negative, negative, 0xffffffff;
+        @!negative bra.uni done;
+        {" ".join(f"mov.b32 x{at}, ${at + 4};" for at in range(4))}
+        {" ".join(compared("f32"))}
+    done:
+        {" ".join(f"mov.b32 ${at}, x{at};" for at in range(4))}
+    }}"""
+
+
+@constexpr_function
+def quadruples(n):
+    """Return the constraints of `maxima`."""
+    return ",".join(["=&r"] * 4 + ["r"] * (4 * n))
+
+
+@gluon.jit
+def eights(x):
+    """Return x, (rows, n, 8), as n tiles (rows, 8); all numbers stay in their registers."""
+    if x.type.shape[1] == 1:
+        return (x.reshape([x.type.shape[0], 8]),)
+    else:
+        left, right = gl.split(x.reshape([x.type.shape[0], 2, x.type.shape[1] // 2, 8]).permute((0, 2, 3, 1)))
+        return eights(left) + eights(right)
+
+
+@gluon.jit
+def row_maxima(S):
+    """Return the largest score of each row."""
+    N: gl.constexpr = S.type.shape[1] // 8
+    parts = eights(S.reshape([S.type.shape[0], N, 8]))
+    found = gl.inline_asm_elementwise(maxima(N), quadruples(N), parts, dtype=gl.float32, is_pure=True, pack=4)
+    BY_ROW: gl.constexpr = gl.SliceLayout(1, S.type.layout)
+    return gl.convert_layout(gl.max(found, 1), BY_ROW, assert_trivial=True)
+
+
 @gluon.jit
 def steepness(m, scales):
     """Return the factor of scores in rows with the maximum m, see `softmax`."""
@@ -199,15 +254,16 @@ def steepness(m, scales):
 
 
 @gluon.jit
-def softmax(S, m, shift, scales, TAU: gl.constexpr = 0):
+def softmax(S, m, shift, scales, largest=None, TAU: gl.constexpr = 0):
     """Return P = 2^(S * factor - shift), the new m and shift, and alpha, which rescales earlier sums to them.
 
-    m: the largest score so far, or, with TAU > 0, an earlier one that it exceeds by at most TAU in base 2.
+    largest: the largest score of each row, if it is known. m: the largest so far, or, with TAU > 0, an earlier one
+    that it exceeds by at most TAU in base 2.
     One fused multiply-add computes S * factor - shift, rounded once. shift = m * factor was rounded before, so all
     P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above that,
     any steeper factor gives the same P, as distinct scores are 2^16 apart; a power of two makes r = 0.
     """
-    largest = gl.maximum(m, gl.max(S, 1))
+    largest = gl.maximum(m, gl.max(S, 1) if largest is None else largest)
     if TAU:
         m = gl.where((largest - m) * scales[0] > TAU, largest, m)
     else:
@@ -324,7 +380,7 @@ def step(
             S = masked(S, left, True)
     if TIGHT and CAUSAL:  # nor, with what the mask needs, for a shift
         shift = pin(m * steepness(m, scales), 1)  # the same as before
-    P, m, shift, alpha = softmax(S, m, shift, scales, TAU)
+    P, m, shift, alpha = softmax(S, m, shift, scales, row_maxima(S), TAU)
     l = l * by_row(alpha, l) + partial_sums(P)
     if not TIGHT:
         P = operand(P, k_slots.dtype, O_LAYOUT)  # under P V

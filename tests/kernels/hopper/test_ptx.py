@@ -59,6 +59,30 @@ class Warp:
         return None
 
 
+SCORES = {
+    "mixed": lambda rng, shape: rng.standard_normal(shape),
+    "negative": lambda rng, shape: -np.abs(rng.standard_normal(shape)) - 1,
+    "hidden": lambda rng, shape: np.where(rng.random(shape) < 0.9, -np.inf, rng.standard_normal(shape)),
+    "unseen": lambda rng, shape: np.full(shape, -np.inf),
+    "zeros": lambda rng, shape: np.where(rng.random(shape) < 0.5, -0.0, -1.0),
+    "large": lambda rng, shape: 1e37 * rng.standard_normal(shape),
+}
+
+
+@pytest.mark.parametrize("n", [8, 16])
+@pytest.mark.parametrize("kind", SCORES)
+def test_maxima_of_two_rows(kind, n):
+    """The larger of a row's columns is its maximum. Floats are compared only if not all maxima are positive."""
+    x = SCORES[kind](np.random.default_rng(n), (4 * n, LANES)).astype(np.float32)
+    warp = Warp({at + 4: x[at] for at in range(4 * n)})
+    warp.run(forward.maxima.fn(n))
+    exact = x.reshape(n, 2, 2, LANES).max((0, 2))
+    for row in (0, 1):
+        found = np.maximum(*(warp.registers[f"${2 * row + column}"] for column in (0, 1)))
+        np.testing.assert_array_equal(found, exact[row])
+    assert warp.skipped == (4 * n if (exact > 0).all() else 0)
+
+
 @pytest.mark.parametrize("grown", [(), (0,), (1,), (0, 1)])
 def test_a_warp_multiplies_only_if_a_maximum_has_grown(grown):
     n, rng = 32, np.random.default_rng(7)
