@@ -28,7 +28,7 @@ refills a slot when every consumer has released it, and each consumer does so on
 
 Turns (ping-pong): while one consumer's products run, another computes its softmax. All walk over the same tiles,
 so they take equally many turns. In a turn a consumer issues S = Q K^T, then P V of the previous tile, under which
-S becomes P.
+S becomes P. At d = 256 with a causal mask the two take no turns, which is faster there.
 Source: FlashAttention-3 (Shah and others, 2024), sections 3.1 and 3.2.
 """
 
@@ -344,7 +344,7 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 @gluon.jit
 def step(
     state, g, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, CAUSAL: gl.constexpr,
-    TAU: gl.constexpr,
+    TURNS: gl.constexpr, TAU: gl.constexpr,
 ):  # fmt: skip
     """Take a turn: issue S of tile g and P V of the previous one, and compute the softmax of S under that P V."""
     q, q_free = q_slot
@@ -361,13 +361,15 @@ def step(
     s = g % STAGES
     before = (g - 1) % STAGES
     u = g - t - 1  # turns before this one: a block's first tile takes none
-    mbarrier.wait(turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0))  # the others' products are ahead of mine
+    if TURNS:  # the others' products are ahead of mine
+        mbarrier.wait(turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0))
     S_begun = scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a turn ago
     mbarrier.wait(v_full.index(before), ((g - 1) // STAGES) & 1)  # V(g - 1) is there
     if not LATE:
         O_acc = rescaled(O_acc, pin(alpha, 1), TAU)  # under Q K^T
     O_begun = warpgroup_mma(P, matrix(v_slots.index(before)), O_acc, is_async=True)
-    mbarrier.arrive(turn.index((ME + 1) % CONSUMERS))
+    if TURNS:
+        mbarrier.arrive(turn.index((ME + 1) % CONSUMERS))
 
     S = warpgroup_mma_wait(1, deps=(S_begun,))  # S is done; P V may still run
     mbarrier.arrive(k_empty.index(s))
@@ -398,7 +400,7 @@ def step(
 @gluon.jit
 def consumer(
     rings, turn, o_slots, o_desc, lse_ptr, scales, sizes,
-    B_R: gl.constexpr, CAUSAL: gl.constexpr, TAU: gl.constexpr, ME: gl.constexpr,
+    B_R: gl.constexpr, CAUSAL: gl.constexpr, TURNS: gl.constexpr, TAU: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Compute 64 rows of each row block, O and lse."""
     H, group, N_q, N_k, T_r, section, n_tiles = sizes
@@ -438,7 +440,7 @@ def consumer(
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
 
         for j in range(g + 1, last + 1):
-            state = step(state, j, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME, CAUSAL, TAU)
+            state = step(state, j, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME, CAUSAL, TURNS, TAU)
 
         O_acc, P, m, shift, alpha, l = state
         mbarrier.wait(v_full.index(last % STAGES), (last // STAGES) & 1)  # the last V
@@ -482,7 +484,8 @@ def ring(desc, SLOTS: gl.constexpr, READERS: gl.constexpr):
 @gluon.jit(do_not_specialize=["H", "group", "N_q", "N_k", "T_r", "section", "n_tiles"])
 def _forward(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, scale_above, H, group, N_q, N_k, T_r, section, n_tiles,
-    B_R: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr, TAU: gl.constexpr,
+    B_R: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    TURNS: gl.constexpr, TAU: gl.constexpr,
 ):  # fmt: skip
     gl.static_assert(STAGES >= 2)  # K(g + 1) is waited for before V(g - 1) is released
     q_ring = ring(q_desc, CONSUMERS, 1)
@@ -503,14 +506,14 @@ def _forward(
     # all roles except the first, which gets the rest.
     if CONSUMERS == 2:
         gl.warp_specialize([
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 0)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 1)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 1)),
             (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 1], [240, 24])  # fmt: skip
     else:
         gl.warp_specialize([
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 0)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 1)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TAU, 2)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 1)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 2)),
             (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 4, 1], [160, 160, 24])  # fmt: skip
