@@ -33,7 +33,6 @@ Source: FlashAttention-3 (Shah and others, 2024), sections 3.1 and 3.2.
 """
 
 import torch
-from triton import constexpr_function
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -44,7 +43,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from flashlib.kernels.hopper import launch
+from flashlib.kernels.hopper import launch, votes
 from flashlib.types import Attention
 
 HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
@@ -191,41 +190,6 @@ def masked(S, seen, CAUSAL: gl.constexpr):
     return gl.convert_layout(split.reshape(S.type.shape), S.type.layout, assert_trivial=True)
 
 
-@constexpr_function
-def maxima(n):
-    """Return PTX for the maxima of n quadruples: two columns of each of two rows, as a thread has them.
-
-    They are compared as integers, of which Hopper takes three in an instruction, and of floats two. Integers order
-    floats correctly if the largest is positive. If that is not so in all rows of a warp, the warp compares floats.
-    """
-
-    def compared(kind):
-        return (f"max.{kind} x{at % 4}, x{at % 4}, ${at + 4};" for at in range(4, 4 * n))
-
-    return f"""{{
-        .reg .pred negative;
-        .reg .b32 x0, x1, x2, x3, row, other;
-        {" ".join(f"mov.b32 x{at}, ${at + 4};" for at in range(4))}
-        {" ".join(compared("s32"))}
-        max.s32 row, x0, x1;
-        max.s32 other, x2, x3;
-        min.s32 row, row, other;
-        setp.lt.s32 negative, row, 0;
-        vote.sync.any.pred negative, negative, 0xffffffff;
-        @!negative bra.uni done;
-        {" ".join(f"mov.b32 x{at}, ${at + 4};" for at in range(4))}
-        {" ".join(compared("f32"))}
-    done:
-        {" ".join(f"mov.b32 ${at}, x{at};" for at in range(4))}
-    }}"""
-
-
-@constexpr_function
-def quadruples(n):
-    """Return the constraints of `maxima`."""
-    return ",".join(["=&r"] * 4 + ["r"] * (4 * n))
-
-
 @gluon.jit
 def eights(x):
     """Return x, (rows, n, 8), as n tiles (rows, 8); all numbers stay in their registers."""
@@ -240,8 +204,7 @@ def eights(x):
 def row_maxima(S):
     """Return the largest score of each row."""
     N: gl.constexpr = S.type.shape[1] // 8
-    parts = eights(S.reshape([S.type.shape[0], N, 8]))
-    found = gl.inline_asm_elementwise(maxima(N), quadruples(N), parts, dtype=gl.float32, is_pure=True, pack=4)
+    found = votes.largest(eights(S.reshape([S.type.shape[0], N, 8])), N)
     BY_ROW: gl.constexpr = gl.SliceLayout(1, S.type.layout)
     return gl.convert_layout(gl.max(found, 1), BY_ROW, assert_trivial=True)
 
@@ -288,31 +251,6 @@ def by_row(x, like):
     return gl.convert_layout(x, gl.SliceLayout(1, like.type.layout), assert_trivial=True)[:, None]
 
 
-@constexpr_function
-def multiply(n):
-    """Return PTX that multiplies a thread's n numbers by alpha, unless alpha is 1 in all rows of the warp.
-
-    A thread has two numbers of one row, then two of another, and so on.
-    """
-    first, second = f"${2 * n}", f"${2 * n + 2}"
-    products = (f"mul.f32 ${at}, ${at}, {second if at % 4 > 1 else first};" for at in range(n))
-    return f"""{{
-        .reg .pred needed;
-        setp.neu.f32 needed, {first}, 0f3F800000;  // 1.0
-        setp.neu.or.f32 needed, {second}, 0f3F800000, needed;
-        vote.sync.any.pred needed, needed, 0xffffffff;
-        @!needed bra.uni done;
-        {" ".join(products)}
-    done:
-    }}"""
-
-
-@constexpr_function
-def in_place(n):
-    """Return the constraints of `multiply`: n results, n numbers in the same registers, and their factors."""
-    return ",".join(["=f"] * n + [str(at) for at in range(n)] + ["f"] * n)
-
-
 @gluon.jit
 def rescaled(O_acc, alpha, TAU: gl.constexpr):
     """Return O_acc times alpha. Unless TAU is None, a warp multiplies only if m has changed in one of its rows."""
@@ -320,9 +258,7 @@ def rescaled(O_acc, alpha, TAU: gl.constexpr):
     if TAU is None:
         return O_acc * alpha
     else:
-        N: gl.constexpr = O_acc.type.shape[1] // 2
-        both = [O_acc, alpha]
-        return gl.inline_asm_elementwise(multiply(N), in_place(N), both, dtype=gl.float32, is_pure=False, pack=N)
+        return votes.multiplied(O_acc, alpha)
 
 
 @gluon.jit

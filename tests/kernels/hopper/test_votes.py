@@ -1,11 +1,11 @@
-"""The lines of PTX in the Hopper forward, executed for a warp: the interpreter knows only what they are for."""
+"""The PTX of the Hopper forward, executed for a warp: the interpreter knows only what they are for."""
 
 import re
 
 import numpy as np
 import pytest
 
-from flashlib.kernels.hopper import forward
+from flashlib.kernels.hopper import votes
 
 LANES = 32
 CONSTANT = np.full(LANES, 1.0, np.float32)
@@ -75,7 +75,7 @@ def test_maxima_of_two_rows(kind, n):
     """The larger of a row's columns is its maximum. Floats are compared only if not all maxima are positive."""
     x = SCORES[kind](np.random.default_rng(n), (4 * n, LANES)).astype(np.float32)
     warp = Warp({at + 4: x[at] for at in range(4 * n)})
-    warp.run(forward.maxima.fn(n))
+    warp.run(votes.maxima.fn(n))
     exact = x.reshape(n, 2, 2, LANES).max((0, 2))
     for row in (0, 1):
         found = np.maximum(*(warp.registers[f"${2 * row + column}"] for column in (0, 1)))
@@ -91,6 +91,6 @@ def test_a_warp_multiplies_only_if_a_maximum_has_grown(grown):
         alpha[row, 3 + row] = 0.25
     factors = alpha[[0, 0, 1, 1] * (n // 4)]
     warp = Warp(dict(enumerate(x)) | {2 * n + at: factor for at, factor in enumerate(factors)})
-    warp.run(forward.multiply.fn(n))
+    warp.run(votes.multiply.fn(n))
     np.testing.assert_array_equal([warp.registers[f"${at}"] for at in range(n)], x * factors)
     assert warp.skipped == (0 if grown else n)
