@@ -495,7 +495,7 @@ class Awaited(NamedTuple):
 AWAITED = {
     "h200_ring": Awaited(
         "hopper_backward",
-        "agreements all_gather call copy_engines gradients keys link local on_gpu on_hopper ring signals ulysses",
+        "agreements all_gather call copy_engines gradients keys local on_gpu on_hopper ring signals ulysses",
         "the Hopper backward, which now cuts groups of heads into parts, and before rings took the CPU less time",
     )
 }

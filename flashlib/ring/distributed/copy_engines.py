@@ -1,8 +1,8 @@
 """Copies between GPUs of one host by their copy engines, which take no multiprocessor from attention.
 
-The buffers of a ring are in memory that every rank can write to. A rank signals that its buffer is free; the one
-before copies to it, with an ordinary copy on a separate stream, and signals that it is full. NCCL's send and
-receive, by contrast, are kernels, which occupy multiprocessors while they copy.
+The buffers of a ring are in memory that every rank can read. A rank signals that its buffer is full; the next rank
+copies it, with an ordinary copy on a separate stream, and signals that it is done. NCCL's send and receive, by
+contrast, are kernels, which occupy multiprocessors while they copy.
 
 The memory is kept as long as the group, for later calls. A call on another stream than the one before waits for
 that; a CUDA graph does not, so no other call of the group may run beside a replay.
@@ -23,11 +23,13 @@ from flashlib.ring import agree
 from flashlib.ring.distributed.link import Link, Message, Pending
 
 ALIGNED = 512  # bytes
-KEYS, GRADIENTS = 0, 2  # each kind of copy has two channels, free and full; this is the first
+KEYS, GRADIENTS = 0, 2  # each kind of copy has two channels, full and done; this is the first
 
 
 class CopyEngines(Link):
     """Copies by copy engines: does what `link.Link` does, in memory that the ranks share."""
+
+    from_anywhere = False
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         super().__init__(group)
@@ -40,26 +42,22 @@ class CopyEngines(Link):
         return self.memory.own(name, n * dtype.itemsize).view(dtype)
 
     def start(self, sends: Sequence[Message], receives: Sequence[Message], tag: int = 0) -> Any:
-        """Start copies. What a rank sends goes to one other; it may receive from two."""
+        """Start copies. Each rank sends at most one message, and may receive two."""
         sends, receives = ([message for message in some if message[1].numel()] for some in (sends, receives))
         if not (sends or receives):
             return Pending((), ())
-        free = GRADIENTS if (sends or receives)[0][2].startswith("dKV") else KEYS
-        to, sources = ({peer: None for peer, _, _ in some} for some in (sends, receives))
-        handle, at = self.memory.handle, dict(self.memory.at)
+        full = GRADIENTS if (sends or receives)[0][2].startswith("dKV") else KEYS
+        handle = self.memory.handle
         handle.begin()
-        for peer in sources:
-            handle.put_signal(peer, free)
-        for peer in to:
-            handle.wait_signal(peer, free)
-        for peer, X, name in sends:
-            handle.push(X, peer, at[name])
-            at[name] += X.nbytes
-        for peer in to:
-            handle.put_signal(peer, free + 1)
-        for peer in sources:
-            handle.wait_signal(peer, free + 1)
-        return handle.end([X for _, X, _ in sends])
+        for peer, _, _ in sends:
+            handle.put_signal(peer, full)
+        for peer, X, name in receives:
+            handle.wait_signal(peer, full)
+            handle.fetch(X, peer, self.memory.at[name])
+            handle.put_signal(peer, full + 1)
+        for peer, _, _ in sends:
+            handle.wait_signal(peer, full + 1)
+        return handle.end([X for _, X, _ in receives])
 
 
 class GroupMemory:

@@ -13,12 +13,10 @@ import torch
 
 from flashlib.masks.runs import count
 from flashlib.ring.distributed.call import RankCall
-from flashlib.ring.distributed.keys import TravellingKeys, buffers, numbers, side_by_side, sizes, some, source
+from flashlib.ring.distributed.keys import TravellingKeys, numbers, side_by_side, some, source
 from flashlib.types import Grads
 
 TURN = 2**27  # bytes of dK and dV from which heads take turns: NVLink copies these in a third of a millisecond
-
-HOME = "dKV home"  # the buffer of the sum that returns
 
 
 def backward(
@@ -131,7 +129,7 @@ class TravellingGradients:
         self.copies: Any = None
         self.home: Any = None
         if max(self.last):
-            link.reserve(dict.fromkeys((*buffers("dKV", max(self.last)), HOME), self.most), dtype, K.device)
+            link.reserve(dict.fromkeys(("dKV 0", "dKV 1"), self.most), dtype, K.device)
 
     def add(self, hop: int, at: slice, shares: Sequence) -> None:
         """Add this rank's shares to the sum for the keys of this hop, and send it on or home."""
@@ -142,16 +140,18 @@ class TravellingGradients:
             self.own = [summed(None, X, self.dtype, at, share) for X, share in triples]
             return
         self._wait()
-        name, sends, receives = f"dKV {(hop + 1) % 2}", [], []
+        sends, receives = [], []
         if hop <= self.last[came]:
-            to = ((me + 1) % P, name) if hop < self.last[came] else (came, HOME)
-            sends = [(to[0], X, to[1]) for X in self._summed(hop, came, at, shares)]
+            flat = self._flat(hop, came)
+            for total, share in zip(side_by_side(flat, self.like, self.tokens[came]), shares, strict=True):
+                _add(total, at, share, is_first=hop == 1)
+            sends.append(((me + 1) % P if hop < self.last[came] else came, flat, f"dKV {hop % 2}"))
         if hop < self.last[comes]:
-            sender, flat = (me - 1) % P, self._flat(hop + 1, comes)
-            receives = [(sender, X, name) for X in self._received(flat, hop, sender)]
+            receives.append(((me - 1) % P, self._flat(hop + 1, comes), f"dKV {hop % 2}"))
         if hop == self.last[me]:
-            sender, self.home = (me + hop) % P, self._buffer(HOME, me)
-            receives += [(sender, X, HOME) for X in self._received(self.home, hop, sender)]
+            n = numbers(self.like, self.tokens[me])
+            self.home = flat = torch.empty(n, dtype=self.dtype, device=self.like[0].device)
+            receives.append(((me + hop) % P, flat, f"dKV {hop % 2}"))
         self.copies = self.link.start(sends, receives, tag=P + hop)
 
     def finished(self) -> tuple[list[torch.Tensor], Sequence]:
@@ -165,35 +165,12 @@ class TravellingGradients:
         if self.copies is not None:
             self.copies.wait()
 
-    def _summed(self, hop, came, at, shares):
-        """Return the sum for the keys of a rank with this rank's shares: flat, or its dK and dV as they are."""
-        if self._is_share(hop, self.call.ring.me):
-            return [share.reshape(-1) for share in shares]
-        flat = self._flat(hop, came)
-        for total, share in zip(side_by_side(flat, self.like, self.tokens[came]), shares, strict=True):
-            _add(total, at, share, is_first=hop == 1)
-        return [flat]
-
-    def _received(self, flat, hop, sender):
-        """Return a flat tensor in the parts in which it is sent."""
-        owner = (sender - hop) % self.call.ring.size
-        return flat.split(sizes(self.like, self.tokens[owner])) if self._is_share(hop, sender) else [flat]
-
-    def _is_share(self, hop, rank):
-        """Return whether what a rank sends is its share alone, of all keys that it got: they need no buffer."""
-        owner = (rank - hop) % self.call.ring.size
-        found = self.call.plan.hops[rank][owner]
-        return hop == 1 and found is not None and found.keys == slice(0, self.tokens[owner])
-
-    def _flat(self, hop, owner):
+    def _flat(self, hop, rank):
         """Return the part of a buffer that the sum for a rank's keys fills."""
         if hop not in self.flat:
-            self.flat[hop] = self._buffer(f"dKV {hop % 2}", owner)
+            buffer = self.link.buffer(f"dKV {hop % 2}", self.most, self.dtype, self.like[0].device)
+            self.flat[hop] = buffer[: numbers(self.like, self.tokens[rank])]
         return self.flat[hop]
-
-    def _buffer(self, name, owner):
-        buffer = self.link.buffer(name, self.most, self.dtype, self.like[0].device)
-        return buffer[: numbers(self.like, self.tokens[owner])]
 
 
 def summed(

@@ -22,18 +22,17 @@ class TravellingKeys:
         self.most = numbers(self.own, max(self.tokens))
         self.flat: dict[int, torch.Tensor] = {}  # by hop
         if max(self.last):
-            link.reserve(dict.fromkeys(buffers("KV", max(self.last)), self.most), K.dtype, K.device)
+            link.reserve(dict.fromkeys(("KV 0", "KV 1"), self.most), K.dtype, K.device)
 
     def start(self, hop: int) -> Any:
         """Start to send what is here at this hop, and to receive what the next hop needs."""
         ring, came, comes = self.call.ring, source(self.call, hop), source(self.call, hop + 1)
-        name, sends, receives = f"KV {(hop + 1) % 2}", [], []
+        name, sends, receives = f"KV {hop % 2}", [], []
         if hop < self.last[came]:
-            sent = [self._flat(hop, came)] if hop else [X.reshape(-1) for X in self.own]
-            sends = [((ring.me + 1) % ring.size, X, name) for X in sent]
+            sends = [((ring.me + 1) % ring.size, X, name) for X in self._sent(hop, came)]
         if hop < self.last[comes]:
             flat = self._flat(hop + 1, comes)
-            parts = [flat] if hop else flat.split(sizes(self.own, self.tokens[comes]))
+            parts = flat.split(sizes(self.own, self.tokens[comes])) if self._as_given(hop) else [flat]
             receives = [((ring.me - 1) % ring.size, X, name) for X in parts]
         return self.link.start(sends, receives, tag=hop)
 
@@ -44,17 +43,26 @@ class TravellingKeys:
         came = source(self.call, hop)
         return side_by_side(self._flat(hop, came), self.own, self.tokens[came])
 
+    def _sent(self, hop, came):
+        """Return the flat tensors to send: in hop 0 K and V as they were given, if copies can start from them."""
+        if self._as_given(hop):
+            return [X.reshape(-1) for X in self.own]
+        flat = self._flat(hop, came)
+        if hop == 0:
+            for mine, X in zip(side_by_side(flat, self.own, self.tokens[came]), self.own, strict=True):
+                mine.copy_(X)
+        return [flat]
+
+    def _as_given(self, hop):
+        return hop == 0 and self.link.from_anywhere
+
     def _flat(self, hop, came):
         """Return the part of a buffer that the keys of a rank fill."""
         if hop not in self.flat:
             K, n = self.own[0], numbers(self.own, self.tokens[came])
-            self.flat[hop] = self.link.buffer(f"KV {hop % 2}", self.most, K.dtype, K.device)[:n]
+            buffer = self.link.buffer(f"KV {hop % 2}", self.most, K.dtype, K.device)
+            self.flat[hop] = buffer[:n]
         return self.flat[hop]
-
-
-def buffers(kind: str, hops: int) -> list[str]:
-    """Return the names of the buffers that tensors of a kind are received in, if they make so many hops."""
-    return [f"{kind} {hop % 2}" for hop in range(1, min(hops, 2) + 1)]
 
 
 def numbers(like: tuple[torch.Tensor, ...], tokens: int) -> int:

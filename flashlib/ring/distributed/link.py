@@ -8,8 +8,7 @@ import torch.distributed as dist
 
 _gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name until torch 2.12
 Message = tuple[int, torch.Tensor, str]
-"""A rank of the group, the contiguous tensor that goes to it or comes from it, and the name of the buffer that it
-goes to; those of one call lie there one after the other."""
+"""A rank of the group, the contiguous tensor that goes to it or comes from it, its buffer's name at the sender."""
 
 
 class Pending:
@@ -26,7 +25,12 @@ class Pending:
 
 
 class Link:
-    """Copies between the ranks of a group. All ranks start them in the same order, by which NCCL matches them."""
+    """Copies between the ranks of a group. All ranks start them in the same order, by which NCCL matches them.
+
+    from_anywhere: whether any tensor can be sent, or only one in a buffer.
+    """
+
+    from_anywhere = True
 
     def __init__(self, group: dist.ProcessGroup | None) -> None:
         self.group = group

@@ -33,7 +33,7 @@ ARGUMENTS = {
 
 
 class Signals:
-    """Copies to the memory that the ranks of a group share, and signals between each pair, on each channel.
+    """Copies from the memory that the ranks of a group share, and signals between each pair, on each channel.
 
     handle: what `symmetric_memory` returns for this memory, whose last `room(group)` bytes are for the words.
     All ranks of the group must create it together.
@@ -67,12 +67,12 @@ class Signals:
         _driver("cuStreamWaitValue32_v2", self.stream, word, 1, EQUAL)
         _driver("cuStreamWriteValue32_v2", self.stream, word, 0, 0)
 
-    def push(self, X: torch.Tensor, to: int, at: int) -> None:
-        """Copy a contiguous tensor to the memory of a rank."""
-        _driver("cuMemcpyDtoDAsync_v2", self.addresses[to] + at, X.data_ptr(), X.nbytes, self.stream)
+    def fetch(self, X: torch.Tensor, of: int, at: int) -> None:
+        """Copy from the memory of a rank to a contiguous tensor."""
+        _driver("cuMemcpyDtoDAsync_v2", X.data_ptr(), self.addresses[of] + at, X.nbytes, self.stream)
 
     def end(self, tensors: Sequence[torch.Tensor]) -> "Copied":
-        """Return what waits for all copies and signals so far. tensors: those that are copied."""
+        """Return what waits for all copies and signals so far. tensors: those that were fetched."""
         return Copied(self, tensors)
 
     def _word(self, to, of, channel):
@@ -81,7 +81,7 @@ class Signals:
 
 
 class Copied:
-    """Copies under way. tensors: they must be kept while they are copied."""
+    """Copies under way. Waiting makes the stream that computes wait for the stream that copies."""
 
     def __init__(self, signals: Signals, tensors: Sequence[torch.Tensor]) -> None:
         self.device, self.event, self.tensors = signals.device, torch.cuda.Event(), tensors

@@ -41,8 +41,8 @@ class Shared:
         assert self.begun
         return link.Pending((), tensors)
 
-    def push(self, X, to, at):
-        self.memory[to][at : at + X.nbytes] = X.view(torch.uint8)
+    def fetch(self, X, of, at):
+        X.view(torch.uint8).copy_(self.memory[of][at : at + X.nbytes])
 
     def put_signal(self, to, channel=0):
         self._until(to, channel, self.me, 0)
