@@ -23,7 +23,7 @@ def capability(device: torch.device) -> tuple[int, int]:
         return gpu.capability
     if torch.version.hip:
         return (0, 0)
-    return _capability(torch.cuda.current_device() if device.index is None else device.index)
+    return torch.cuda.get_device_capability(device) if device.index is None else _capability(device.index)
 
 
 @functools.cache  # torch takes tens of us to answer

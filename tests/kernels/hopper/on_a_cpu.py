@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from flashlib import gluon, torch_ref
+from flashlib.kernels import autograd
 from flashlib.kernels.hopper import (
     backward,
     backward_ladder,
@@ -81,6 +82,8 @@ def tiled(tiles):
     with pytest.MonkeyPatch.context() as patch:
         for module in (launch, launch_backward, launch_256, launch_fp8):
             patch.setattr(module, "PLANS", planning.Plans())
+        for plans in ("CALLS", "GRADIENTS"):
+            patch.setattr(autograd, plans, planning.Plans())
         patch.setattr(launch, "TILES", dict.fromkeys(launch.TILES, own))
         patch.setattr(launch, "SHORT", 0)  # as many consumers as requested, however few rows there are
         patch.setattr(launch, "section", lambda heads, size: tiles.section)

@@ -293,7 +293,7 @@ def test_gradients_that_would_be_lost_are_refused():
     with pytest.raises(ValueError, match="a mask that depends on how far"):
         decode.attention(X[:, :, :1], X, X, mask=masks.bias(T8[:1, :1]), shared=4)
     with pytest.raises(ValueError, match="a bias of the mask requires a gradient, which attention over ranks"):
-        arguments = agreements.Arguments(X, X, X, "contiguous", False, mask & masks.causal(), None, None)
+        arguments = agreements.Arguments(X, X, X, "contiguous", False, mask & masks.causal(), None, None, None)
         agreements.checked(arguments, agreements.Agreements())
     mask = masks.bias(T8)
     for d_bias, error in ((T8, TypeError), ([], TypeError), ([T8.double()], TypeError), ([T8[0]], ValueError)):
