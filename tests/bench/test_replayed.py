@@ -46,6 +46,7 @@ from flashlib.learner import one_thread
 from flashlib.lm.model import Config
 from flashlib.ring import processes
 from tests.bench import recorded
+from tools.results import AWAITED
 
 ENVIRONMENT = "gpu", "python", "torch", "triton", "cudnn", "cpu", "numpy", "blas", "date"
 COMPILED = "config", "ttgir", "sass"  # what a note gets from the compiler
@@ -466,7 +467,8 @@ def test_the_rows_of_rings(replay, monkeypatch):
         assert device == "cuda" and clock is ring.cuda_clock
         P, same = torch.distributed.get_world_size(), size._asdict()
         found = [row for row in record["rows"] if row["ranks"] == P and same.items() <= row.items()]
-        assert [row["pass"] for row in found] == ["forward", "both"]
+        newer = "h200_ring" in AWAITED and size.N not in {row["N"] for row in record["rows"]}
+        assert [row["pass"] for row in found] == ([] if newer else ["forward", "both"])
         return [without_notes(row) for row in found]
 
     def on_one(function, *args, ranks, **_):

@@ -353,7 +353,7 @@ def test_names_with_a_meaning_in_transformers_are_refused(name):
 
 @pytest.mark.parametrize("engine, error", [("kernel", ValueError), (None, TypeError), (3, TypeError)])
 def test_unknown_engines_are_refused(engine, error):
-    with pytest.raises(error, match="engine is .*'kernels', 'tiles', 'torch_ref', or a function"):
+    with pytest.raises(error, match="engine is .*'kernels', 'portable', 'tiles', 'torch_ref', or a function"):
         register("tested", engine)
 
 
@@ -449,4 +449,4 @@ def test_without_transformers_a_sentence_says_so():
 
 
 def test_engines_are_named():
-    assert engines.ENGINES.keys() == set(ENGINES)
+    assert engines.ENGINES.keys() == {*ENGINES, "portable"}
