@@ -182,9 +182,13 @@ RINGS = [
 ]
 
 
+# right too, and the shortest way to mend faulty_consumer
+Q_AT_EACH_TILE = "yield Wait(q.full[0], 0)\n    for g in range(n): -> for g in range(n):\n        yield Wait(q.full[0], 0)"
+
+
 @exercise(
     title="A consumer with three faults", minutes=20, difficulty="medium", program=solutions.program("consumer"),
-    model=CONSUMER.model,
+    variants=(Q_AT_EACH_TILE,), model=CONSUMER.model,
 )  # fmt: skip
 def consumer(answer: Callable, known: Known) -> Verdict:
     return roles.examine(answer, RINGS, known, CONSUMER)
