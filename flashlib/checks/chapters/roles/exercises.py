@@ -183,7 +183,9 @@ RINGS = [
 
 
 # right too, and the shortest way to mend faulty_consumer
-Q_AT_EACH_TILE = "yield Wait(q.full[0], 0)\n    for g in range(n): -> for g in range(n):\n        yield Wait(q.full[0], 0)"
+Q_AT_EACH_TILE = (
+    "yield Wait(q.full[0], 0)\n    for g in range(n): -> for g in range(n):\n        yield Wait(q.full[0], 0)"
+)
 
 
 @exercise(

@@ -207,8 +207,7 @@ QUESTIONS = [
             ("most", "r5_registers"): "it is a large step, but not the largest",
             ("most", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
             ("second", "r3_consumers"): "it gains most",
-            ("second", "r4_overlap"): "a softmax under a product of the same warps takes nearly as long as both in "
-            "sequence",
+            ("second", "r4_overlap"): "a softmax under a product takes nearly as long as both in sequence",
             ("second", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
             ("slower", "r4_overlap"): "it adds no wait, and at this size it gains a little",
             ("slower", "r2_producer"): "it gains little, but it gains",
