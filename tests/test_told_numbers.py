@@ -280,19 +280,19 @@ def test_the_gain_from_roles_alone_is_that_of_the_record():
 
 
 def test_what_a_step_gains_is_what_the_record_says():
-    said, overlap = text("roles", "ladder-seen"), text("roles", "overlap-text")
+    said = text("roles", "ladder-seen")
     assert "At $d = 128$ the second consumer gains most, and larger tiles come second" in said
-    assert "At $d = 64$ without a mask they change places" in said
+    assert "At $d = 64$ without a mask they swap places" in said
     assert "The turns gain nothing anywhere, and mostly cost a little" in said
-    assert "rung 6 gains little or nothing" in said
-    assert "a few percent at $d = 128$, and at $d = 64$ without a mask nothing" in overlap
+    assert "Rung 6 changes little, and in some columns it costs a little" in said
+    assert "a few percent at $d = 128$, and at $d = 64$ without a mask nothing" in said
     found = list(gains_of_hopper_rungs())
-    assert len(found) == 8
+    assert len(found) == 8 and min(gains["r6_persistent"] for _, gains, _ in found) < 0.98
     for (d, causal, _), gains, over_consumers in found:
         largest = sorted(gains, key=gains.get)[-1:-3:-1]
         ours = ["r5_registers", "r3_consumers"] if (d, causal) == (64, False) else ["r3_consumers", "r5_registers"]
         assert largest == ours
-        assert gains["r3_turns"] < 1.005 and gains["r6_persistent"] < 1.05
+        assert gains["r3_turns"] < 1.005 and 0.97 < gains["r6_persistent"] < 1.05
         for overlaps in (gains["r4_overlap"], over_consumers):
             assert 1.01 < overlaps < 1.07 if d == 128 else causal or overlaps < 1.005
 

@@ -1,6 +1,9 @@
 """Roles that a learner writes: the check explains any mistake in words, and plays the run that goes wrong."""
 
+import inspect
 import re
+from functools import reduce
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from flashlib import checks  # noqa: E402
-from flashlib.checks.chapters.roles import exercises  # noqa: E402
+from flashlib.checks.chapters.roles import exercises, questions  # noqa: E402
 from flashlib.checks.engine import ProgramText, random_cases, solutions  # noqa: E402
 from flashlib.checks.harness import roles  # noqa: E402
 from flashlib.pipeline import Wait  # noqa: E402
@@ -171,3 +174,24 @@ def test_numbers_of_numpy_are_shown_as_numbers():
 
     random_cases.use(0)
     assert roles.examine(answer, [(2, 1, 1)], known, task).outcome == "right"
+
+
+def test_each_mend_of_the_faulty_consumer_changes_the_verdict():
+    """In whatever order its three lines are mended, as lines of the loop."""
+    mends = {
+        "Q": ("q.full[0], g % 2", "q.full[0], 0"),
+        "V": ("v.full[t], g // len(k.slots)", "v.full[t], g // len(v.slots)"),
+        "Finish": ("Finish(1)", "Finish()"),
+    }
+    text = inspect.getsource(questions.faulty_consumer).replace("faulty_consumer", "my_consumer")
+    named = {}
+    for size in range(len(mends) + 1):
+        for mended in combinations(mends, size):
+            program = reduce(lambda so_far, name: so_far.replace(*mends[name]), mended, text)
+            verdict = examined("consumer", ProgramText(program, solutions.program("consumer").names).function)
+            named[frozenset(mended)] = verdict.mistake
+    rows = checks.EXERCISES["consumer"].known.mistakes()
+    edits = {row.id for row in rows if row.ways}
+    for mended, mistake in named.items():
+        assert (mistake in edits) == (len(mended) < len(mends)), (mended, mistake)
+        assert all(named[mended - {one}] != mistake for one in mended), mended

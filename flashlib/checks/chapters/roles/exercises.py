@@ -182,9 +182,15 @@ RINGS = [
 ]
 
 
+# right too, and the shortest way to mend faulty_consumer
+Q_AT_EACH_TILE = (
+    "yield Wait(q.full[0], 0)\n    for g in range(n): -> for g in range(n):\n        yield Wait(q.full[0], 0)"
+)
+
+
 @exercise(
     title="A consumer with three faults", minutes=20, difficulty="medium", program=solutions.program("consumer"),
-    model=CONSUMER.model,
+    variants=(Q_AT_EACH_TILE,), model=CONSUMER.model,
 )  # fmt: skip
 def consumer(answer: Callable, known: Known) -> Verdict:
     return roles.examine(answer, RINGS, known, CONSUMER)
@@ -203,15 +209,15 @@ def turns_program(answer: Callable, n: int, consumers: int) -> Program:
 
 
 def _products(me, consumers, u):
-    """Issue both products of a consumer's turn u."""
-    for name in (f"S{u}", f"PV{u}"):
+    """Issue both products of a consumer's turn u: P V of a tile, and S of the next."""
+    for name in (f"PV{u}", f"S{u + 1}"):
         yield Product(name, (), SIZES.flops, turn=u * consumers + me)
 
 
 def _softmax(u):
-    """Run the commands that need both results of turn u."""
-    for command in protocol.softmax(u, SIZES):
-        yield command._replace(needs=(f"S{u}", f"PV{u}"))
+    """Turn S of turn u into P, once both of its results are there."""
+    for command in protocol.softmax(u + 1, SIZES):
+        yield command._replace(needs=(f"PV{u}", f"S{u + 1}"))
 
 
 def turns_work(program: Program, n: int, consumers: int) -> None:  # noqa: ARG001
@@ -226,8 +232,8 @@ def turns_work(program: Program, n: int, consumers: int) -> None:  # noqa: ARG00
                     raise Finding("turn_late")
             names += [one.name] if isinstance(one, Product | Compute) else []
         for u in range(n):
-            _check_once(names, [f"S{u}", f"PV{u}"], "products", u)
-            _check_once(names, [f"{operation} {u}" for operation, _, _ in protocol.OPERATIONS], "softmax", u)
+            _check_once(names, [f"PV{u}", f"S{u + 1}"], "products", u)
+            _check_once(names, [f"{operation} {u + 1}" for operation, _, _ in protocol.OPERATIONS], "softmax", u)
 
 
 TURNS = roles.RoleTask(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), turns_work)

@@ -179,7 +179,9 @@ QUESTIONS = [
         "roles_faults",
         _first_fault,
         "at tile 1 it waits until phase 1 of Q's barrier is over, but Q comes once, in phase 0. So it never "
-        "reaches tile 2, where the other two faults would show with these rings.",
+        "reaches tile 2, where V would be read too early. The third fault would show at the end alone: P V of the "
+        "last tile is not waited for. With these rings V's slots are filled again so late that nothing is "
+        "overwritten.",
         hint="Three lines are wrong. For each, find the first tile at which it can do harm. Does the consumer get "
         "that far?",
         choices=(DEADLOCK, OVERWRITTEN, TOO_EARLY),
@@ -194,8 +196,8 @@ QUESTIONS = [
         "roles_steps",
         lambda: {"most": "r3_consumers", "second": "r5_registers", "slower": "r3_turns"},
         "the tensor cores had gaps, which a second consumer fills. With tiles of 128 keys a warp does half as "
-        "often what it does once for each tile. Two consumers fall into turns by themselves, so waiting for one "
-        "only costs time.",
+        "often what it does once for each tile. Two consumers may fall into turns by themselves, and then "
+        "waiting for one only costs time.",
         hint="When do the tensor cores have nothing to do, and which step gives them something? Which step adds "
         "a wait and no work?",
         choices=STEPS,
@@ -205,7 +207,9 @@ QUESTIONS = [
             ("most", "r5_registers"): "it is a large step, but not the largest",
             ("most", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
             ("second", "r3_consumers"): "it gains most",
+            ("second", "r4_overlap"): "a softmax under a product takes nearly as long as both in sequence",
             ("second", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
+            ("slower", "r4_overlap"): "it adds no wait, and at this size it gains a little",
             ("slower", "r2_producer"): "it gains little, but it gains",
             ("slower", "r6_persistent"): "it gains little, but it gains",
         },

@@ -108,6 +108,60 @@ def my_consumer(n, q, k, v, flops, softmax, rescale):
         yield Arrive(v.empty[t])
 
 
+# consumer, three_faults: faulty_consumer
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    for g in range(n):
+        yield Wait(q.full[0], g % 2)
+        s = g % len(k.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(k.slots) % 2)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish(1)
+        yield Arrive(v.empty[t])
+
+
+# consumer, two_faults: Q mended
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    for g in range(n):
+        yield Wait(q.full[0], 0)
+        s = g % len(k.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(k.slots) & 1)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish(1)
+        yield Arrive(v.empty[t])
+
+
+# consumer, two_faults_Q: Finish mended
+def my_consumer(n, q, k, v, flops, softmax, rescale):
+    for g in range(n):
+        yield Wait(q.full[0], g & 1)
+        s = g % len(k.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        yield Finish()
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        yield from rescale(g)
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(k.slots) % 2)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+        yield Finish(0)
+        yield Arrive(v.empty[t])
+
+
 # in_turns, back: Python's index -1
 def my_in_turns(me, consumers, n, turn, products, softmax):
     for u in range(n):
