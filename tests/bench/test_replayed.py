@@ -467,15 +467,18 @@ def test_the_rows_of_rings(replay, monkeypatch):
         assert device == "cuda" and clock is ring.cuda_clock
         P, same = torch.distributed.get_world_size(), size._asdict()
         found = [row for row in record["rows"] if row["ranks"] == P and same.items() <= row.items()]
-        newer = "h200_ring" in AWAITED and size.N not in {row["N"] for row in record["rows"]}
-        assert [row["pass"] for row in found] == ([] if newer else ["forward", "both"])
+        assert [row["pass"] for row in found] == ["forward", "both"]
         return [without_notes(row) for row in found]
 
     def on_one(function, *args, ranks, **_):
         monkeypatch.setattr(torch.distributed, "get_world_size", lambda: ranks)
         function(*args)
 
+    if "h200_ring" in AWAITED:  # sizes that are newer than the record are not in it
+        known = {row["N"] for row in record["rows"]}
+        monkeypatch.setattr(ring, "SIZES", [size for size in ring.SIZES if size.N in known])
     monkeypatch.setattr(ring, "rows", rows)
+    monkeypatch.setattr(ring, "sources", lambda: record["sources"])  # held by test_records
     monkeypatch.setattr(processes, "run", on_one)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)

@@ -1,6 +1,8 @@
 """The questions of Roles."""
 
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from flashlib import pipeline
 from flashlib.checks.chapters.roles import exercises
@@ -87,7 +89,9 @@ def _one_slot(tiles=4):
     return _happens(roles, memory.barriers, memory.slots)
 
 
-def faulty_consumer(n, q, k, v, flops, softmax, rescale):
+def faulty_consumer(
+    n: int, q: Any, k: Any, v: Any, flops: float, softmax: Callable, rescale: Callable
+) -> Iterator:  # fmt: skip
     """The consumer with three faults that the chapter shows."""
     for g in range(n):
         yield Wait(q.full[0], g % 2)
