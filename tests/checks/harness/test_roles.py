@@ -184,13 +184,12 @@ def test_each_mend_of_the_faulty_consumer_changes_the_verdict():
         "Finish": ("Finish(1)", "Finish()"),
     }
     text = inspect.getsource(questions.faulty_consumer).replace("faulty_consumer", "my_consumer")
-    hints = {name: getattr(questions, name) for name in ("Any", "Callable", "Iterator")}
-    names = solutions.program("consumer").names | hints
+    text = f"from collections.abc import Callable, Iterator\nfrom typing import Any\n{text}"
     named = {}
     for size in range(len(mends) + 1):
         for mended in combinations(mends, size):
             program = reduce(lambda so_far, name: so_far.replace(*mends[name]), mended, text)
-            verdict = examined("consumer", ProgramText(program, names).function)
+            verdict = examined("consumer", ProgramText(program, solutions.program("consumer").names).function)
             named[frozenset(mended)] = verdict.mistake
     rows = checks.EXERCISES["consumer"].known.mistakes()
     edits = {row.id for row in rows if row.ways}
