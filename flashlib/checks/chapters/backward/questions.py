@@ -146,8 +146,8 @@ QUESTIONS = [
         _largest_d,
         "the product takes 2 d FLOPs, and the exponential as long as about 254. Together they must be below 824: "
         "512 + 254 is, 1024 + 254 is not.",
-        hint="In FLOPs of the tensor cores: how long do 4 bytes take, how long the exponential, and what is left for "
-        "2 d?",
+        hint="In FLOPs of the tensor cores: how long do 4 bytes take, how long the exponential, and what is "
+        "left for 2 d?",
         wrong={
             64: "at twice this d the product and the exponential take less than 824 FLOPs too",
             128: "at twice this d the product and the exponential take less than 824 FLOPs too",

@@ -71,10 +71,10 @@ QUESTIONS = [
     Question(
         "grads_order",
         _parts_that_can_differ,
-        "with two, 0 + a + b and 0 + b + a are the same number, since floating-point addition is commutative. With "
-        "three, (a + b) + c and (a + c) + b can differ: it is not associative.",
-        hint="Write down the sums that can occur with one block, with two and with three. Which law makes two of them "
-        "equal?",
+        "with two, 0 + a + b and 0 + b + a are the same number, since floating-point addition is commutative. "
+        "With three, (a + b) + c and (a + c) + b can differ: it is not associative.",
+        hint="Write down the sums that can occur with one block, with two and with three. Which law makes two of "
+        "them equal?",
         wrong={
             1: "one block adds once, to 0",
             2: "a + b and b + a are the same number: addition is commutative, but not associative",
