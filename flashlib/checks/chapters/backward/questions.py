@@ -35,20 +35,17 @@ def _products():
     return {"one_pass": len(set(made)), "two_passes": len(made)}
 
 
-def _roofline():
-    """Return what becomes of the time of both directions if tiles are computed in two passes."""
-    spared = 2 * N * d * 2 + 4 * N + N * N * 2  # bytes, to make P, which standard attention keeps
-    standard = (cost.standard_traffic, cost.standard_backward_traffic)
-    tiles = {"B_r": 64, "B_c": 64, "dtype": "float16"}
-    seconds = []
-    for products, traffics, less in (
-        (6, [f(N, N, d, dtype="float16") for f in standard], spared),
-        (9, [f(N, N, d, **tiles) for f in (cost.fa2_traffic, cost.fa2_backward_traffic)], 0),
-    ):
-        moved = sum(one.total for one in traffics) - less
-        seconds.append(max(products * 2 * N * N * d / GPUS["H200"].fp16, moved / GPUS["H200"].bandwidth))
-    ratio = seconds[1] / seconds[0]
-    return "shorter" if ratio < 0.9 else "longer" if ratio > 1.1 else "as it was"
+def _bytes_of_a_tile():
+    """Return the bytes that a tile moves in one pass, divided by those it moves in two, if no cache helps."""
+    Q_and_dO = K_and_V = 2 * cost.ITEMSIZE["float16"]
+    added_to_dQ = 2 * cost.ITEMSIZE["float32"]  # read and written
+    return (Q_and_dO + added_to_dQ) / (Q_and_dO + K_and_V)
+
+
+def _largest_d():
+    """Return the largest power of two d at which an entry of P is made again in the time of 4 bytes."""
+    exponential = GPUS["H200"].fp16 / 3.9e12  # in FLOPs of the tensor cores, as in the chapter
+    return max(d for d in (2**k for k in range(12)) if 2 * d + exponential < 4 * GPUS["H200"].ridge)
 
 
 def _visits():
@@ -116,15 +113,18 @@ QUESTIONS = [
     ),
     Question(
         "backward_costs",
-        _roofline,
-        "all of them do far fewer FLOP per byte than an H200 could, so the bytes decide, and 64 x 64 tiles move "
-        "about half as many.",
-        hint="Is standard attention limited by its products or by its bytes? Which way moves fewer bytes?",
-        choices=("shorter", "as it was", "longer"),
+        _bytes_of_a_tile,
+        "for each number of a block, Q_i and dO_i take 2 + 2 bytes, and dQ_i 4 bytes read and 4 written: 12. The "
+        "two passes load four matrices of 2 bytes: 8.",
+        hint="Count bytes for each number of a block: 2 for one that is loaded in fp16. How many for one of dQ_i?",
         wrong={
-            "longer": "that would be so if the products took most of the time: how many FLOP does a byte have?",
-            "as it was": "tiles of 64 x 64 move about half the bytes",
+            1: "dQ_i is in fp32, and an addition reads it and writes it: 8 bytes a number",
+            0.5: "the additions to dQ_i count too",
+            2 / 3: "that is the two passes divided by the one",
+            2: "the one pass loads K_j and V_j once for a column block, not for each tile",
+            5 / 7: "these are the products; the question is about bytes",
         },
+        tolerance=1e-2,
     ),
     Question(
         "backward_visits",
@@ -143,16 +143,17 @@ QUESTIONS = [
     ),
     Question(
         "backward_remake",
-        lambda: 4 * GPUS["H200"].ridge,
-        "989.4 / 4.8 is 206 FLOPs in the time of a byte, and four bytes are moved. To compute the number again "
-        "takes 2 d, 128 at d = 64, and an exponential, which lasts as long as about 250.",
-        hint="Divide the FLOP/s by the bytes per second. That is for one byte.",
+        _largest_d,
+        "the product takes 2 d FLOPs, and the exponential as long as about 254. Together they must be below 824: "
+        "512 + 254 is, 1024 + 254 is not.",
+        hint="In FLOPs of the tensor cores: how long do 4 bytes take, how long the exponential, and what is "
+        "left for 2 d?",
         wrong={
-            206: "that is for one byte; the number takes 2 bytes and is moved twice",
-            412: "that is for 2 bytes; the number is written and read",
-            1650: "in fp16 a number takes 2 bytes, not 4; written and read it is 4",
+            64: "at twice this d the product and the exponential take less than 824 FLOPs too",
+            128: "at twice this d the product and the exponential take less than 824 FLOPs too",
+            285: "that is where the two are equal; which power of two is below it?",
+            412: "the exponential takes time too; and which power of two is below?",
+            512: "2 d alone is 1024 there: the product has a multiplication and an addition for each of d numbers",
         },
-        tolerance=0.0121,
-        unit="FLOP",
     ),
 ]

@@ -1,5 +1,7 @@
 """The questions of this chapter."""
 
+import itertools
+
 import numpy as np
 
 from flashlib import cost
@@ -23,14 +25,14 @@ def _additions(N, B):
     return {"no_mask": int(each[-1]), "first": int(causal[0]), "last": int(causal[-1])}
 
 
-def _differ():
-    """Return the gradients that several programs of the fused kernel add to, in no fixed order.
-
-    A program has one column block: sums over its own loop are in order, sums over column blocks are not.
-    """
-    summed_over = {"dQ": "keys", "dK": "queries", "dV": "queries"}
-    found = [name for name, over in summed_over.items() if over == "keys"]
-    return {("dQ",): "dQ", ("dK", "dV"): "dK and dV"}[tuple(found)]
+def _parts_that_can_differ():
+    """Return the smallest number of parts whose sum in fp32, begun at 0, can depend on their order."""
+    rng = np.random.default_rng(0)
+    for n in itertools.count(1):
+        parts = rng.normal(size=(n, 100)).astype(np.float32)
+        sums = [sum(parts[list(order)], np.zeros(100, np.float32)) for order in itertools.permutations(range(n))]
+        if any((one != sums[0]).any() for one in sums):
+            return n
 
 
 QUESTIONS = [
@@ -68,14 +70,15 @@ QUESTIONS = [
     ),
     Question(
         "grads_order",
-        _differ,
-        "a program sums dK_j and dV_j on its own, in the order of its loop, and writes them once. All programs "
-        "add to dQ, in the order in which they get there, and sums in fp32 depend on the order.",
-        hint="Which gradient gets parts from several programs, and which are summed by a single one?",
-        choices=("dQ", "dK and dV", "all three"),
+        _parts_that_can_differ,
+        "with two, 0 + a + b and 0 + b + a are the same number, since floating-point addition is commutative. "
+        "With three, (a + b) + c and (a + c) + b can differ: it is not associative.",
+        hint="Write down the sums that can occur with one block, with two and with three. Which law makes two of "
+        "them equal?",
         wrong={
-            "dK and dV": "these are summed by one program, in the order of its loop",
-            "all three": "dK_j and dV_j are summed by one program, in the order of its loop",
+            1: "one block adds once, to 0",
+            2: "a + b and b + a are the same number: addition is commutative, but not associative",
+            4: "three parts can be added in different orders already",
         },
     ),
     Question(
