@@ -27,8 +27,8 @@ def tflops(answer: Callable, known: Known) -> Verdict:
 @exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium")
 def programs(answer: Callable, known: Known) -> Verdict:
     fixed = """
-        128 0 4, 64 0 4, 168 0 4, 169 0 4, 133 0 4, 33 0 4, 39 0 4, 20 0 8, 51 0 8, 32 0 8, 32 58368 4,
-        32 115712 4, 32 77312 4, 32 14464 4, 32 20224 4, 64 49152 8, 255 98304 8, 128 231424 16,
+        128 128 4, 64 128 4, 168 128 4, 169 128 4, 133 128 4, 33 128 4, 39 128 4, 20 128 8, 51 128 8, 32 128 8,
+        32 58368 4, 32 115712 4, 32 77312 4, 32 14464 4, 32 20224 4, 64 49152 8, 255 98304 8, 128 231424 16,
         32 232448 4, 255 32768 16, 32 266240 4, 40 1024 4
     """
 
@@ -38,6 +38,6 @@ def programs(answer: Callable, known: Known) -> Verdict:
         return min(occupancy.programs(registers, shared, num_warps, 90))
 
     def draw(rng):
-        return rng.integers(16, 256), 128 * rng.integers(0, 600), rng.choice([4, 8, 16])
+        return rng.integers(16, 256), 128 * rng.integers(1, 600), rng.choice([4, 8, 16])
 
     return examine(sizes.whole_numbers(answer, right), sizes.cases(right, fixed, draw, count=6), known)
