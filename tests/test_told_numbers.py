@@ -408,9 +408,7 @@ def test_what_speed_says_of_the_climb_is_what_the_ladder_says():
     assert "By themselves larger tiles gain little here, or lose" in told
     assert max(gains("r6_tiles", "r5_causal").values()) < 1.05
     assert "eight warps beat four at $d = 64$, and lose at $d = 128$" in " ".join(told.split())
-    tried = {
-        (r["d"], r["causal"], *r["options"].values()): r["tflops"] for r in rows if r["rung"] == "r6_tiles"
-    }
+    tried = {(r["d"], r["causal"], *r["options"].values()): r["tflops"] for r in rows if r["rung"] == "r6_tiles"}
     eight = {key[:2]: tried[*key[:2], 128, 64, 8, 1] / tried[*key[:2], 128, 64, 4, 1] for key in tried}
     assert all(gain > 1 if d == 64 else gain < 1 for (d, _), gain in eight.items())
     assert all(
@@ -445,10 +443,53 @@ def test_what_speed_says_of_two_kinds_of_launches_and_of_peers():
     )
     small = {key[:2]: fastest[*key[:2], 4] / fastest[*key[:2], 8] for key in fastest}
     assert small.pop((128, False)) < 1 and all(1 < ratio < 1.05 for ratio in small.values())
+    assert "Besides the tiles, 1 KB is for barriers" in text("speed", "reports-head").replace("\n", " ")
+    for line in printed("speed", "reports").splitlines()[1:]:
+        B_r, B_c, _, stages, _, _, KB_used, _ = map(int, line.split())
+        assert KB_used == (B_r + 2 * stages * B_c) * 128 * 2 // KB + 1
     forward = json.loads((FOLDER / "data" / "h200_forward.json").read_text(encoding="utf-8"))
     speeds = [row["tflops"] for row in (*forward["rows"], *forward["more"])]
     assert "cuDNN's kernel is faster than ours at each of these sizes" in text("speed", "left-predict")
     assert all(speed["sdpa_cudnn"] > speed["ours"] > speed["sdpa_flash"] for speed in speeds)
+
+
+def test_what_speed_says_of_the_clock_and_of_products_and_exponentials_in_turns():
+    told = text("speed", "ceiling").replace("\n", " ")
+    product, sheet, by_clock = map(int, re.findall(r"(\d+) TFLOP/s", printed("speed", "recorded12")))
+    assert "A part of that is the clock" in told and product < by_clock < sheet
+    told = text("speed", "left-text").replace("\n", " ")
+    assert "Neither kernel passes its limit, and at $d = 64$ both are near it" in told
+    limits, reached = {}, {}
+    for d, limit, ours, cudnn in re.findall(
+        r"d = +(\d+).*?(\d+)% of the peak.*?ours (\d+)%.*?sdpa_cudnn (\d+)%", printed("speed", "take-turns"), re.S
+    ):
+        limits[d], reached[d] = int(limit), (int(ours), int(cudnn))
+    assert limits.keys() == {"64", "128"} and all(max(reached[d]) < limits[d] for d in limits)
+    assert min(reached["64"]) > 0.85 * limits["64"]
+
+
+def test_what_speed_says_of_the_time_of_the_cpu():
+    forward = json.loads((FOLDER / "data" / "h200_forward.json").read_text(encoding="utf-8"))
+    told = text("speed", "host-text").replace("\n", " ")
+    names = "ours", "sdpa_flash", "sdpa_cudnn"
+    times = {name: [row["host_us"][name] for row in forward["short"]] for name in names}
+    assert "varies by up to two from row to row" in told
+    assert all(1.5 < max(us) / min(us) < 2.2 for us in times.values())
+    assert "keeps the CPU busy for 40" in text("speed", "host") and min(times["ours"]) < 40 < max(times["ours"])
+    assert "Here it is the CPU's, within about a tenth" in text("speed", "calls-text").replace("\n", " ")
+    for row in (row for row in forward["calls"] if "loop_us" in row):
+        for name in times:
+            assert row["loop_us"][name] == pytest.approx(row["host_us"][name], rel=0.12)
+
+
+def test_a_move_against_no_limit_gains_nothing():
+    rows = json.loads((FOLDER / "data" / "h200_limits.json").read_text(encoding="utf-8"))["rows"]
+    before = {row["launch"]: row["tflops"] for row in rows if row["limit"] is None}
+    gains = {(row["launch"], row["limit"]): row["tflops"] / before[row["launch"]] for row in rows if row["limit"]}
+    assert "that is no limit gains nothing, or loses" in text("speed", "remember12")
+    assert all(gain >= 1.03 or gain < 1 for gain in gains.values())
+    assert "Each launch has at least one limit" in text("speed", "ex-name-the-limit")
+    assert {launch for (launch, _), gain in gains.items() if gain >= 1.03} == before.keys()
 
 
 @pytest.mark.compiles

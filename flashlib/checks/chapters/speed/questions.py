@@ -119,38 +119,37 @@ QUESTIONS = [
     ),
     Question(  # as recorded in h200_ladder.json: tests/checks/test_recorded_answers.py compares
         "speed_ranking",
-        lambda: {"fastest": "128 128 8 3", "slowest": "64 128 4 2"},
-        "the slowest has four warps, alone on its multiprocessor: nobody works while they wait. The fastest is "
-        "alone too, but it has eight warps, its tiles are loaded ahead, and it reads K and V half as often.",
+        lambda: {"second": "64 64 4 3", "slowest": "64 128 4 2"},
+        "the slowest has four warps, alone on its multiprocessor: nobody works while they wait. In the second, "
+        "two small programs fill each other's waits. The fastest reads K and V half as often, and has a stage "
+        "more than the third.",
         hint="How many warps are on a multiprocessor, and what do they do while a tile is on its way?",
-        choices=("64 64 4 3", "64 128 4 2", "128 128 8 2", "128 128 8 3"),
+        choices=("64 64 4 3", "64 128 4 2", "128 128 8 2"),
         wrong={
-            ("fastest", "64 64 4 3"): "two programs fill each other's waits, but ask for K and V twice as often",
-            ("fastest", "64 128 4 2"): "it is alone on its multiprocessor, with four warps",
-            ("fastest", "128 128 8 2"): "one more stage fits, and then loads wait less",
+            ("second", "64 128 4 2"): "it is alone on its multiprocessor, with four warps",
+            (
+                "second",
+                "128 128 8 2",
+            ): "with two stages it waits for its tiles, and no other program fills the waits",
             ("slowest", "64 64 4 3"): "two of its programs share a multiprocessor, and fill each other's waits",
             (
                 "slowest",
                 "128 128 8 2",
             ): "it is alone, but its eight warps are two groups that fill each other's waits",
-            (
-                "slowest",
-                "128 128 8 3",
-            ): "it is alone, but its eight warps are two groups, and its tiles come early",
         },
     ),
     Question(
         "speed_launch",
-        lambda: _launches(100, 5, 56),
+        lambda: _launches(100, 5, 40),
         "the GPU is done with a kernel long before the CPU has launched the next one, so the launches take "
-        "the time: 100 * 56, and 5 for the last kernel. A graph is launched once, and then the kernels take "
+        "the time: 100 * 40, and 5 for the last kernel. A graph is launched once, and then the kernels take "
         "100 * 5.",
         hint="Which is longer, the launch or the kernel? The longer one sets the pace.",
         wrong={
-            ("launched", 500): "the GPU waits for each launch, which takes 56 microseconds",
-            ("launched", 6100): "the CPU does not wait for the kernel: it launches the next one meanwhile",
-            ("launched", 556): "the CPU launches each of the 100",
-            ("graph", 5600): "the CPU launches the graph, not each kernel",
+            ("launched", 500): "the GPU waits for each launch, which takes 40 microseconds",
+            ("launched", 4500): "the CPU does not wait for the kernel: it launches the next one meanwhile",
+            ("launched", 540): "the CPU launches each of the 100",
+            ("graph", 4000): "the CPU launches the graph, not each kernel",
             ("graph", 5): "the graph holds 100 kernels, one after the other",
         },
         tolerance=0.01,
