@@ -12,7 +12,19 @@ import numpy as np
 from flashlib.checks.engine import Finding, SideFinding
 from flashlib.gluon import Ran
 from flashlib.language.phrases import and_list
-from flashlib.pipeline import Arrive, Copy, Expect, Finish, PipelineFault, PipelineFaultKind, Product, Wait, Write
+from flashlib.pipeline import (
+    Arrive,
+    Copy,
+    Expect,
+    Finish,
+    FinishStores,
+    PipelineFault,
+    PipelineFaultKind,
+    Product,
+    Store,
+    Wait,
+    Write,
+)
 
 
 def cause(ran: Ran, fault: PipelineFault) -> Finding:
@@ -27,6 +39,9 @@ def cause(ran: Ran, fault: PipelineFault) -> Finding:
                 return found
     if fault.kind == PipelineFaultKind.NOT_VISIBLE:
         return Finding("not_visible", role=fault.role, slot=fault.slot)
+    stores = _of(ran.said.get(fault.role, ()), (Store, FinishStores))
+    if fault.kind == PipelineFaultKind.LEFT_BEHIND and stores and isinstance(stores[-1], Store):
+        return Finding("store_left", role=fault.role)
     return Finding(fault.kind.id, said=fault.said)
 
 
