@@ -25,7 +25,7 @@ from flashlib.pipeline.multiprocessor import PipelineFault
 from flashlib.pipeline.schedules import Chance
 from flashlib.private_apis import gpu_stand_in, of_driver, of_gluon
 
-NUMBER_INDEXED = re.compile("'(Integer|int|float)' object is not subscriptable")
+NOT_INDEXED = re.compile("'(Integer|int|float|View)' object is not subscriptable")
 OPTIONS_OF_THE_COMPILER = "num_stages", "num_ctas", "maxnreg"
 
 
@@ -141,8 +141,9 @@ def launch(
             wrong.fields.update(program=number[:2], grid=sizes[:2])
             raise
         except TypeError as error:
-            if NUMBER_INDEXED.search(str(error)):
-                raise Wrong("number_indexed").with_traceback(error.__traceback__) from error
+            if indexed := NOT_INDEXED.search(str(error)):
+                mistake = "slot_indexed" if indexed[1] == "View" else "number_indexed"
+                raise Wrong(mistake).with_traceback(error.__traceback__) from error
             raise
         if found[-1].fault:
             break

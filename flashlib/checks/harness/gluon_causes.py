@@ -12,7 +12,19 @@ import numpy as np
 from flashlib.checks.engine import Finding, SideFinding
 from flashlib.gluon import Ran
 from flashlib.language.phrases import and_list
-from flashlib.pipeline import Arrive, Copy, Expect, Finish, PipelineFault, PipelineFaultKind, Product, Wait, Write
+from flashlib.pipeline import (
+    Arrive,
+    Copy,
+    Expect,
+    Finish,
+    FinishStores,
+    PipelineFault,
+    PipelineFaultKind,
+    Product,
+    Store,
+    Wait,
+    Write,
+)
 
 
 def cause(ran: Ran, fault: PipelineFault) -> Finding:
@@ -27,6 +39,9 @@ def cause(ran: Ran, fault: PipelineFault) -> Finding:
                 return found
     if fault.kind == PipelineFaultKind.NOT_VISIBLE:
         return Finding("not_visible", role=fault.role, slot=fault.slot)
+    stores = _of(ran.said.get(fault.role, ()), (Store, FinishStores))
+    if fault.kind == PipelineFaultKind.LEFT_BEHIND and stores and isinstance(stores[-1], Store):
+        return Finding("store_left", role=fault.role)
     return Finding(fault.kind.id, said=fault.said)
 
 
@@ -229,6 +244,14 @@ def _too_often(ran):
             yield Finding("released_twice", barrier=barrier, given=arrived, n=n)
 
 
+def _expects_and_arrives(ran):
+    """Find a role that arrives twice at a barrier made for one arrival: to expect bytes is to arrive."""
+    for barrier in ran.barriers:
+        for role in _who(ran, Expect, barrier) if barrier.count == 1 else ():
+            if _of(ran.said[role], Arrive, barrier):
+                yield Finding("expects_and_arrives", role=role, barrier=barrier)
+
+
 def _other_slot(ran):
     """Find a role stuck at the full barrier of one slot, while it never waits for a tile that is in another."""
     for barrier in ran.barriers:
@@ -276,5 +299,6 @@ def _nobody_waits(ran):
 # In this order, because earlier causes explain later ones.
 LOOKS = (
     _bytes, _early_release, mismatched_slots, _late_wait, _written_early, _parity_of_tile, _first_parity,
-    refilled_slots, _too_often, _other_slot, _nobody_arrives, _arrivals, _parity, _nobody_waits,
+    refilled_slots, _too_often, _expects_and_arrives, _other_slot, _nobody_arrives, _arrivals, _parity,
+    _nobody_waits,
 )  # fmt: skip
