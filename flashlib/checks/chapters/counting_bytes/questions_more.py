@@ -104,8 +104,8 @@ QUESTIONS = [
         "lab_sliders",
         _sliders,
         "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times. The "
-        "other size changes how many tiles there are, not how many bytes move. So the lab's map has rows of "
-        "one colour for FA2 and columns of one colour for FA1.",
+        "other size changes how many tiles there are, not how many bytes move. So FA2 moves as much "
+        "with each B_c, and FA1 with each B_r.",
         hint="Halve one of them. Which tensors does FA2 then read more often, and which FA1?",
         choices=("B_r", "B_c"),
         wrong={
@@ -142,11 +142,12 @@ QUESTIONS = [
         _best_B_c,
         "FA1 moves the less the larger B_c is. With the smallest B_r, 16, the largest that fits is 256, "
         "since K_j and V_j take two bytes a number and the fp32 accumulator has few rows. It moves 27.9 MB, "
-        "less than the 34.6 of FA2. The price is that each column block waits for the one before it.",
+        "less than the 34.6 of FA2. The price is that O, m and l go to HBM and back between two tiles.",
         hint="FA1 moves the less the larger B_c is. With the smallest B_r, how large can B_c be so that all fits?",
         wrong={
             64: "B_r can be made smaller, to make room",
             128: "B_r can be made smaller, to make room",
+            288: "it fits, and is the largest multiple of 16 that does, but not a power of two",
             512: "that does not fit into 99 KB, whatever B_r is",
         },
     ),

@@ -18,7 +18,7 @@ def _bound():
         "flash": cost.fa2_traffic(N, N, d, B_r=128, B_c=64, dtype="float16"),
     }
     return {
-        name: "memory" if cost.intensity(flops, traffic) < H200.ridge else "compute"
+        name: "memory" if cost.intensity(flops, traffic) < H200.ridge else "arithmetic"
         for name, traffic in moved.items()
     }
 
@@ -32,18 +32,18 @@ QUESTIONS = [
         "B_r = 128 a byte.",
         hint="Divide the 4 N^2 d FLOPs by the bytes that Counting bytes found, 2 a number: 4 N^2 numbers, and "
         "2 N^2 d / B_r. Then compare with the ridge.",
-        choices=("memory", "compute"),
+        choices=("memory", "arithmetic"),
         wrong={
-            ("standard", "compute"): "it does about 32 FLOPs for each byte, and the bytes take longer",
-            ("flash", "compute"): "its 128 FLOPs per byte are four times as many, and still below 206",
+            ("standard", "arithmetic"): "it does about 32 FLOPs for each byte, and the bytes take longer",
+            ("flash", "arithmetic"): "its 128 FLOPs per byte are four times as many, and still below 206",
         },
     ),
     Question(
         "counter_l2",
         lambda: ASKED[2],
-        "row blocks of a head that run at the same time ask for the same K and V at about the same time. The unit "
+        "row blocks of a head that run at the same time ask for the same K and V at about the same time. A unit "
         "before the cache merges such requests, and one answer goes to several SMs.",
-        hint="Several row blocks of a head run at once. What do they load, and what does the unit on the way see?",
+        hint="Several row blocks of a head run at once. What do they load, and must each request be answered alone?",
         choices=ASKED,
         wrong={
             ASKED[0]: "nothing is asked for that no SM wants",
