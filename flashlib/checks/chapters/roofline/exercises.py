@@ -37,4 +37,4 @@ def _any_case(rng):
     moved = {name: int(rng.integers(10**6, 10**9)) for name in names}
     bandwidth = {name: float(rng.integers(10**11, 10**13)) for name in rng.permutation(names).tolist()}
     flops, peak = int(rng.integers(10**9, 10**11)), float(rng.integers(10**13, 10**14))
-    return _case(f"{' and '.join(names)}, {flops} FLOPs", flops, peak, moved, bandwidth)
+    return _case(f"{' + '.join(names)}, {flops} FLOPs", flops, peak, moved, bandwidth)
