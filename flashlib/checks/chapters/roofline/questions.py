@@ -43,7 +43,7 @@ QUESTIONS = [
         lambda: ASKED[2],
         "row blocks of a head that run at the same time ask for the same K and V at about the same time. A unit "
         "before the cache merges such requests, and one answer goes to several SMs.",
-        hint="Several row blocks of a head run at once. What do they load, and must each request be answered alone?",
+        hint="Several row blocks of a head run at once. What do they load? Must each request be answered alone?",
         choices=ASKED,
         wrong={
             ASKED[0]: "nothing is asked for that no SM wants",
