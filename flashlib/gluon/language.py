@@ -127,6 +127,9 @@ class Language:
     def expand_dims(self, x: Tile, axis: int) -> Tile:
         return x[None, :] if axis == 0 else x[:, None]
 
+    def split(self, x: Tile) -> tuple[Tile, Tile]:
+        return Tile(x.data[..., 0], None), Tile(x.data[..., 1], None)
+
     def convert_layout(self, x: Tile, layout: Any, assert_trivial: bool = False) -> Tile:
         common(x)
         return Tile(x.data, layout)

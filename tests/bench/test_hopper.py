@@ -6,10 +6,11 @@ import types
 import pytest
 import torch
 
-from flashlib import gluon
-from flashlib.bench import hopper, hopper_backward, hopper_backward_ladder, hopper_ladder
+from flashlib import gluon, torch_ref
+from flashlib.bench import hopper, hopper_backward, hopper_backward_ladder, hopper_ladder, hopper_rescaling
 from flashlib.bench.common import harness, records
 from flashlib.bench.common.problem import Size
+from flashlib.kernels.hopper import rescaling
 from tests.bench import recorded
 
 SIZE = Size(1, 2, 1, 150, 64, True)
@@ -129,6 +130,15 @@ def test_the_rungs_are_those_of_the_ladder():
     assert len(hopper.RUNG_SIZES) == 8 and {size.N for size in hopper.RUNG_SIZES} == {4096, 16384}
     with pytest.raises(ValueError, match="takes a Hopper GPU"):
         given["hopper_r1_alike"](*[torch.zeros(1, 1, 8, 64)] * 3, False)
+
+
+def test_the_errors_of_the_rules_are_those_of_their_results():
+    def off_by(error):
+        return lambda *given: torch_ref.attention(*(X.double() for X in given[:3]), causal=given[3]).O + error
+
+    row = hopper_rescaling.errors({"right": off_by(0), "wrong": off_by(0.25)}, 64, 3, N=50, device="cpu")
+    assert row["rms"] == {"right": 0, "wrong": 0.25} and (row["d"], row["N"], row["times"]) == (64, 50, 3)
+    assert list(hopper_rescaling.RULES.values()) == list(rescaling.TAUS)
 
 
 def test_the_median_of_the_runs_counts_and_all_runs_are_kept():

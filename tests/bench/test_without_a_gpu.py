@@ -16,6 +16,7 @@ SAID = {
     "hopper": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "hopper_backward_ladder": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "hopper_ladder": "The Hopper kernel is timed on a GPU of compute capability 9.0",
+    "hopper_rescaling": "The Hopper kernel is timed on a GPU of compute capability 9.0",
     "ladder": "The ladder is timed on a CUDA device",
     "limits": "The ladder is timed on a CUDA device",
     "models": "Models are timed on a CUDA device",
@@ -25,7 +26,8 @@ SAID = {
     "tune": "There is no CUDA device to tune for",
 }
 WITH_RECORD = (
-    "clocks", "fp8", "hopper", "hopper_backward_ladder", "hopper_ladder", "models", "ring", "serve", "timelines",
+    "clocks", "fp8", "hopper", "hopper_backward_ladder", "hopper_ladder", "hopper_rescaling", "models", "ring",
+    "serve", "timelines",
 )  # fmt: skip
 
 

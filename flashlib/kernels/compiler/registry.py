@@ -20,6 +20,7 @@ from flashlib.kernels.hopper import backward_ladder as hopper_backward_ladder
 from flashlib.kernels.hopper import forward as hopper_forward
 from flashlib.kernels.hopper import fp8 as hopper_fp8
 from flashlib.kernels.hopper import ladder as hopper_ladder
+from flashlib.kernels.hopper import rescaling as hopper_rescaling
 from flashlib.kernels.ladder import plain_backward, r8_descriptors
 from flashlib.kernels.launch.inputs import DTYPES, check_kernel_blocks, check_powers_of_two
 
@@ -71,6 +72,8 @@ def all_kernels() -> dict[str, Kernel]:
         "plain_dq": Kernel(plain_backward.backward, "_dq"),
         "hopper_dkv_256": Kernel(hopper_backward.backward, "_dkv"),
         "hopper_dq_256": Kernel(hopper_backward.backward, "_dq"),
+        "hopper_always_rescaled": Kernel(hopper_rescaling.attention, options={"tau": None}),
+        "hopper_lazily_rescaled": Kernel(hopper_rescaling.attention, options={"tau": 8}),
         "eight_bits": Kernel(eight_bits.attention, "_attention"),
         "eight_bits_int8": Kernel(eight_bits.attention, "_attention", {"qk": "int8", "pv": None}),
         "hopper_fp8": Kernel(hopper_fp8.attention, "_attention"),

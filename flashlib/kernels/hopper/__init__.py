@@ -7,6 +7,8 @@ dkv_256       the gradients at d = 256, in two passes: dK and dV; dq_256: dQ; ti
 fp8           the forward pass in eight bits; fp8_tiles: its work in registers; launch_fp8: its launch
 launch        which tensors the forward takes, and its tiles, grid and descriptors; launch_backward: the backward's
 launch_256    the grids of the passes at d = 256
+votes         what its warps may skip, in PTX
+rescaling     the forward with other rules for when O is rescaled
 ladder        numbered, frozen teaching versions, one idea more in each; backward_ladder: the backward's
 instrumented  the same kernels with marks, which record the time of each event
 

@@ -28,7 +28,7 @@ refills a slot when every consumer has released it, and each consumer does so on
 
 Turns (ping-pong): while one consumer's products run, another computes its softmax. All walk over the same tiles,
 so they take equally many turns. In a turn a consumer issues S = Q K^T, then P V of the previous tile, under which
-S becomes P.
+S becomes P. At d = 256 with a causal mask the two take no turns, which is faster there.
 Source: FlashAttention-3 (Shah and others, 2024), sections 3.1 and 3.2.
 """
 
@@ -43,7 +43,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from flashlib.kernels.hopper import launch
+from flashlib.kernels.hopper import launch, votes
 from flashlib.types import Attention
 
 HUGE = gl.constexpr(2.0**28)  # scores in base 2; see `softmax`
@@ -191,6 +191,25 @@ def masked(S, seen, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
+def eights(x):
+    """Return x, (rows, n, 8), as n tiles (rows, 8); all numbers stay in their registers."""
+    if x.type.shape[1] == 1:
+        return (x.reshape([x.type.shape[0], 8]),)
+    else:
+        left, right = gl.split(x.reshape([x.type.shape[0], 2, x.type.shape[1] // 2, 8]).permute((0, 2, 3, 1)))
+        return eights(left) + eights(right)
+
+
+@gluon.jit
+def row_maxima(S):
+    """Return the largest score of each row."""
+    N: gl.constexpr = S.type.shape[1] // 8
+    found = votes.largest(eights(S.reshape([S.type.shape[0], N, 8])), N)
+    BY_ROW: gl.constexpr = gl.SliceLayout(1, S.type.layout)
+    return gl.convert_layout(gl.max(found, 1), BY_ROW, assert_trivial=True)
+
+
+@gluon.jit
 def steepness(m, scales):
     """Return the factor of scores in rows with the maximum m, see `softmax`."""
     size = m * scales[0]
@@ -198,14 +217,20 @@ def steepness(m, scales):
 
 
 @gluon.jit
-def softmax(S, m, shift, scales):
+def softmax(S, m, shift, scales, largest=None, TAU: gl.constexpr = 0):
     """Return P = 2^(S * factor - shift), the new m and shift, and alpha, which rescales earlier sums to them.
 
+    largest: the largest score of each row, if it is known. m: the largest so far, or, with TAU > 0, an earlier one
+    that it exceeds by at most TAU in base 2.
     One fused multiply-add computes S * factor - shift, rounded once. shift = m * factor was rounded before, so all
     P of a row carry the same 2^r, which cancels in O and lse; |r| is at most 8 for scores below HUGE. Above that,
     any steeper factor gives the same P, as distinct scores are 2^16 apart; a power of two makes r = 0.
     """
-    m = gl.maximum(m, gl.max(S, 1))
+    largest = gl.maximum(m, gl.max(S, 1) if largest is None else largest)
+    if TAU:
+        m = gl.where((largest - m) * scales[0] > TAU, largest, m)
+    else:
+        m = largest
     factor = steepness(m, scales)
     new = pin(m * factor, 1)  # rounded, also where it is subtracted below
     used = gl.maximum(new, -3.0e38)  # rows that have seen nothing yet: -inf - (-inf) would be nan
@@ -227,6 +252,16 @@ def by_row(x, like):
 
 
 @gluon.jit
+def rescaled(O_acc, alpha, TAU: gl.constexpr):
+    """Return O_acc times alpha. Unless TAU is None, a warp multiplies only if m has changed in one of its rows."""
+    alpha = by_row(alpha, O_acc)
+    if TAU is None:
+        return O_acc * alpha
+    else:
+        return votes.multiplied(O_acc, alpha)
+
+
+@gluon.jit
 def operand(P, dtype: gl.constexpr, O_LAYOUT: gl.constexpr):
     """Return P as the left operand of P V, in the registers where it is."""
     P_LAYOUT: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=O_LAYOUT, k_width=2)
@@ -245,6 +280,7 @@ def scores(q, slot, S_LAYOUT: gl.constexpr):
 @gluon.jit
 def step(
     state, g, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME: gl.constexpr, CAUSAL: gl.constexpr,
+    TURNS: gl.constexpr, TAU: gl.constexpr,
 ):  # fmt: skip
     """Take a turn: issue S of tile g and P V of the previous one, and compute the softmax of S under that P V."""
     q, q_free = q_slot
@@ -255,18 +291,21 @@ def step(
     S_LAYOUT: gl.constexpr = m.type.layout.parent
     O_LAYOUT: gl.constexpr = O_acc.type.layout
     CONSUMERS: gl.constexpr = turn.type.shape[0]
-    TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P, or to keep alpha
+    TIGHT: gl.constexpr = CONSUMERS == 3  # no registers for two P
+    LATE: gl.constexpr = TIGHT and TAU is None  # nor to keep alpha
     B_C: gl.constexpr = k_slots.type.shape[3]
     s = g % STAGES
     before = (g - 1) % STAGES
     u = g - t - 1  # turns before this one: a block's first tile takes none
-    mbarrier.wait(turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0))  # the others' products are ahead of mine
+    if TURNS:  # the others' products are ahead of mine
+        mbarrier.wait(turn.index(ME), (u & 1) ^ (1 if ME == 0 else 0))
     S_begun = scores(q, k_slots.index(s), S_LAYOUT)  # K(g) was waited for a turn ago
     mbarrier.wait(v_full.index(before), ((g - 1) // STAGES) & 1)  # V(g - 1) is there
-    if not TIGHT:
-        O_acc = O_acc * by_row(pin(alpha, 1), O_acc)  # under Q K^T
+    if not LATE:
+        O_acc = rescaled(O_acc, pin(alpha, 1), TAU)  # under Q K^T
     O_begun = warpgroup_mma(P, matrix(v_slots.index(before)), O_acc, is_async=True)
-    mbarrier.arrive(turn.index((ME + 1) % CONSUMERS))
+    if TURNS:
+        mbarrier.arrive(turn.index((ME + 1) % CONSUMERS))
 
     S = warpgroup_mma_wait(1, deps=(S_begun,))  # S is done; P V may still run
     mbarrier.arrive(k_empty.index(s))
@@ -279,7 +318,7 @@ def step(
             S = masked(S, left, True)
     if TIGHT and CAUSAL:  # nor, with what the mask needs, for a shift
         shift = pin(m * steepness(m, scales), 1)  # the same as before
-    P, m, shift, alpha = softmax(S, m, shift, scales)
+    P, m, shift, alpha = softmax(S, m, shift, scales, row_maxima(S), TAU)
     l = l * by_row(alpha, l) + partial_sums(P)
     if not TIGHT:
         P = operand(P, k_slots.dtype, O_LAYOUT)  # under P V
@@ -287,8 +326,9 @@ def step(
     mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)
     O_acc = warpgroup_mma_wait(0, deps=(O_begun,))
     mbarrier.arrive(v_empty.index(before))
+    if LATE:
+        O_acc = rescaled(O_acc, alpha, TAU)
     if TIGHT:
-        O_acc = O_acc * by_row(alpha, O_acc)
         P = operand(P, k_slots.dtype, O_LAYOUT)
     return O_acc, P, m, shift, alpha, l
 
@@ -296,7 +336,7 @@ def step(
 @gluon.jit
 def consumer(
     rings, turn, o_slots, o_desc, lse_ptr, scales, sizes,
-    B_R: gl.constexpr, CAUSAL: gl.constexpr, ME: gl.constexpr,
+    B_R: gl.constexpr, CAUSAL: gl.constexpr, TURNS: gl.constexpr, TAU: gl.constexpr, ME: gl.constexpr,
 ):  # fmt: skip
     """Compute 64 rows of each row block, O and lse."""
     H, group, N_q, N_k, T_r, section, n_tiles = sizes
@@ -336,12 +376,12 @@ def consumer(
         mbarrier.wait(k_full.index((g + 1) % STAGES), ((g + 1) // STAGES) & 1, pred=g < last)  # K of the next turn
 
         for j in range(g + 1, last + 1):
-            state = step(state, j, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME, CAUSAL)
+            state = step(state, j, t, last, seen, q_slot, k_ring, v_ring, turn, scales, ME, CAUSAL, TURNS, TAU)
 
         O_acc, P, m, shift, alpha, l = state
         mbarrier.wait(v_full.index(last % STAGES), (last // STAGES) & 1)  # the last V
-        if CONSUMERS == 2:
-            O_acc = O_acc * by_row(pin(alpha, 1), O_acc)
+        if CONSUMERS == 2 or TAU is not None:
+            O_acc = rescaled(O_acc, pin(alpha, 1), TAU)
         O_begun = warpgroup_mma(P, matrix(v_slots.index(last % STAGES)), O_acc, is_async=True)
         l = gl.convert_layout(gl.sum(l, 1), BY_ROW, assert_trivial=True)
         divisor = gl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
@@ -381,6 +421,7 @@ def ring(desc, SLOTS: gl.constexpr, READERS: gl.constexpr):
 def _forward(
     q_desc, k_desc, v_desc, o_desc, lse_ptr, scale_log2e, scale_above, H, group, N_q, N_k, T_r, section, n_tiles,
     B_R: gl.constexpr, CONSUMERS: gl.constexpr, STAGES: gl.constexpr, CAUSAL: gl.constexpr,
+    TURNS: gl.constexpr, TAU: gl.constexpr,
 ):  # fmt: skip
     gl.static_assert(STAGES >= 2)  # K(g + 1) is waited for before V(g - 1) is released
     q_ring = ring(q_desc, CONSUMERS, 1)
@@ -401,14 +442,14 @@ def _forward(
     # all roles except the first, which gets the rest.
     if CONSUMERS == 2:
         gl.warp_specialize([
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 1)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 1)),
             (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 1], [240, 24])  # fmt: skip
     else:
         gl.warp_specialize([
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 0)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 1)),
-            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, 2)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 0)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 1)),
+            (consumer, (rings, turn, o_slots, o_desc, lse_ptr, scales, sizes, B_R, CAUSAL, TURNS, TAU, 2)),
             (producer, (rings, q_desc, k_desc, v_desc, sizes, B_R, CAUSAL)),
         ], [4, 4, 1], [160, 160, 24])  # fmt: skip

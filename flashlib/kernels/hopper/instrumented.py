@@ -37,7 +37,10 @@ MARKED = {
     "warpgroup_mma_wait": "Finish", "store_wait": "FinishStores", "async_copy_shared_to_global": "Store",
     "store_output": "Store",
 }  # fmt: skip
-WORK = {"operand": "rescale", "by_row": "rescale", "store": "lse", "store_lse": "lse", "softmax": "softmax"}
+WORK = {
+    "operand": "rescale", "by_row": "rescale", "rescaled": "rescale", "store": "lse", "store_lse": "lse",
+    "softmax": "softmax",
+}  # fmt: skip
 ORDER = ["", *dict.fromkeys(WORK.values())]  # if several were computed, the last of them gives the name
 MARK = """
 WIDTH = gl.constexpr({width})
