@@ -61,8 +61,9 @@ class DecodeSize(NamedTuple):
         return self.tokens * storage.bytes_per_token(self.H_k, D, itemsize=1 if self.fp8 else 2, scales=self.fp8)
 
 
-GQA = 32, 8
+GQA, MHA = (32, 8), (32, 32)
 BATCHES = (1, 2, 4, 8, 16)
+SHORT = (64, 1024), (32, 2048), (256, 512), (16, 4096)  # B and N: many short caches, as in serving
 
 
 def lengths(B: int, N: int, seed: int = 0) -> tuple[int, ...]:
@@ -79,6 +80,8 @@ SIZES = [
     *(("heads", DecodeSize(B, 32, H_k, LONG)) for H_k in (32, 1) for B in (1, 8)),
     *(("pages", DecodeSize(B, *GQA, LONG, page)) for page in (16, 64, 256) for B in (1, 8)),
     *(("fp8", DecodeSize(B, *GQA, LONG, page, True)) for page in (0, 64) for B in BATCHES),
+    *(("short", DecodeSize(B, *heads, N)) for heads in (GQA, MHA) for B, N in SHORT),
+    *(("short", DecodeSize(B, *GQA, N, page, fp8)) for page, fp8 in ((16, False), (0, True)) for B, N in SHORT),
     *(("ragged", DecodeSize(B, *GQA, 8192, page)) for page in (0, 64) for B in (16, 64)),
     *(("ragged", DecodeSize(B, *GQA, 8192, 64, False, lengths(B, 8192))) for B in (16, 64)),
 ]

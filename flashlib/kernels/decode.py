@@ -358,13 +358,13 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     pdl = {"launch_pdl": True} if early else {}
     pairs = layout.fp8 and compute == torch.float16 and d_v % 2 == 0 and D_V >= 32 and not INTERPRETED
     pairs = pairs and unit > 1 and v.data_ptr() % 2 == 0  # two numbers are read as one
-    own = {"PAGE": layout.page, "PAIRS": pairs, "EARLY": early, "COMPUTE": COMPUTE[compute], "UNIT": unit}
-    of_keys = {"B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
+    own = {"PAGE": layout.page, "PAIRS": pairs, "COMPUTE": COMPUTE[compute], "UNIT": unit}
+    of_both = {"EARLY": early, "FINISH": not shared, "B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     partial = planning.Launch(
         _partial,
         (parts + B - 1) * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, args),
-        {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_keys,
+        {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_both,
         {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
     )  # fmt: skip
     cols = splits.columns(B * H * N_q, D_V, multiprocessors)
@@ -373,7 +373,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
         _merge,
         B * H * N_q * (D_V // cols),
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
-        {"d_v": d_v, "D_V": D_V, "SCORED": scored, "COLS": cols, "JOINED": joined} | {"EARLY": early} | of_keys,
+        {"d_v": d_v, "D_V": D_V, "SCORED": scored, "COLS": cols, "JOINED": joined} | of_both,
         {"num_warps": 1 if joined * cols <= 2048 else 2} | pdl,  # one warp sums without waiting for another
     )
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
@@ -443,7 +443,8 @@ def run(
                 own = biases.filled(own, map(biases.read, mask.biases))
             if extras is not None:
                 own = own._replace(order=extras)
-            given = q, k, v, k_scale, v_scale, lengths, table, states, scale_log2e
+            alone = None if prior else sink, o, lse
+            given = q, k, v, k_scale, v_scale, lengths, table, states, *alone, scale_log2e
             plan.partial(*given, mask_args=own, stream=stream)
             plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

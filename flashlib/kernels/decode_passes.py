@@ -158,16 +158,18 @@ SIZES = [
 
 @triton.jit(do_not_specialize=SIZES)
 def _partial(
-    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, States_ptr, scale_log2e,
+    Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, States_ptr, Sink_ptr, O_ptr, Lse_ptr,
+    scale_log2e,
     q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,  # strides; b: of pages, where there are pages
     table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
     DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, MASK: tl.constexpr,
     TREE: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,  # q, k, v strides in UNITs
-    PAIRS: tl.constexpr, EARLY: tl.constexpr,
+    PAIRS: tl.constexpr, EARLY: tl.constexpr, FINISH: tl.constexpr,
 ):  # fmt: skip
     """Write O_acc, m and l, the States of the rows of one head of K and V for one part of the keys.
 
     m is in units of the products q . k, or of changed scores times log2(e), so that it can be subtracted exactly.
+    FINISH: the only part of a sequence writes O and lse instead, and `_merge` leaves the sequence out.
     TREE: mask_args.bounds are Ancestors.
     PAIRS: V is in fp8, and two of its columns are read as one number.
     EARLY: a kernel may start before the last one has ended, and then waits inside: this one for the kernels that
@@ -211,11 +213,35 @@ def _partial(
             rows, keys, begin, end, Bounds(length, length - N_q, first, left, right), scale_log2e, mask_args,
             DIMS, B_R, B_C, PAGE, PAIRS, TREE, MASK,
         )  # fmt: skip
-        state = States_ptr + ((part.to(tl.int64) * H_k * group + h) * N_q + i) * (DIMS.d_v + AFTER_O)
         cols = tl.arange(0, DIMS.D_V)
-        tl.store(state[:, None] + cols[None, :], O_acc, mask=inside[:, None] & (cols < DIMS.d_v)[None, :])
-        tl.store(state + DIMS.d_v, m, mask=inside)
-        tl.store(state + DIMS.d_v + 1, l, mask=inside)
+        stored = inside[:, None] & (cols < DIMS.d_v)[None, :]
+        if FINISH and n == 1:
+            SCORED: tl.constexpr = MASK.scored or slopes is not None
+            O, lse = _finished(m, l, O_acc, 1.0 if SCORED else scale_log2e, Sink_ptr, h)
+            known = (b.to(tl.int64) * H_k * group + h) * N_q + i
+            o = O_ptr + known[:, None] * DIMS.d_v + cols[None, :]
+            tl.store(o, O.to(O_ptr.dtype.element_ty), mask=stored)
+            tl.store(Lse_ptr + known, lse, mask=inside)
+        else:
+            state = States_ptr + ((part.to(tl.int64) * H_k * group + h) * N_q + i) * (DIMS.d_v + AFTER_O)
+            tl.store(state[:, None] + cols[None, :], O_acc, mask=stored)
+            tl.store(state + DIMS.d_v, m, mask=inside)
+            tl.store(state + DIMS.d_v + 1, l, mask=inside)
+
+
+@triton.jit
+def _finished(m, l, O_acc, factor, Sink_ptr, h):
+    """Return O, (rows, columns), and lse of rows of heads h from their States, and a sink if there is one."""
+    divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
+    O, lse2 = O_acc / divisor[:, None], m * factor + tl.log2(divisor)
+    if Sink_ptr is not None:  # not in units of m, in which it may overflow
+        sink2 = tl.minimum(tl.load(Sink_ptr + h) * LOG2_E, 3e38)
+        largest = tl.maximum(lse2, sink2)
+        shift = tl.where(largest == -float("inf"), 0.0, largest)
+        weights = tl.exp2(lse2 - shift) + tl.exp2(sink2 - shift)  # 1 or more; 0 if there is neither
+        O *= (tl.exp2(lse2 - shift) / tl.where(weights == 0.0, 1.0, weights))[:, None]
+        lse2 = largest + tl.log2(tl.maximum(weights, 1.0))
+    return O, lse2 / LOG2_E
 
 
 @triton.jit
@@ -433,6 +459,7 @@ def _merge(
     COLS: tl.constexpr,  # of O that a program writes
     JOINED: tl.constexpr,  # States at a time
     EARLY: tl.constexpr,  # as in `_partial`: the States are complete only after the wait
+    FINISH: tl.constexpr,  # as in `_partial`
 ):  # fmt: skip
     """Write O and lse of a row; a row has one or several programs."""
     block, row = tl.program_id(0) % (D_V // COLS), tl.program_id(0) // (D_V // COLS)
@@ -443,10 +470,11 @@ def _merge(
     o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n
     if EARLY:
         tl.extra.cuda.gdc_wait()
-    _join(
-        States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
-        b, h, i, B, H, N_q, end - n, end, block, d_v, COLS, JOINED,
-    )  # fmt: skip
+    if not FINISH or n > 1:
+        _join(
+            States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
+            b, h, i, B, H, N_q, end - n, end, block, d_v, COLS, JOINED,
+        )  # fmt: skip
 
 
 @triton.jit
@@ -480,15 +508,7 @@ def _join(
         alpha, weight = tl.exp2((m_old - shift) * factor), tl.exp2((m_state - shift) * factor)
         l = alpha * l + tl.sum(weight * l_state, axis=0)
         O_acc = alpha * O_acc + tl.sum(weight[:, None] * O_state, axis=0)
-    divisor = tl.where(l == 0.0, 1.0, l)  # a row that saw no key: O = 0, lse = -inf
-    O, lse2 = O_acc / divisor, m * factor + tl.log2(divisor)
-    if Sink_ptr is not None:  # not in units of m, in which it may overflow
-        sink2 = tl.minimum(tl.load(Sink_ptr + h) * LOG2_E, 3e38)
-        largest = tl.maximum(lse2, sink2)
-        shift = tl.where(largest == -float("inf"), 0.0, largest)
-        weights = tl.exp2(lse2 - shift) + tl.exp2(sink2 - shift)  # 1 or more; 0 if there is neither
-        O *= tl.exp2(lse2 - shift) / tl.where(weights == 0.0, 1.0, weights)
-        lse2 = largest + tl.log2(tl.maximum(weights, 1.0))
-    tl.store(o + cols, O.to(o.dtype.element_ty), mask=cols < d_v)
+    O, lse = _finished(m, l, O_acc[None, :], factor, Sink_ptr, h + tl.zeros((1,), tl.int32))
+    tl.store(o + cols[None, :], O.to(o.dtype.element_ty), mask=(cols < d_v)[None, :])
     row = (b.to(tl.int64) * H + h) * N_q + i + tl.arange(0, 1)
-    tl.store(Lse_ptr + row, lse2 / LOG2_E, mask=(row >= 0) & (block == 0))
+    tl.store(Lse_ptr + row, lse, mask=(row >= 0) & (block == 0))

@@ -166,9 +166,9 @@ def test_both_choices_compute_the_same(d, N):
 @pytest.mark.parametrize("d, N", [(64, 1031), (128, 517), (256, 131)])
 def test_a_captured_call_replays_with_new_numbers(d, N):
     Q, K, V, dO = (torch.randn(3, 8, N, d, device="cuda", dtype=torch.bfloat16) for _ in range(4))
-    leaves = [X.requires_grad_() for X in (Q, K, V)]
 
     def call():
+        leaves = [X.detach().requires_grad_() for X in (Q, K, V)]  # new ones: a leaf remembers its first stream
         O, lse = kernels.attention(*leaves, causal=True, deterministic=False)
         return O, lse, *torch.autograd.grad(O, leaves, dO)
 

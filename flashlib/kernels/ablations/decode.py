@@ -76,20 +76,21 @@ def _partial_and_merge(
     table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
     DIMS: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr, B_P: tl.constexpr, MASK: tl.constexpr,
     TREE: tl.constexpr, PAGE: tl.constexpr, COMPUTE: tl.constexpr, UNIT: tl.constexpr,
-    PAIRS: tl.constexpr, EARLY: tl.constexpr, COLS: tl.constexpr, JOINED: tl.constexpr,
+    PAIRS: tl.constexpr, EARLY: tl.constexpr, FINISH: tl.constexpr, COLS: tl.constexpr,
+    JOINED: tl.constexpr,
 ):  # fmt: skip
     _partial(
         Q_ptr, K_ptr, V_ptr, K_scale_ptr, V_scale_ptr, Lengths_ptr, Table_ptr, States_ptr,
-        scale_log2e, q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
+        None, O_ptr, Lse_ptr, scale_log2e, q_b, q_h, q_n, k_b, k_h, k_n, v_b, v_h, v_n, s_b, s_h,
         table_b, B, H_k, group, N_q, capacity, shared, left, right, parts, mask_args,
-        DIMS, B_R, B_C, B_P, MASK, TREE, PAGE, COMPUTE, UNIT, PAIRS, EARLY,
+        DIMS, B_R, B_C, B_P, MASK, TREE, PAGE, COMPUTE, UNIT, PAIRS, EARLY, FINISH,
     )  # fmt: skip
     R = group * N_q
     T_r = tl.cdiv(R, B_R)
     block, h_k, part = tl.program_id(0) % T_r, tl.program_id(0) // T_r % H_k, tl.program_id(0) // T_r // H_k
     sequences = Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts)
     b, first, n, _, _, _ = _task(sequences, part, B_C, B_P)
-    if n > 0:
+    if n > 1:
         tl.debug_barrier()  # all warps have stored
         count = Counts_ptr + (b * H_k + h_k) * T_r + block
         if tl.atomic_add(count, 1, sem="acq_rel") == n - 1:
