@@ -95,7 +95,7 @@ def test_the_provenance_of_data_names_the_chapters_that_read_it():
     rows = re.findall(r"^\| `([\w.]+)` .*\| ([^|]+) \|$", text, re.MULTILINE)
     assert len(rows) > 20
     for name, said in rows:
-        assert said == ", ".join(c.title for c in results.readers(name)), name
+        assert said == (", ".join(c.title for c in results.readers(name)) or "no chapter"), name
 
 
 def test_the_mistake_that_is_added_is_named(monkeypatch, tmp_path):

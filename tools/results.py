@@ -232,6 +232,36 @@ def rungs(record) -> str:
     return shown("TFLOP/s of the rungs", ["rung", *sizes], each)
 
 
+def rescaling(record) -> str:
+    """Return TFLOP/s of the Hopper forward by the rule for when O is rescaled, and the errors of O."""
+    errors = [
+        [row["d"], row["times"], *(f"{error:.2e}" for error in row["rms"].values())] for row in record["errors"]
+    ]
+    names = [name.removeprefix("hopper_") for name in record["errors"][0]["rms"]]
+    said = "Root mean square of the errors of O against fp64, by the standard deviation of the scores"
+    return "\n".join((rungs(record), shown(said, ["d", "deviation", *names], errors)))
+
+
+def choice(record) -> str:
+    """Return the GPU's times of the smallest calls for which kernels are chosen, and the CPU's times of calls."""
+    rows = [
+        [row["pass"], row["d"], yes(row["causal"]), row["B"] * row["H"], row["N_q"], row["N_k"]]
+        + [number(row["graph_us"][name], 1) for name in ("portable", "hopper")]
+        for row in record["rows"]
+        if (row["B"], row["H"]) == (4, 16)
+    ]
+    names = ["ours", "hopper", "flash_attn_func", "sdpa", "sdpa_flash", "sdpa_cudnn"]
+    calls = [
+        [row["pass"], row["d"], row["N"], *(number(row["host_us"][name]) for name in names)]
+        for row in record["calls"]
+    ]
+    of_calls = [NAMES.get(name, name.replace("sdpa", "SDPA")) for name in names]
+    on_gpu = "Microseconds of small calls on the GPU, in a CUDA graph, of B H = 64 heads"
+    on_cpu = "Microseconds of CPU time for a call, causal, 8 heads, B = 1; both: forward and gradients"
+    heads = ["pass", "d", "causal", "heads", "rows", "keys", "portable", NAMES["hopper"]]
+    return "\n".join((shown(on_gpu, heads, rows), shown(on_cpu, ["pass", "d", "N", *of_calls], calls)))
+
+
 def eight_bits(record) -> str:
     """Compare the Hopper kernel in eight bits with others; the pass that quantises, and errors against fp64."""
     rows = [
@@ -454,6 +484,8 @@ PARTS = (
     Part("Backward pass", "h200_backward", "flashlib.bench --backward", passes),
     Part("The kernel for Hopper", "h200_hopper", "flashlib.bench.hopper", hopper),
     Part("The kernel for Hopper, step by step", "h200_hopper_ladder", "flashlib.bench.hopper_ladder", rungs),
+    Part("When the kernel for Hopper rescales", "h200_hopper_rescaling", "flashlib.bench.hopper_rescaling", rescaling),
+    Part("Which kernel a small call takes", "h200_choice", "flashlib.bench.choice", choice),
     Part("The backward for Hopper", "h200_hopper_backward", "flashlib.bench.hopper_backward", hopper_backward),
     Part(
         "The backward for Hopper at d = 256",
@@ -484,9 +516,9 @@ PARTS = (
 
 
 class Awaited(NamedTuple):
-    """What has changed since a record was made: a kernel, modules as `sources` names them, and both in words."""
+    """What has changed since a record was made: kernels, modules as `sources` names them, and both in words."""
 
-    kernel: str
+    kernels: str
     modules: str
     words: str
 
@@ -494,9 +526,10 @@ class Awaited(NamedTuple):
 # Records that need more GPUs than there were.
 AWAITED = {
     "h200_ring": Awaited(
-        "hopper_backward",
+        "hopper_forward hopper_backward",
         "agreements all_gather call copy_engines gradients keys local on_gpu on_hopper ring signals ulysses",
-        "the Hopper backward, which now cuts groups of heads into parts, and before rings took the CPU less time",
+        "the Hopper kernels, whose forward rescales less and whose backward cuts groups of heads into parts, and "
+        "before rings took the CPU less time",
     )
 }
 
@@ -523,7 +556,9 @@ def page() -> str:
     parts = []
     for part in PARTS:
         record = read(part.record)
-        made = f"{environment(record)}: `{part.command}`. Read by {_links(readers(f'{part.record}.json'))}."
+        made = f"{environment(record)}: `{part.command}`."
+        if chapters := readers(f"{part.record}.json"):
+            made += f" Read by {_links(chapters)}."
         if part.record in AWAITED:
             made += f" It was made before the last change to {AWAITED[part.record].words}."
         parts.append(f"## {part.title}\n\n{made}\n\n{part.make(record)}")

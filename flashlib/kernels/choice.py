@@ -6,6 +6,7 @@ adds to dQ in any order, except at d = 256.
 """
 
 import functools
+import math
 from typing import NamedTuple
 
 import torch
@@ -20,14 +21,14 @@ PORTABLE, HOPPER = "flashlib.kernels.{}", "flashlib.kernels.hopper.{}"
 
 
 class Least(NamedTuple):
-    """The smallest call in which the Hopper forward is faster. filled: if each multiprocessor needs a block."""
+    """The smallest call in which the Hopper forward is faster. blocks: of rows, for each multiprocessor."""
 
     rows: int
     keys: int
-    filled: bool = False
+    blocks: float = 0
 
 
-FORWARD = {64: Least(128, 512, filled=True), 128: Least(16, 256), 256: Least(16, 64)}  # by d, tried on an H200
+FORWARD = {64: Least(128, 128, 0.5), 128: Least(16, 256), 256: Least(16, 64)}  # by d; see `bench.choice`
 BLOCK = 128  # rows of a program, about
 
 
@@ -80,8 +81,8 @@ def against_forward(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mas
             f"there are {N_q} rows and {N_k} keys, and at d = {d} the Hopper kernel is faster from {least.rows} "
             f"rows and {least.keys} keys on"
         )
-    if least.filled and blocks < (most := tile_sizes.room(Q.device).multiprocessors):
-        return f"{blocks} blocks of rows are fewer than the GPU's {most} multiprocessors"
+    if least.blocks and blocks < (few := math.ceil(least.blocks * tile_sizes.room(Q.device).multiprocessors)):
+        return f"there are {blocks} blocks of rows, and at d = {d} the Hopper kernel is faster from {few} on"
     return ""
 
 

@@ -86,6 +86,7 @@ RECORDS = [
     Record("h200_fp8.json", "flashlib.bench.fp8", _of_rows),
     Record("h200_models.json", "flashlib.bench.models", _of_models),
     Record("h200_hopper_ladder.json", "flashlib.bench.hopper_ladder", _of_rows),
+    Record("h200_hopper_rescaling.json", "flashlib.bench.hopper_rescaling", _of_rows),
     Record("h200_hopper_backward.json", "flashlib.bench.hopper_backward", _of_rows),
     Record("h200_hopper_backward_256.json", "flashlib.bench.hopper_backward", _of_rows, "--wide"),
     Record("h200_hopper_backward_ladder.json", "flashlib.bench.hopper_backward_ladder", _of_rows),

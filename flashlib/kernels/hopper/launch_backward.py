@@ -24,8 +24,8 @@ KEYS = 64  # for each of two consumers
 ROWS = {64: 128, 128: 64}  # of a tile of Q and dO, by d: a consumer computes 64 x 64 numbers of dQ
 HEAD_DIMS = *ROWS, 256  # for which `launch_256` has two passes
 LAG = 2  # multiprocessors' worth of programs, from those that add to sums of dQ to those that write dQ
-# Keys that a row sees on average, by d: with fewer the portable passes are faster, tried on an H200.
-SEEN = {64: 192, 128: 64, 256: 64}
+# Keys that a row sees on average, by d: with fewer the portable passes are faster; see `bench.choice`.
+SEEN = {64: 128, 128: 32, 256: 32}
 NUMBERS = gl.NVMMASharedLayout(0, 32, 2)  # of a tile of lse or delta
 LINES = gl.NVMMASharedLayout(128, 32, 2)  # of half a tile of sums
 
