@@ -3,11 +3,12 @@
 import numpy as np
 
 from flashlib.pictures.canvas import Picture, corners
-from flashlib.pictures.inks import COMPUTED, INK, ON_FILL, SEEN, ZERO
+from flashlib.pictures.inks import INK, ON_FILL, ZERO
 from flashlib.pictures.number_text import number
 from flashlib.widgets.mask_lab.tile_counts import CUT, HIDDEN
 
 SIDE = 300  # pixels, at most, of the scores
+COMPUTED, SEEN = "#e1e1e1", "#a9a9a9"  # as the shares of INK in `inks` on white
 LINE = 76  # characters
 
 
