@@ -225,7 +225,7 @@ REFUSED = [
     (lambda: masks.alibi([]), ValueError, "of shape .0,."),
     (lambda: masks.alibi(np.nan), ValueError, "pass a finite number for each head"),
     (lambda: masks.alibi_slopes(0), ValueError, "H is 0"),
-    (lambda: masks.softcap(0), ValueError, "c is 0; pass a positive number"),
+    (lambda: masks.softcap(0), ValueError, "cap is 0; pass a positive number"),
     (lambda: masks.softcap("50"), ValueError, "cap is '50'; pass a positive number"),
     (lambda: masks.documents([[0, 1], [0]]), TypeError, "ids is ..0, 1., .0..; pass whole numbers, .N_k,. or"),
     (lambda: masks.tree([[-1, 0], [-1]]), TypeError, "parents is ...1, 0., ..1..; pass whole numbers, .N_q,. or"),
