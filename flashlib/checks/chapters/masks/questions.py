@@ -74,11 +74,11 @@ QUESTIONS = [
             "first": kinds(masks.from_function(lambda r, c: (r - c) % 4 == 0), 24, 4)["hidden"],
             "second": kinds(masks.from_function(lambda r, c: (r // 4 - c // 4) % 4 == 0), 24, 4)["hidden"],
         },
-        "each row of a tile has four keys in a row, and one of them is at a distance that 4 divides: the first hides no "
-        "tile. In the second, tile (i, j) is whole if 4 divides i - j: six tiles on the diagonal, and two on each side "
-        "of it. The other 26 are hidden.",
-        hint="For the first, look at one row of a tile: which of its four keys does it see? For the second, r // 4 and "
-        "c // 4 are the numbers of the tile: which tiles (i, j) are seen?",
+        "a row of a tile has four keys side by side, and 4 divides the distance of one of them: the first hides "
+        "no tile. In the second, tile (i, j) is whole if 4 divides i - j: six tiles on the diagonal, and two on "
+        "each side of it. The other 26 are hidden.",
+        hint="For the first, look at one row of a tile: which of its four keys does it see? For the second, r // "
+        "4 and c // 4 are the numbers of the tile: which tiles (i, j) are seen?",
         wrong={
             ("first", 27): "three quarters of the scores are hidden, but which tiles have none that is seen?",
             ("first", 26): "look inside one tile: every row of it sees one of its four keys",

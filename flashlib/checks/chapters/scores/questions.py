@@ -38,8 +38,8 @@ QUESTIONS = [
         lambda: {"capped": _capped(50.0)[0], "slope": _capped(50.0)[1]},
         "50 tanh(1) is 50 * 0.762 = 38.1, and 1 - 0.762^2 is 0.42: less than half of the gradient goes back "
         "through a score as large as the cap.",
-        hint="tanh(1) is about 0.762, and the derivative of tanh(x) is 1 - tanh(x)^2. What does the 1 / cap inside do to "
-        "it, and what the cap in front?",
+        hint="tanh(1) is about 0.762, and the derivative of tanh(x) is 1 - tanh(x)^2. What does the 1 / cap "
+        "inside do to it, and what the cap in front?",
         wrong={
             ("capped", 50): "that would be a clip; tanh(1) is 0.762",
             ("capped", 0.762): "that is tanh(1); it is multiplied by the cap",
@@ -55,8 +55,8 @@ QUESTIONS = [
         "variant_hidden",
         lambda: "-cap",
         "tanh of minus infinity is -1. So a hidden key gets the smallest score there can be, and its weight is "
-        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low or the cap "
-        "is small.",
+        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low or the "
+        "cap is small.",
         hint="What is tanh of minus infinity? Multiply by the cap.",
         choices=("-inf", "nan", "-cap"),
         wrong={
@@ -83,8 +83,8 @@ QUESTIONS = [
     Question(
         "variant_cost",
         lambda: "the soft cap",
-        "it takes a second exponential and a division for each score, and the softmax takes one exponential. ALiBi takes "
-        "a product and a sum, which are cheap. The sink is merged once for each row, after the loop.",
+        "it takes a second exponential and a division for each score, and the softmax takes one exponential. "
+        "ALiBi takes a product and a sum, which are cheap. The sink is merged once for each row, after the loop.",
         hint="Count what each adds for every score of a tile. Which operations are dear on a GPU?",
         choices=("the sink", "ALiBi", "the soft cap"),
         wrong={
@@ -97,8 +97,8 @@ QUESTIONS = [
         lambda: False,
         "the weight is left out of the product with V only. Its exponential is still in the sum l of its row, so a "
         "higher score lowers all weights that are kept. Its gradient is -P delta.",
-        hint="The softmax comes before dropout. If the score of a dropped weight grows, what happens to the other weights "
-        "of its row?",
+        hint="The softmax comes before dropout. If the score of a dropped weight grows, what happens to "
+        "the other weights of its row?",
         wrong={True: "it is still in l, by which all other weights of the row are divided"},
     ),
 ]
