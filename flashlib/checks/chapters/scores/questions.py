@@ -95,8 +95,8 @@ QUESTIONS = [
     Question(
         "variant_dropout",
         lambda: False,
-        "the weight is left out of the product with V only. Its exponential is still in the sum l of its row, so a "
-        "higher score lowers all weights that are kept. Its gradient is -P delta.",
+        "the weight is left out of the product with V only. Its exponential is still in the sum l of its row, so "
+        "a higher score lowers all weights that are kept. Its gradient is -P delta.",
         hint="The softmax comes before dropout. If the score of a dropped weight grows, what happens to "
         "the other weights of its row?",
         wrong={True: "it is still in l, by which all other weights of the row are divided"},
