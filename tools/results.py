@@ -329,11 +329,16 @@ def variants(record) -> str:
     for row in record["packed"]:
         times = row["ms"]["ours"], row["ms"]["flex"], row["padded_ms"]
         packed.append([row["pass"], row["d"], row["sequences"], row["longest"], *(number(ms, 2) for ms in times)])
+    made = [(case, row["prepare"]) for (case, which), row in long.items() if which == "forward"]
+    prepared = [[case, number(p["ours_ms"], 1), number(p["flex_ms"], 1), p["bytes"]] for case, p in made]
     heads = ["mask", "tiles", *(f"{which}: {NAMES[name]}" for which in both for name in names)]
     of_packed = ["pass", "d", "sequences", "longest", *titles(names[:2]), "ours, padded"]
     masks = "Milliseconds, bfloat16, d = 128, N = 16384, 16 heads; tiles: the share that our forward pass computes"
     packs = "Milliseconds for 16384 tokens in sequences of many lengths, packed, and ours padded to the longest"
-    return "\n".join((shown(masks, heads, rows), shown(packs, of_packed, packed)))
+    once = "Milliseconds that a new mask takes once, d = 128, N = 16384, and the bytes that ours keeps"
+    of_prepared = ["mask", *titles(names[:2]), "bytes kept by ours"]
+    parts = (masks, heads, rows), (packs, of_packed, packed), (once, of_prepared, prepared)
+    return "\n".join(shown(*part) for part in parts)
 
 
 def decode(record) -> str:

@@ -13,7 +13,7 @@ position r = i + N_k - N_q (aligned bottom-right).
     dense(seen)           seen[row, c], or seen[b, h, row, c], for rows, not positions
     from_function(f)      f(r, c), or f(b, h, r, c)
     alibi(slopes)         all are seen; S - slopes[h] * |r - c|
-    softcap(c)            all are seen; c * tanh(S / c)
+    softcap(cap)          all are seen; cap * tanh(S / cap)
     score(f, slope)       all are seen; f(S, h, r, c), or with a tensor, f(S, h, r, c, t)
     bias(T)               all are seen; S + T[b, h, row, c], broadcast
     distance_bias(T)      all are seen; S + T[h, r - c], from r - c = 1 - N_q on
@@ -157,11 +157,11 @@ def alibi_slopes(H: int) -> np.ndarray:
     return 2.0 ** (-8 * np.arange(1, H + 1) / H)
 
 
-def softcap(c: float) -> Mask:
-    """Return a soft cap: c * tanh(S / c). c: a positive number. Source: Gemma 2 (2024), section 2."""
-    if isinstance(c, bool) or not isinstance(c, Real) or not 0 < c <= sys.float_info.max:
-        raise ValueError(f"c is {c!r}; pass a positive number, such as the 50 of Gemma 2")
-    return Softcap(float(c))
+def softcap(cap: float) -> Mask:
+    """Return a soft cap: cap * tanh(S / cap). cap: a positive number. Source: Gemma 2 (2024), section 2."""
+    if isinstance(cap, bool) or not isinstance(cap, Real) or not 0 < cap <= sys.float_info.max:
+        raise ValueError(f"cap is {cap!r}; pass a positive number, such as the 50 of Gemma 2")
+    return Softcap(float(cap))
 
 
 def score(

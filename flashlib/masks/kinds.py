@@ -326,7 +326,7 @@ class Alibi(Mask):
 
 @dataclass(frozen=True)
 class Softcap(Mask):
-    """c * tanh(S / c): no score exceeds c in size."""
+    """cap * tanh(S / cap): no score exceeds the cap in size."""
 
     cap: float
     changes_scores = True

@@ -17,6 +17,7 @@ SOFT = 0.05  # the share of INK in the background of a panel
 
 NEGATIVE, ZERO, POSITIVE = "#ea9a57", "#ffffff", "#76aee8"  # fills: values, on a diverging scale
 HIGHLIGHT = "#fff0b3"  # a fill: at work, or selected
+COMPUTED, SEEN = 0.22, 0.62  # shares of INK: scores of tiles that a mask does not hide, and those that are seen
 ON_FILL = "#1d2126"
 
 

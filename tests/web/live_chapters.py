@@ -22,7 +22,7 @@ EXERCISES = {
     "roofline": 2,
     "backward": 7,
     "triton_backward": 5,
-    "masks": 3,
+    "masks": 4,
     "scores": 6,
     "one_query": 4,
     "pages": 5,

@@ -11,9 +11,10 @@ pytest.importorskip("anywidget")
 pytest.importorskip("matplotlib")
 
 from flashlib import masks, tiled
+from flashlib.pictures import inks
 from flashlib.pictures.number_text import number
 from flashlib.widgets import FlashPlayer, MaskLab
-from flashlib.widgets.mask_lab import choices, expression, words
+from flashlib.widgets.mask_lab import choices, expression, figure, words
 from tests.checks.each_case import each_case
 
 RAGGED = {"N_q": 37, "N_k": 50, "B_r": 5, "B_c": 7, "d": 16}
@@ -445,3 +446,10 @@ def test_repr():
     )
     assert repr(MaskLab(masks.causal() & masks.prefix(3))).startswith("MaskLab(window & prefix, N_q=64")
     assert "a table of 256 bytes" in repr(MaskLab("blocks"))
+
+
+def test_its_picture_has_the_greys_of_a_plot_on_white():
+    for fill, share in ((figure.COMPUTED, inks.COMPUTED), (figure.SEEN, inks.SEEN)):
+        for k in (1, 3, 5):
+            given, ink = int(fill[k : k + 2], 16), int(inks.INK[k : k + 2], 16)
+            assert given == pytest.approx(255 - (255 - ink) * share, abs=8)  # INK is not quite grey

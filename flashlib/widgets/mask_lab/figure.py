@@ -8,7 +8,7 @@ from flashlib.pictures.number_text import number
 from flashlib.widgets.mask_lab.tile_counts import CUT, HIDDEN
 
 SIDE = 300  # pixels, at most, of the scores
-COMPUTED, SEEN = "#e1e1e1", "#a9a9a9"
+COMPUTED, SEEN = "#e1e1e1", "#a9a9a9"  # as the shares of INK in `inks` on white
 LINE = 76  # characters
 
 

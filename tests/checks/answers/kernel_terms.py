@@ -287,6 +287,7 @@ TERMS = {
     "capped": CAPPED | NUMPY,
     "decode_part": STEP | SCORES | M_START | DECODE_PART | NUMPY,
     "append_kernel": APPEND_KERNEL | NUMPY,
+    "whole_tiles": {"l == 0, 1,": "l == 0.0, 1.0,"} | M_START | NUMPY,
     "variant": {"l == 0, 1,": "l == 0.0, 1.0,"} | M_START | NUMPY,
     "quantise_rows": QUANTISE | NUMPY,
 }
@@ -308,6 +309,9 @@ UNLIKE = {
     "dq_loop": {"one_shift"},
     "dropout": {"one_place_on", "in_32_bits"},
     "inner_loop": {"alpha_without_exp", "one_shift"},
+    "whole_tiles": {
+        "by_column", "divided_twice", "by_all", "alpha_upside_down", "alpha_without_exp", "rounded", "grid_heads",
+    },
     "variant": {
         "by_column", "divided_twice", "by_all", "alpha_upside_down", "alpha_without_exp", "rounded",
         "order_of_heads", "grid_heads",

@@ -69,15 +69,24 @@ QUESTIONS = [
         },
     ),
     Question(
-        "variant_table",
-        lambda: 128 * 128 // 4,
-        "a tile has 128 * 128 = 16384 scores, of a byte each, and one number of 4 bytes in the table.",
-        hint="How many scores has a tile, and how many bytes has its entry in the table?",
+        "variant_functions",
+        lambda: {
+            "first": kinds(masks.from_function(lambda r, c: (r - c) % 4 == 0), 24, 4)["hidden"],
+            "second": kinds(masks.from_function(lambda r, c: (r // 4 - c // 4) % 4 == 0), 24, 4)["hidden"],
+        },
+        "a row of a tile has four keys side by side, and 4 divides the distance of one of them: the first hides "
+        "no tile. In the second, tile (i, j) is whole if 4 divides i - j: six tiles on the diagonal, and two on "
+        "each side of it. The other 26 are hidden.",
+        hint="For the first, look at one row of a tile: which of its four keys does it see? For the second, r // "
+        "4 and c // 4 are the numbers of the tile: which tiles (i, j) are seen?",
         wrong={
-            16384: "the numbers of the table take 4 bytes each",
-            128: "a tile has 128 rows and 128 columns",
-            32: "a tile has 128 rows and 128 columns",
-            65536: "the table has the larger items: 4 bytes against 1",
+            ("first", 27): "three quarters of the scores are hidden, but which tiles have none that is seen?",
+            ("first", 26): "look inside one tile: every row of it sees one of its four keys",
+            ("second", 27): "count the diagonals: 6 tiles have i = j, 2 have i = j + 4, and 2 have j = i + 4",
+            ("second", 30): "tiles with i - j = 4 or -4 are seen too",
+            ("second", 28): "there are two sides: i - j may be 4 or -4",
+            ("second", 10): "those are whole; the question is how many are hidden",
+            ("second", 0): "a tile with i - j = 1, for example, has no score that is seen",
         },
     ),
     Question(

@@ -14,7 +14,7 @@ INF = np.inf
 # ---- ALiBi
 
 
-@exercise(title="ALiBi on a tile", minutes=10, difficulty="easy")
+@exercise(title="ALiBi on a tile", minutes=10, difficulty="easy", optional=True)
 def alibi_tile(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -55,10 +55,10 @@ def capped_gradient(answer: Callable, known: Known) -> Verdict:
         _gradient(rng, "two queries and 2 of 4 keys", 2, 4, 2),
         _gradient(rng, "2 queries and 3 of 5 keys, some of them seen", 2, 5, 3, hidden=0.4),
         _gradient(rng, "3 queries and 4 keys, some of them seen", 3, 4, 4, hidden=0.4),
-        _gradient(rng, "another cap", 3, 5, 3, c=1.5, hidden=0.3),
+        _gradient(rng, "another cap", 3, 5, 3, cap=1.5, hidden=0.3),
         _gradient(rng, "scores far beyond the cap", 3, 5, 3, size=400.0, hidden=0.3),
         _gradient(rng, "scores of 0 among others", 2, 5, 3, zero=True),
-        _gradient(rng, "small weights", 2, 6, 4, c=30.0, size=12.0),
+        _gradient(rng, "small weights", 2, 6, 4, cap=30.0, size=12.0),
         *random_cases.cases(_any_gradient),
     ]
     large = [
@@ -73,7 +73,7 @@ def capped_gradient(answer: Callable, known: Known) -> Verdict:
     return examine(answer, [plain, large, unseen], known)
 
 
-def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind="", zero=False):
+def _gradient(rng, words, B_r, N_k, B_c, *, cap=5.0, size=4.0, hidden=0.0, blind="", zero=False):
     S = (rng.normal(size=(B_r, N_k)) * size).round(1)
     dP = rng.normal(size=(B_r, N_k)).round(1)
     seen = rng.random((B_r, N_k)) >= hidden
@@ -83,19 +83,19 @@ def _gradient(rng, words, B_r, N_k, B_c, *, c=5.0, size=4.0, hidden=0.0, blind="
     if blind:
         seen[1, -B_c:] = False
         seen[1] &= blind == "here"
-    return _gradient_of(words, S, dP, seen, B_c, c)
+    return _gradient_of(words, S, dP, seen, B_c, cap)
 
 
-def _large_gradient(rng, words, c, size=1500):
+def _large_gradient(rng, words, cap, size=1500):
     """Return a Case of scores near 0, `size` and -size, with hidden ones near -size and size among them."""
     S, dP = rng.normal(size=(3, 5)).round(1), rng.normal(size=(3, 5)).round(1)
     near = np.array([[0, 0, 0, 0, 0], [1, 1, 1, -1, 1], [-1, -1, -1, 1, -1]]) * size
-    return _gradient_of(words, S + near, dP, near == near[:, :1], 3, c)
+    return _gradient_of(words, S + near, dP, near == near[:, :1], 3, cap)
 
 
-def _gradient_of(words, S, dP, seen, B_c, c):
+def _gradient_of(words, S, dP, seen, B_c, cap):
     """Return the Case of the last B_c keys, with the gradient from the Jacobian of each row."""
-    capped = np.where(seen, c * np.tanh(S / c), -INF)
+    capped = np.where(seen, cap * np.tanh(S / cap), -INF)
     m = np.where(seen.any(axis=1), capped.max(axis=1), 0)
     E = np.exp(capped - m[:, None])
     l = E.sum(axis=1)
@@ -103,22 +103,22 @@ def _gradient_of(words, S, dP, seen, B_c, c):
     with np.errstate(divide="ignore"):
         lse = m + np.log(l)
     rows = [(np.diag(p) - np.outer(p, p)) @ g for p, g in zip(P, dP, strict=True)]
-    right = np.array(rows) / np.cosh(np.minimum(np.abs(S / c), 300)) ** 2
+    right = np.array(rows) / np.cosh(np.minimum(np.abs(S / cap), 300)) ** 2
     here = slice(S.shape[1] - B_c, None)
-    arguments = S[:, here], dP[:, here], lse, (P * dP).sum(axis=1), seen[:, here], c
+    arguments = S[:, here], dP[:, here], lse, (P * dP).sum(axis=1), seen[:, here], cap
     return Case(words, arguments, right[:, here], size=np.abs(dP).max())  # dP and delta may cancel
 
 
 def _any_gradient(rng):
     B_r, B_c, others = map(int, rng.integers(1, 9, 3))
-    c, hidden = float(rng.integers(2, 20)) / 2, float(rng.choice([0, 0.3]))
-    return _gradient(rng, f"{B_r} queries and {B_c} keys", B_r, B_c + others, B_c, c=c, hidden=hidden)
+    cap, hidden = float(rng.integers(2, 20)) / 2, float(rng.choice([0, 0.3]))
+    return _gradient(rng, f"{B_r} queries and {B_c} keys", B_r, B_c + others, B_c, cap=cap, hidden=hidden)
 
 
 # ---- a sink
 
 
-@exercise(title="Attention with a sink", minutes=5, difficulty="easy")
+@exercise(title="Attention with a sink", minutes=10, difficulty="medium")
 def sink(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(2)
     plain = [

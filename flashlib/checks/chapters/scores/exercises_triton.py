@@ -26,8 +26,12 @@ def _rand(seed, place):
 
 
 @exercise(
-    title="Dropout, made again", minutes=25, difficulty="hard", optional=True, program=partial(written, rand=_rand)
-)  # fmt: skip
+    title="Dropout, made again",
+    minutes=15,
+    difficulty="medium",
+    optional=True,
+    program=partial(written, rand=_rand),
+)
 def dropout(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import tile_by_tile
@@ -69,7 +73,7 @@ def _any_dropped(rng):
 # ---- a soft cap in Triton
 
 
-@exercise(title="A soft cap in Triton", minutes=5, difficulty="medium")
+@exercise(title="A soft cap in Triton", minutes=10, difficulty="medium")
 def capped(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import on_tile

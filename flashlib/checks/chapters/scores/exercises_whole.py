@@ -8,7 +8,7 @@ import numpy as np
 
 from flashlib.checks.chapters.masks.exercises import CUT, WHOLE, kinds_of, table_of
 from flashlib.checks.engine import Known, Verdict, examine, exercise, random_cases
-from flashlib.checks.harness import multi_head, rules, update
+from flashlib.checks.harness import listed_tiles, multi_head, rules, update
 from flashlib.softmax import summarise_rows
 
 OUTPUTS = "O", "lse"
@@ -47,21 +47,9 @@ VARIANT = partial(
         "hide = lambda seen, S, other: np.where(seen, changed(S), other)",
     ),
     LN2=float(np.log(2)),
-    listed=lambda numbers, place: numbers.flat[place] if 0 <= place < numbers.size else 0,
-    in_memory=lambda X, c, whole, head: _in_memory(X, c.ravel(), whole, head),
+    **listed_tiles.READ,
     **multi_head.READ,
 )
-
-
-def _in_memory(X, c, whole, head):
-    """Return the rows c of X, as a kernel that masks c < len(X) loads them if X is that head's part of `whole`.
-
-    The rows before the first belong to the previous head; before the first head they are nan.
-    """
-    before = whole.reshape(-1, *X.shape[1:])[: head * len(X)]
-    rows = np.concatenate([before, X, np.zeros_like(X[:1])])  # the last row stands for all that the mask hides
-    at = np.where(c < len(X), len(before) + c, len(rows) - 1)
-    return np.where(at[:, None] < 0, np.nan, rows[np.maximum(at, 0)]).astype(X.dtype)
 
 
 def _program(text):
@@ -71,7 +59,7 @@ def _program(text):
 
 @exercise(
     title="Any mask, any score",
-    minutes=60,
+    minutes=45,
     difficulty="hard",
     program=_program,
     variants=("visits = cuts, wholes", PAST_NAN),  # right too

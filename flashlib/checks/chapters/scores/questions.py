@@ -5,8 +5,6 @@ import numpy as np
 from flashlib import masks
 from flashlib.checks.engine.prediction import Question
 
-GB = 1e9
-
 
 def _own_key():
     """Return the weight of a query's own key if all scores are equal and the slope is 1/2."""
@@ -14,8 +12,8 @@ def _own_key():
     return float(e[0] / e.sum())
 
 
-def _capped(S, c=50.0):
-    mask = masks.softcap(c)
+def _capped(S, cap=50.0):
+    mask = masks.softcap(cap)
     x = np.array([[S]])
     return float(mask.score(x, None, None, None)[0, 0]), float(mask.slope(x, None, None, None)[0, 0])
 
@@ -40,24 +38,27 @@ QUESTIONS = [
         lambda: {"capped": _capped(50.0)[0], "slope": _capped(50.0)[1]},
         "50 tanh(1) is 50 * 0.762 = 38.1, and 1 - 0.762^2 is 0.42: less than half of the gradient goes back "
         "through a score as large as the cap.",
-        hint="Put S / c = 1 into both formulas. You need tanh(1), about 0.762.",
+        hint="tanh(1) is about 0.762, and the derivative of tanh(x) is 1 - tanh(x)^2. What does the 1 / cap "
+        "inside do to it, and what the cap in front?",
         wrong={
             ("capped", 50): "that would be a clip; tanh(1) is 0.762",
-            ("capped", 0.762): "that is tanh(1); it is multiplied by c",
+            ("capped", 0.762): "that is tanh(1); it is multiplied by the cap",
             ("slope", 0.762): "that is tanh(1); the derivative is 1 - tanh^2",
             ("slope", 0): "a clip would have the slope 0; the soft cap only falls",
             ("slope", 1): "the slope is 1 only at S = 0",
+            ("slope", 0.0084): "the 1 / cap inside tanh makes it smaller, and the cap in front takes that back",
+            ("slope", 21): "the cap in front makes it larger, and the 1 / cap inside tanh takes that back",
         },
         tolerance=0.03,
     ),
     Question(
         "variant_hidden",
-        lambda: "-c",
+        lambda: "-cap",
         "tanh of minus infinity is -1. So a hidden key gets the smallest score there can be, and its weight is "
-        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low or c is "
-        "small.",
-        hint="What is tanh of minus infinity? Multiply by c.",
-        choices=("-inf", "nan", "-c"),
+        "e^-50 of that of a score of 0: far too small for a test to see, unless all other keys are as low or the "
+        "cap is small.",
+        hint="What is tanh of minus infinity? Multiply by the cap.",
+        choices=("-inf", "nan", "-cap"),
         wrong={
             "-inf": "tanh never leaves -1 to 1",
             "nan": "tanh(-inf) is -1, a number like others",
@@ -80,17 +81,24 @@ QUESTIONS = [
         tolerance=0.01,
     ),
     Question(
-        "variant_dropout",
-        lambda: 32 * 16384**2 / GB,
-        "32 * 16384 * 16384 bytes. In 32 layers that would be 275 GB, for one sequence. Kept as bits it is an "
-        "eighth, and still grows with N^2.",
-        hint="There is a weight for each pair of tokens, in each head.",
+        "variant_cost",
+        lambda: "the soft cap",
+        "it takes a second exponential and a division for each score, and the softmax takes one exponential. "
+        "ALiBi takes a product and a sum, which are cheap. The sink is merged once for each row, after the loop.",
+        hint="Count what each adds for every score of a tile. Which operations are dear on a GPU?",
+        choices=("the sink", "ALiBi", "the soft cap"),
         wrong={
-            0.27: "that is one head",
-            1.07: "that is a bit for each weight",
-            17.2: "that is two bytes for each weight",
+            "the sink": "it is merged into O and lse when the loop is done: a few operations for each row",
+            "ALiBi": "a product and a sum for each score; what does tanh take?",
         },
-        tolerance=0.03,
-        unit="GB",
+    ),
+    Question(
+        "variant_dropout",
+        lambda: False,
+        "the weight is left out of the product with V only. Its exponential is still in the sum l of its row, so "
+        "a higher score lowers all weights that are kept. Its gradient is -P delta.",
+        hint="The softmax comes before dropout. If the score of a dropped weight grows, what happens to "
+        "the other weights of its row?",
+        wrong={True: "it is still in l, by which all other weights of the row are divided"},
     ),
 ]

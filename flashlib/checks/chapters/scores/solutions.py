@@ -15,10 +15,10 @@ def my_alibi_tile(S_ij, rows, cols, past, slope):
 
 
 # exercise: capped_gradient
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)  # (B_r, B_c)
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / cap)  # (B_r, B_c)
     shift = np.where(lse_i == -np.inf, 0, lse_i)  # (B_r,)
-    P_ij = np.exp(np.where(seen, c * t, -np.inf) - shift[:, None])
+    P_ij = np.exp(np.where(seen, cap * t, -np.inf) - shift[:, None])
     dS_ij = P_ij * (dP_ij - delta_i[:, None])  # of the capped scores
     return dS_ij * (1 - t**2)
 

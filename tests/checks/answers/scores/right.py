@@ -17,21 +17,21 @@ def my_alibi_tile(S_ij, rows, cols, past, slope):
 
 
 # capped_gradient: cosh, rows chosen
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
     dS = np.zeros(S_ij.shape)
     for r in range(len(S_ij)):
         for k in range(S_ij.shape[1]):
             if seen[r, k]:
-                p = np.exp(c * np.tanh(S_ij[r, k] / c) - lse_i[r])
-                dS[r, k] = p * (dP_ij[r, k] - delta_i[r]) / np.cosh(min(abs(S_ij[r, k] / c), 300)) ** 2
+                p = np.exp(cap * np.tanh(S_ij[r, k] / cap) - lse_i[r])
+                dS[r, k] = p * (dP_ij[r, k] - delta_i[r]) / np.cosh(min(abs(S_ij[r, k] / cap), 300)) ** 2
     return dS
 
 
 # capped_gradient: the slope from the capped scores
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    capped = np.tanh(S_ij / c) * c
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    capped = np.tanh(S_ij / cap) * cap
     P = np.where(seen, np.exp(capped - np.where(np.isinf(lse_i), np.inf, lse_i)[:, None]), 0)
-    return (1 - capped / c) * (1 + capped / c) * P * (dP_ij - delta_i.reshape(-1, 1))
+    return (1 - capped / cap) * (1 + capped / cap) * P * (dP_ij - delta_i.reshape(-1, 1))
 
 
 # sink: m and l, merged

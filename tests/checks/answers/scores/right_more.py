@@ -9,11 +9,11 @@ def my_alibi_tile(S_ij, rows, cols, past, slope):
 
 
 # capped_gradient: 1 / cosh^2 where it does not overflow, and weights of masked rows set in place
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / np.float64(c))
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / np.float64(cap))
     P = np.zeros_like(t)
     rows, cols = np.nonzero(seen & np.isfinite(lse_i)[:, None])
-    P[rows, cols] = np.exp(c * t[rows, cols] - lse_i[rows])
+    P[rows, cols] = np.exp(cap * t[rows, cols] - lse_i[rows])
     return P * (dP_ij - delta_i.reshape(-1, 1)) * (1 - t) * (1 + t)
 
 

@@ -2,20 +2,20 @@
 
 
 # capped_gradient: weights only where seen
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / cap)
     out = np.zeros_like(S_ij)
     r, k = np.nonzero(seen)
-    P = np.exp(c * t[r, k] - lse_i[r])
+    P = np.exp(cap * t[r, k] - lse_i[r])
     out[r, k] = P * (dP_ij[r, k] - delta_i[r]) * (1 - t[r, k]) * (1 + t[r, k])
     return out
 
 
 # capped_gradient: sech squared
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
     with np.errstate(over="ignore", invalid="ignore"):
-        slope = 1 / np.cosh(S_ij / c) ** 2
-        P = np.where(seen, np.exp(c * np.tanh(S_ij / c) - lse_i[:, None]), 0)
+        slope = 1 / np.cosh(S_ij / cap) ** 2
+        P = np.where(seen, np.exp(cap * np.tanh(S_ij / cap) - lse_i[:, None]), 0)
     return P * (dP_ij - delta_i[:, None]) * slope
 
 

@@ -14,30 +14,30 @@ def my_alibi_tile(S_ij, rows, cols, past, slope):
 
 
 # capped_gradient, no_slope: as in the plain backward pass
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    P = np.exp(c * np.tanh(S_ij / c) - lse_i[:, None], where=seen, out=np.zeros_like(S_ij))
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    P = np.exp(cap * np.tanh(S_ij / cap) - lse_i[:, None], where=seen, out=np.zeros_like(S_ij))
     return P * dP_ij - P * delta_i[:, None]
 
 
 # capped_gradient, masked_after_exp: the mask last
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)
-    P = np.exp(c * t - np.where(np.isinf(lse_i), 0, lse_i)[:, None]) * seen
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / cap)
+    P = np.exp(cap * t - np.where(np.isinf(lse_i), 0, lse_i)[:, None]) * seen
     return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
 
 
 # capped_gradient, exp_overflows: weights divided by their sum
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / cap)
     l = np.exp(lse_i)[:, None]
-    P = np.where(seen, np.exp(c * t), 0) / np.where(l > 0, l, 1)
+    P = np.where(seen, np.exp(cap * t), 0) / np.where(l > 0, l, 1)
     return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
 
 
 # capped_gradient, P_not_capped: the slope alone knows of the cap
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
     P = np.where(seen & np.isfinite(lse_i)[:, None], np.exp(S_ij - np.where(lse_i > -np.inf, lse_i, 0)[:, None]), 0)
-    return P * (dP_ij - delta_i[:, None]) * (1 - np.tanh(S_ij / c) ** 2)
+    return P * (dP_ij - delta_i[:, None]) * (1 - np.tanh(S_ij / cap) ** 2)
 
 
 # sink, one_shift: l is made once for all rows

@@ -2,26 +2,26 @@
 
 
 # capped_gradient, hidden_number: -1000
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / cap)
     shift = np.where(lse_i == -np.inf, 0, lse_i)
-    P = np.exp(np.where(seen, c * t, -1000.0) - shift[:, None])
+    P = np.exp(np.where(seen, cap * t, -1000.0) - shift[:, None])
     return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
 
 
 # capped_gradient, hidden_number: -3000
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / cap)
     shift = np.where(lse_i == -np.inf, 0, lse_i)
-    P = np.exp(np.where(seen, c * t, -3000.0) - shift[:, None])
+    P = np.exp(np.where(seen, cap * t, -3000.0) - shift[:, None])
     return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
 
 
 # capped_gradient, hidden_number: -1e4
-def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, c):
-    t = np.tanh(S_ij / c)
+def my_capped_gradient(S_ij, dP_ij, lse_i, delta_i, seen, cap):
+    t = np.tanh(S_ij / cap)
     shift = np.where(lse_i == -np.inf, 0, lse_i)
-    P = np.exp(np.where(seen, c * t, -1e4) - shift[:, None])
+    P = np.exp(np.where(seen, cap * t, -1e4) - shift[:, None])
     return P * (dP_ij - delta_i[:, None]) * (1 - t**2)
 
 
