@@ -19,7 +19,7 @@ from flashlib.kernels import INTERPRETED
 def reached(
     answer: Callable, Q: np.ndarray, K: np.ndarray, V: np.ndarray, lengths: np.ndarray, parts: int, near: tuple
 ) -> bool | None:
-    """Return whether an answer gives the same result, `near`, if its last head begins far out in K and V, of 16 bits.
+    """Return whether an answer gives the same result, `near`, if the last head is far out in K and V, of 16 bits.
 
     Loads from outside of all tensors give 0. Returns True if kernels are compiled: then such a cache would need
     real memory. Returns None if the memory is refused.

@@ -1,4 +1,4 @@
-"""The last exercise: a step of decoding over a plain cache, with its kernels and launches. The checks import Triton."""
+"""The last exercise: a step of decoding over a plain cache, kernels and launches. The checks import Triton."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -86,7 +86,10 @@ def _stages():
             _case(
                 "tensors in fp16, and sums beyond 65504", [150, 90], H_k=4, d=32, parts=2, V_size=2**15, **FP16
             ),
-            _case("tensors in fp16, d = 128, and V of 0", [150], d=128, parts=2, group=16, size=4, V_size=0, **EXACT),
+            _case(
+                "tensors in fp16, d = 128, and V of 0", [150],
+                d=128, parts=2, group=16, size=4, V_size=0, **EXACT,
+            ),
         ],
     ]  # fmt: skip
 

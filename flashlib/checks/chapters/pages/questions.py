@@ -99,17 +99,20 @@ QUESTIONS = [
         lambda: _steps(*[8, 1, 1, 1] * 3, slots=4),
         "each batch of four waits for its long answer, so three batches are 3 * 8 steps. If the next one joins at "
         "once, the second long answer begins after 1 step and the third after 2, so all end after 10.",
-        hint="Draw the four slots step by step. After which step is the second long answer in a slot? And the third?",
+        hint="Draw the four slots step by step. When does the second long answer get a slot? And the third?",
         wrong={
             ("static", 8): "the next four begin only when all of the first four are done, after 8 steps",
             ("static", 33): "four requests run at a time, and each writes a token in a step",
             ("static", 9): "33 tokens in four slots are 9 steps only if no slot is ever empty",
             ("static", 27): "the short answers of a batch run at the same time as the long one",
-            ("continuous", 9): "33 tokens fit into four slots of 9 steps, but the third long answer has to wait for 2",
+            ("continuous", 9): "33 tokens fit into four slots of 9 steps, but the third long answer waits for 2",
             ("continuous", 8): "the second and the third long answer wait for a slot first",
             ("continuous", 24): "that is in batches: here a slot is filled again when an answer is done",
             ("continuous", 33): "four requests run at a time, and each writes a token in a step",
-            ("continuous", 11): "a request joins in the step after a slot is free: the third long one begins after 2",
+            (
+                "continuous",
+                11,
+            ): "a request joins as soon as a slot is free: the third long one begins after 2 steps",
         },
         labels={"static": "steps if all four are awaited", "continuous": "steps if the next one joins"},
     ),
