@@ -69,7 +69,7 @@ def _stages():
             _case("a group of 71 heads", [70], group=71, parts=2),
             _case("133 parts", [1100], parts=133),
             _case("d = 64", [130, 5], d=64, group=2, parts=2),
-            _case("scores that are all far below 0", [41], below=True),
+            _case("scores that are all far below 0", [43], below=True),
             _case("scores of -1.7e10, all equal", [41], alike=2.0**16),
             _case("scores that are all 0", [70], parts=2, size=0),
             _case("a single key in three parts, whose score is far below 0", [1], parts=3, below=True),
