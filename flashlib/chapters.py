@@ -211,7 +211,7 @@ CHAPTERS = (
     ),
     Chapter(
         "14_one_query", "One query",
-        "bytes, split, merge: the keys of one query on a whole GPU",
+        "one query: its bytes, split and merged",
         builds_on=("online_softmax", "triton_flash", "counting_bytes", "roofline", "masks"),
         needs=("triton",),
         widgets=("SplitLab",),
