@@ -211,7 +211,7 @@ CHAPTERS = (
     ),
     Chapter(
         "14_one_query", "One query",
-        "a cache, and keys split over programs",
+        "one query: its bytes, split and merged",
         builds_on=("online_softmax", "triton_flash", "counting_bytes", "roofline", "masks"),
         needs=("triton",),
         widgets=("SplitLab",),
@@ -219,7 +219,7 @@ CHAPTERS = (
     Chapter(
         "15_pages", "Pages",
         "a cache in pages: who owns what",
-        builds_on=("triton_backward", "one_query"),
+        builds_on=("one_query",),
         needs=("triton",),
         widgets=("PagesLab", "ServeLab"),
     ),

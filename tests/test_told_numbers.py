@@ -16,7 +16,6 @@ from flashlib.chapters import named  # noqa: E402
 from flashlib.gpus import GPUS, KB, MB  # noqa: E402
 from flashlib.pipeline import MACHINE, measured, run  # noqa: E402
 from flashlib.widgets import EightBitsLab  # noqa: E402
-from flashlib.widgets.split_lab import model  # noqa: E402
 from tools import notebooks  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
@@ -154,19 +153,6 @@ def test_the_lab_marks_the_speeds_of_what_is_chosen():
     words = {"one_level": ("e4m3", "13 bits"), "fp8": ("e4m3", "two levels"), "int8": ("int8", "two levels")}
     for name, (qk, sums) in words.items():
         assert f'"{name}": "{EightBitsLab(N=256, qk=qk, sums=sums).result["way"]}"' in cell.source
-
-
-def test_the_number_of_programs_is_that_of_the_record():
-    run = json.loads((FOLDER / "data" / "h200_decode.json").read_text(encoding="utf-8"))
-    rows = [(row["H_k"] * row["parts"], row) for row in run["parts"]]
-    each = [2 * row["N"] * row["H_k"] * 128 * 2 / row["us"] / 1e3 / n for n, row in rows if n <= 64]  # GB/s
-    in_flight, told = 4 * 64 * 128 * 2, text("one_query", "measured-more")
-    assert f"{min(each):.0f} to {max(each):.0f} GB/s" in told
-    assert f"{in_flight / max(each) / 1e3:.1f} to {in_flight / min(each) / 1e3:.1f} µs" in told
-    assert f"$t$ = {1e6 * model.LATENCY:.1f} µs" in told
-    assert f"{run['copy_gbs']} GB/s" in told
-    (programs,) = map(int, re.findall(r"it takes about (\d+)", told))
-    assert programs == round(run["copy_gbs"] / (in_flight / model.LATENCY / 1e9))
 
 
 def test_the_numbers_on_rings_are_those_of_the_record():

@@ -16,7 +16,7 @@ from tests.checks.test_answers import SEED, call_here, right, wrong  # noqa: E40
 LOST = "_16_bits", "rounded"  # how the ids of such mistakes end
 NAMES = [
     "inner_loop", "padded", "alibi", "attention", "delta_kernel", "dkv_loop", "dq_loop", "base_2", "tail",
-    "decode_part", "decode", "whole_tiles", "variant",
+    "decode_part", "decode_cache", "decode", "whole_tiles", "variant",
 ]  # fmt: skip
 
 interpreted = pytest.mark.skipif(not kernels.INTERPRETED, reason="what is compiled rounds in other places")

@@ -1,7 +1,7 @@
-"""Answers that decode over pages: launch them, and check how they compute the result.
+"""Answers that decode over a cache or over pages: launch them, and check how they compute the result.
 
 A step of decoding must not wait for the GPU, must read each key once, must have a program for each part, and must
-find pages beyond 2^31 numbers. It must not compute with PyTorch.
+find keys beyond 2^31 numbers. It must not compute with PyTorch.
 """
 
 # ruff: noqa: I001  flashlib.kernels before triton
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from flashlib.checks.engine import Finding, Measured, raised
-from flashlib.checks.harness import far_pool
+from flashlib.checks.harness import far_cache, far_pool
 from flashlib.checks.harness.launches import launched
 from flashlib.checks.harness.watch import Watch
 from flashlib.learner.kernels.new_tensors import NewTensors
@@ -109,11 +109,23 @@ class DecodingTilings:
         yield from (f"B_c = {B_c}{split}" for B_c in widths for split in SPLITS)
 
 
+def over_cache(answer: Callable, tiles: DecodingTilings, reaches: list[bool | None]) -> Callable:
+    """Return answer as a function of Q, K, V, lengths and parts; it returns O and lse, as a Measured.
+
+    reaches: where it notes once what `far_cache.reached` returns.
+    """
+    return _step(answer, tiles, reaches, _way_over_cache, far_cache.reached)
+
+
 def over_pages(answer: Callable, tiles: DecodingTilings, reaches: list[bool | None]) -> Callable:
     """Return answer as a function of Q, K, V, lengths, table and parts; it returns O and lse, as a Measured.
 
     reaches: where it notes once what `far_pool.reached` returns.
     """
+    return _step(answer, tiles, reaches, _way, far_pool.reached)
+
+
+def _step(answer, tiles, reaches, way, reached):
     calls = TorchCalls()
 
     @wraps(answer)
@@ -128,12 +140,12 @@ def over_pages(answer: Callable, tiles: DecodingTilings, reaches: list[bool | No
         tiles.note(watch)
         launches[:] = [watch.launches]
 
-    decoded = launched(given, _way, note)
+    decoded = launched(given, way, note)
 
-    def run(Q, K, V, lengths, table, parts):
+    def run(*arguments):
         calls.clear()
         try:
-            result, found = decoded(Q, K, V, lengths, table, parts)
+            result, found = decoded(*arguments)
         except (Finding, NotImplementedError):
             raise
         except Exception as error:  # as in `multi_head.streaming`
@@ -146,8 +158,8 @@ def over_pages(answer: Callable, tiles: DecodingTilings, reaches: list[bool | No
             found = found or (Finding("one_kernel") if launches == [1] else Finding("computed", name=name))
         if isinstance(result, tuple | list):
             result = tuple(X.detach().cpu().numpy() if hasattr(X, "detach") else X for X in result)
-            if Q.dtype == np.float16 and not (found or reaches):
-                reaches.append(far_pool.reached(answer, Q, K, V, lengths, table, parts, result))
+            if arguments[0].dtype == np.float16 and not (found or reaches):
+                reaches.append(reached(answer, *arguments, result))
                 found = Finding("offsets_32") if reaches[0] is False else None
         return Measured(result, found)
 
@@ -156,13 +168,23 @@ def over_pages(answer: Callable, tiles: DecodingTilings, reaches: list[bool | No
     return run
 
 
-def _way(watch: Watch, Q, K, V, lengths, table, parts) -> Finding | None:
+def _way_over_cache(watch: Watch, Q, K, V, lengths, parts) -> Finding | None:
     """Return a Finding about how keys were read and parts merged, or None."""
-    B, (H_k, page, d) = len(Q), K.shape[1:]
+    return _judged(watch, K, lengths, parts, K.shape[2])
+
+
+def _way(watch: Watch, Q, K, V, lengths, table, parts) -> Finding | None:
+    """Return a Finding about how keys were read and parts merged over pages, or None."""
+    return _judged(watch, K, lengths, parts, table.shape[1] * K.shape[2], ("K", "V", "table"))
+
+
+def _judged(watch, K, lengths, parts, room, needed=("K", "V")):
+    """room: keys that a sequence has room for. needed: tensors that the kernels must load from."""
+    H_k, d = K.shape[1], K.shape[3]
     keys = np.asarray(lengths)
     if not watch.sees or not keys.any():
         return None
-    if not (watch.read["K"] and watch.read["V"] and watch.read["table"]):
+    if not all(watch.read[name] for name in needed):
         return Finding("copied")
     B_c = next(iter(watch.products))[2] if watch.products else WIDEST  # padding of a tile may be loaded too
     most = sum(int(n) + parts * B_c for n in keys) * H_k * d
@@ -170,7 +192,6 @@ def _way(watch: Watch, Q, K, V, lengths, table, parts) -> Finding | None:
         return Finding("read_again")
     if parts > 1 and watch.launches < 2:
         return Finding("one_kernel")
-    tiles = -(-table.shape[1] * page // WIDEST)
-    if watch.programs < B * H_k * min(parts, tiles):
+    if watch.programs < len(keys) * H_k * min(parts, -(-room // WIDEST)):
         return Finding("not_split")
     return None

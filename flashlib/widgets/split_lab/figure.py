@@ -13,6 +13,7 @@ LEFT, WIDE = 110, 806  # pixels, of the keys
 BUSY, LIGHT, DARK = "#a9a9a9", "#e1e1e1", "#c4c4c4"
 TOP = 204  # pixels, of the GPU and of the time
 LINE = 56  # characters
+LABEL = 60  # pixels, of the time next to the chosen point
 
 
 def draw(result: dict) -> Picture:
@@ -72,13 +73,15 @@ def _draw_times(picture, n, times, record):
     ticks = {math.log2(y): f"{y:.12g}" for y in marks if low < math.log2(y) < high}
     chart.axes("µs by the model", {k: str(2**k) for k in range(int(np.log2(xs[-1])) + 1)}, ticks, "parts")
     chart.line(np.log2(xs), np.log2(ys), BLUE, thick=2)
-    for parts, time in record:
-        x, y = chart.at(math.log2(parts), math.log2(time))
+    crosses = [chart.at(math.log2(parts), math.log2(time)) for parts, time in record]
+    for x, y in crosses:
         picture.line([(x - 4, y - 4), (x + 4, y + 4)], thick=2)
         picture.line([(x - 4, y + 4), (x + 4, y - 4)], thick=2)
     x, y = chart.at(math.log2(n), math.log2(now))
     picture.box(x - 5, y - 5, 10, 10, fill=HIGHLIGHT, edge=INK, thick=2)
-    picture.text(min(x + 10, 830), max(y - 12, TOP + 48), f"{brief(now)} µs", 11, face="bold")
+    left = min(x + 10, 830)
+    top = min([y, *(cross for at, cross in crosses if left - 10 < at < left + LABEL)])  # above the crosses
+    picture.text(left, max(top - 12, TOP + 48), f"{brief(now)} µs", 11, face="bold")
 
 
 def _lines(sentence):

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("triton")
 
 from flashlib.checks.engine.verdict import Outcome, Verdict  # noqa: E402
-from flashlib.checks.harness import far_heads, far_memory, far_pool  # noqa: E402
+from flashlib.checks.harness import far_cache, far_heads, far_memory, far_pool  # noqa: E402
 
 
 def never_called(*arguments):
@@ -20,6 +20,7 @@ def test_without_the_memory_nothing_is_checked(monkeypatch):
     monkeypatch.setattr(far_memory.torch, "empty", refused)
     K, table = np.zeros((2, 1, 16, 16), np.float16), np.zeros((1, 1), np.int32)
     assert far_heads.reached(never_called) is None
+    assert far_cache.reached(never_called, K, K, K, np.ones(2, np.int32), 1, ()) is None
     assert far_pool.reached(never_called, K, K, K, np.ones(1, np.int32), table, 1, ()) is None
 
 

@@ -6,26 +6,12 @@ from functools import partial
 
 import numpy as np
 
+from flashlib.checks.chapters.one_query.exercises_whole import DECODING, EXACT, FP16, OUTPUTS
 from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import update
 from flashlib.softmax import summarise_rows
 
-OUTPUTS = "O", "lse"
-FP16 = {"dtype": np.float16, "tolerance": 2e-3, "fine": True}  # of P and of O, which are rounded
-EXACT = FP16 | {"tolerance": 3e-6}  # of lse, which is not
-
-
-NEAR = 32  # rows on each side of a pool, at least, that are nan; beyond them loads return 0
 NO_PAGE = -(2**31)  # on both sides of the table
-
-
-def _loaded(pool, row, inside):
-    """Return rows of a pool by number; 0 where `inside` is False, and where a kernel cannot load."""
-    rows = pool.reshape(-1, pool.shape[-1])
-    there = (row >= 0) & (row < len(rows))
-    near = (row >= -len(rows) - NEAR) & (row < 2 * len(rows) + NEAR)
-    beside = np.where(near, np.nan, 0).astype(pool.dtype)[:, None]
-    return np.where(inside[:, None], np.where(there[:, None], rows[np.where(there, row, 0)], beside), 0)
 
 
 def _entries(table, at, inside):
@@ -35,21 +21,11 @@ def _entries(table, at, inside):
     return np.where(inside, found, 0)
 
 
-DECODING = partial(
-    update.looped,
-    before=("half = V_j.dtype", update.IN_FP32),
-    signature="step(Q_i, K_j, V_j, m_old, l_old, O_acc_old, scale, seen)",
-    LN2=float(np.log(2)),
-    loaded=_loaded,
-    entries=_entries,
-)
-
-
 @exercise(
     title="Decoding over pages",
-    minutes=60,
+    minutes=35,
     difficulty="hard",
-    program=DECODING,
+    program=partial(DECODING, entries=_entries),
     limit=15.0,
 )
 def decode(answer: Callable, known: Known) -> Verdict:

@@ -66,19 +66,19 @@ QUESTIONS = [
         },
     ),
     Question(
-        "fp8_error",
-        lambda: 2.0**-3 / 2,
-        "between 1 and 2 the numbers lie 2^-3 = 1/8 apart, and rounding moves a number by half of that at most, "
-        "1/16. bf16, with 7 bits, moves it by 1/256.",
-        hint="How far apart are the numbers between 1 and 2? Rounding moves a number by half of that at most.",
+        "shared_write",
+        lambda: {"a": 1, "b": 0},
+        "both new keys belong in row 8 of the third page, which both tables still name. b writes last, so the row "
+        "has the key of b, and a reads it as its own. All other keys are the same for both.",
+        hint="In which page and row is key 40 of each? Who wrote there last?",
         wrong={
-            1 / 8: "that is the distance of two neighbours: rounding moves by half of it",
-            1 / 32: "3 bits make 8 steps from 1 to 2, and half a step is 1/16",
-            1 / 448: "448 is the largest number; numbers of all sizes have 3 bits",
-            1 / 256: "e4m3 has 3 bits of mantissa; that is bf16",
-            6.25: "that is in percent",
+            ("a", 0): "the key of b went into the same row, after that of a",
+            ("a", 9): "the other keys of that page were there before the fork, and are the same for both",
+            ("a", 41): "keys 0 to 39 were there before the fork, and are the same for both",
+            ("b", 1): "b wrote last, so the row has the key of b",
+            ("b", 9): "b wrote last, and the other keys of that page are the same for both",
         },
-        tolerance=0.06,
+        labels={"a": "of the keys that a reads", "b": "of the keys that b reads"},
     ),
     Question(
         "shared_reads",
@@ -96,20 +96,24 @@ QUESTIONS = [
     ),
     Question(
         "batching_steps",
-        lambda: _steps(8, 2, 2, 2),
-        "in batches it is 8 steps for the first two, and 2 for the others. If the next one joins at once, the "
-        "three short answers take one slot for 6 steps, while the long one has the other for 8.",
-        hint="Draw the two slots step by step. When is a slot free in each case?",
+        lambda: _steps(*[8, 1, 1, 1] * 3, slots=4),
+        "each batch of four waits for its long answer, so three batches are 3 * 8 steps. If the next one joins at "
+        "once, the second long answer begins after 1 step and the third after 2, so all end after 10.",
+        hint="Draw the four slots step by step. When does the second long answer get a slot? And the third?",
         wrong={
-            ("static", 8): "the last two begin only when the first two are done, after 8 steps",
-            ("static", 14): "two requests run at a time, and each writes a token in a step",
-            ("static", 7): "14 tokens in two slots are 7 steps only if no slot is ever empty",
-            ("static", 12): "the last two run at the same time: 2 steps for both",
-            ("continuous", 7): "one request writes one token per step, so the long answer by itself takes 8",
-            ("continuous", 10): "that is in batches: here a slot is filled again when an answer is done",
-            ("continuous", 6): "that is the slot of the three short answers; the long one takes 8",
-            ("continuous", 14): "two requests run at a time, and each writes a token in a step",
+            ("static", 8): "the next four begin only when all of the first four are done, after 8 steps",
+            ("static", 33): "four requests run at a time, and each writes a token in a step",
+            ("static", 9): "33 tokens in four slots are 9 steps only if no slot is ever empty",
+            ("static", 27): "the short answers of a batch run at the same time as the long one",
+            ("continuous", 9): "33 tokens fit into four slots of 9 steps, but the third long answer waits for 2",
+            ("continuous", 8): "the second and the third long answer wait for a slot first",
+            ("continuous", 24): "that is in batches: here a slot is filled again when an answer is done",
+            ("continuous", 33): "four requests run at a time, and each writes a token in a step",
+            (
+                "continuous",
+                11,
+            ): "a request joins as soon as a slot is free: the third long one begins after 2 steps",
         },
-        labels={"static": "steps if both are awaited", "continuous": "steps if the next one joins"},
+        labels={"static": "steps if all four are awaited", "continuous": "steps if the next one joins"},
     ),
 ]
