@@ -76,7 +76,7 @@ def _fetched_early(tiles=4, stages=2):
 
 
 def _released(after, tiles=3):
-    """Return what goes wrong if a slot of K is released `after` some commands, with both products of a tile begun."""
+    """Return what goes wrong if a slot of K is released `after` some commands, both products being begun."""
     (k,), (v,) = (pipeline.ring(name, 1, protocol.SIZES.kv_bytes) for name in "kv")
     (k_full, v_full), (k_empty, v_empty) = (pipeline.barriers(name, 2) for name in ("full", "empty"))
 
@@ -198,11 +198,11 @@ QUESTIONS = [
         _earliest_release,
         "the product that reads K was begun first, so it is done when all but the last are. That of V may go on: "
         "its slot has to wait for Finish(0).",
-        hint="Which of the two products reads K, and which may still run after Finish(1)?",
+        hint="Which of the two products reads K? The older product is done first.",
         choices=tuple(RELEASES),
         wrong={
-            "at once": "that a product was begun does not mean that it has read its tiles: the next tile would come "
-            "while the tensor cores still read",
+            "at once": "that a product was begun does not mean that it has read its tiles: the next tile would "
+            "come while the tensor cores still read",
             "after Finish(0)": "then both are done, and the product that reads K was the first",
         },
     ),
