@@ -35,7 +35,7 @@ class Ran(NamedTuple):
     number: its index on each axis of the grid. said: {role: its commands}, up to a fault. warps: {role: number of
     warps}. fault: a fault in one of the orders, or None. whole: whether the roles ran to their end. registers:
     {role: registers of a thread}, empty if the kernel does not request any. stored: how many numbers it stored to
-    tensors. kernel: its name.
+    tensors. kernel: its name. sums: {role: registers of a thread that its sums take}, such as S and O.
     """
 
     number: tuple
@@ -48,6 +48,7 @@ class Ran(NamedTuple):
     registers: dict[str, int] = {}  # noqa: RUF012  never written to
     stored: int = 0
     kernel: str = ""
+    sums: dict[str, int] = {}  # noqa: RUF012  never written to
 
     def program(self) -> c.Program:
         """Return the commands as a Program."""
@@ -178,5 +179,6 @@ def _run(gl, kernel, given, order):
     threads = gl.roles or [alike]
     counts, stored = {role.role: role.warps for role in threads}, sum(role.stored for role in threads)
     parts = tuple(gl.barriers), tuple(gl.slots)
+    sums = {role.role: sum(role.sums.values()) // (32 * (role.warps or gl.warps)) for role in threads}
     name = kernel.fn.__name__
-    return Ran(gl.number, gl.said, *parts, counts, fault, fault is None, gl.registers, stored, name)
+    return Ran(gl.number, gl.said, *parts, counts, fault, fault is None, gl.registers, stored, name, sums)

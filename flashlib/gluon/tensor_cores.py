@@ -33,6 +33,7 @@ def warpgroup_mma(
         begun.result = Tile(left @ right + (added.data if use_acc else 0), acc.layout)
 
     role.products.append(begun)
+    role.sums[use_acc] = max(role.sums[use_acc], math.prod(acc.type.shape))
     held = tuple((slot.part, slot.held()) for slot in slots)
     name = f"{_sign(a)} x {_sign(b)} #{len(role.products)}"
     say(c.Product(name, held, 2 * math.prod(acc.type.shape) * a.shape[1]), done)

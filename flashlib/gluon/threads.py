@@ -25,6 +25,7 @@ class Role(threading.Thread):
         self.mine, self.theirs, self.products = threading.Semaphore(0), threading.Semaphore(0), []
         self.given_up = False
         self.stored = 0  # numbers, to global memory
+        self.sums = {False: 0, True: 0}  # numbers of the largest sum that a product begins, and adds to
         self.warps: int | None = None  # None: not known, not requested
         self.state: Any = None
 

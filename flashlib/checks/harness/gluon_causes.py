@@ -58,6 +58,8 @@ def slowdowns(ran: Ran) -> Iterator[Finding]:
         for more, other, also in counts:
             if multiplies and not also and given and more and given < more:
                 yield Finding("few_registers", role=role, given=given, other=other, more=more)
+        if given is not None and given <= ran.sums.get(role, 0):
+            yield Finding("registers_of_sums", role=role, given=given, needed=ran.sums[role])
 
 
 def wasted_work(ran: list[Ran], result: Any) -> Iterator[Finding]:

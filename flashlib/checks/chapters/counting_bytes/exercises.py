@@ -79,6 +79,7 @@ def my_causal_bytes(N, d, B_r, B_c, itemsize):
     title="Bytes under a causal mask",
     minutes=20,
     difficulty="hard",
+    optional=True,
     program=program_of(CAUSAL, BYTES, "    return total"),
 )
 def causal_bytes(answer: Callable, known: Known) -> Verdict:

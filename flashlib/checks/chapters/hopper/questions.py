@@ -30,6 +30,19 @@ QUESTIONS = [
         },
     ),
     Question(
+        "hopper_refilled",
+        lambda: {"q": False, "k_0": True, "k_1": False},
+        "the first product is done, and the second may still run. It reads q and slot 1 of k, so only slot 0 of k "
+        "is free.",
+        hint="Which slots does the second product read?",
+        labels={"q": "q", "k_0": "slot 0 of k", "k_1": "slot 1 of k"},
+        wrong={
+            ("q", True): "both products read it, and one may still run",
+            ("k_0", False): "the first product alone reads it, and that is done",
+            ("k_1", True): "the second product reads it, and may still run",
+        },
+    ),
+    Question(
         "hopper_launch_registers",
         lambda: {f"warps_{warps}": _launched(warps) for warps in (12, 20)},
         "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. 20 warps have 640, and 65536 / 640 = 102.4, "

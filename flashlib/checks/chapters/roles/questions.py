@@ -16,6 +16,7 @@ SMALL = protocol.Sizes(d=64)
 NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
 TOO_EARLY = "a tile is read before it is there"
 HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN, "read too early": TOO_EARLY}
+RELEASES = {"at once": (), "after Finish(1)": (Finish(1),), "after Finish(0)": (Finish(),)}
 STEPS = ("r2_producer", "r3_consumers", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent")
 
 
@@ -45,11 +46,10 @@ def _happens(roles, barriers, slots):
     return HAPPENS[fault.kind if fault else ""]
 
 
-def _ring(early, tiles=4, stages=2):
-    """Return what goes wrong if a product that reads tiles of a ring is not waited for. early: what is too early.
+def _fetched_early(tiles=4, stages=2):
+    """Return what goes wrong if the producer does not wait for `empty`.
 
-    "fetched": the producer does not wait for `empty`, so the product of tile 0 may still be running when it
-    requests tile `stages`. "released": the consumer releases a slot as soon as the product has begun.
+    The product of tile 0 may still be running when it requests tile `stages`.
     """
     slots, begun = pipeline.ring("k", stages, protocol.SIZES.kv_bytes), pipeline.Barrier("begun")
     full, empty = pipeline.barriers("full", stages), pipeline.barriers("empty", stages)
@@ -57,26 +57,53 @@ def _ring(early, tiles=4, stages=2):
     def producer():
         for g in range(tiles):
             s = g % stages
-            if early != "fetched":
-                yield pipeline.Wait(empty[s], g // stages % 2 ^ 1)
-            elif g == stages:
-                yield pipeline.Wait(begun, 0)
+            if g == stages:
+                yield Wait(begun, 0)
             yield pipeline.Expect(full[s], slots[s].n_bytes)
             yield pipeline.Copy(f"K{g}", slots[s], full[s])
 
     def consumer():
         for g in range(tiles):
             s = g % stages
-            yield pipeline.Wait(full[s], g // stages % 2)
-            yield pipeline.Product(f"S{g}", ((slots[s], f"K{g}"),), protocol.SIZES.flops)
+            yield Wait(full[s], g // stages % 2)
+            yield Product(f"S{g}", ((slots[s], f"K{g}"),), protocol.SIZES.flops)
             if g == 0:
-                yield pipeline.Arrive(begun)
-            if early != "released":
-                yield pipeline.Finish()
-            yield pipeline.Arrive(empty[s])
-        yield pipeline.Finish()
+                yield Arrive(begun)
+            yield Finish()
+            yield Arrive(empty[s])
 
     return _happens({"producer": producer, "consumer": consumer}, (*full, *empty, begun), slots)
+
+
+def _released(after, tiles=3):
+    """Return what goes wrong if a slot of K is released `after` some commands, both products being begun."""
+    (k,), (v,) = (pipeline.ring(name, 1, protocol.SIZES.kv_bytes) for name in "kv")
+    (k_full, v_full), (k_empty, v_empty) = (pipeline.barriers(name, 2) for name in ("full", "empty"))
+
+    def producer():
+        for g in range(tiles):
+            for name, slot, full, empty in (("K", k, k_full, k_empty), ("V", v, v_full, v_empty)):
+                yield Wait(empty, g % 2 ^ 1)
+                yield pipeline.Expect(full, slot.n_bytes)
+                yield pipeline.Copy(f"{name}{g}", slot, full)
+
+    def consumer():
+        for g in range(tiles):
+            yield Wait(k_full, g % 2)
+            yield Product(f"S{g}", ((k, f"K{g}"),), protocol.SIZES.flops)
+            yield Wait(v_full, g % 2)
+            yield Product(f"PV{g}", ((v, f"V{g}"),), protocol.SIZES.flops)
+            yield from after
+            yield Arrive(k_empty)
+            yield Finish()
+            yield Arrive(v_empty)
+
+    return _happens({"producer": producer, "consumer": consumer}, (k_full, k_empty, v_full, v_empty), (k, v))
+
+
+def _earliest_release():
+    """Return the earliest time at which nothing goes wrong, of those in RELEASES."""
+    return next(words for words, after in RELEASES.items() if _released(after) == NOTHING)
 
 
 def _one_slot(tiles=4):
@@ -156,7 +183,7 @@ QUESTIONS = [
     ),
     Question(
         "hopper_two_phases",
-        partial(_ring, "fetched"),
+        _fetched_early,
         "tile 2 goes into slot 0, where tile 0 is still read. Nothing stops the producer; the "
         "product reads some numbers of tile 0 and some of tile 2, and the result is wrong now and then.",
         hint="Into which slot does tile 2 go, and is that slot still in use?",
@@ -168,15 +195,15 @@ QUESTIONS = [
     ),
     Question(
         "hopper_early_release",
-        partial(_ring, "released"),
-        "a product goes on after the warps that began it have gone on. The release tells the producer that "
-        "the slot is free, and the next tile comes while the tensor cores still read: first wait for the "
-        "product, then release.",
-        hint="The product is still under way when the slot is released. What may the producer do then?",
-        choices=(NOTHING, DEADLOCK, OVERWRITTEN),
+        _earliest_release,
+        "the product that reads K was begun first, so it is done when all but the last are. That of V may go on: "
+        "its slot has to wait for Finish(0).",
+        hint="Which of the two products reads K? The older product is done first.",
+        choices=tuple(RELEASES),
         wrong={
-            NOTHING: "that a product was begun does not mean that it has read its tiles",
-            DEADLOCK: "a release that comes too early makes nobody wait longer",
+            "at once": "that a product was begun does not mean that it has read its tiles: the next tile would "
+            "come while the tensor cores still read",
+            "after Finish(0)": "then both are done, and the product that reads K was the first",
         },
     ),
     Question(
