@@ -167,7 +167,7 @@ def _any_terms(rng):
 # ---- two levels
 
 
-@exercise(title="Two levels", minutes=5, difficulty="easy")
+@exercise(title="Two levels", minutes=5, difficulty="easy", optional=True)
 def two_levels(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -233,7 +233,7 @@ def _any_tiles(rng):
 # ---- where an error comes from
 
 
-@exercise(title="Where the error comes from", minutes=5, difficulty="easy")
+@exercise(title="Where the error comes from", minutes=5, difficulty="easy", optional=True)
 def by_cause(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
