@@ -118,7 +118,7 @@ def test_speeds_in_eight_bits_are_as_the_text_compares_them():
     causal = {"d": 64, "causal": True}
     assert max(quotients(speeds("one_level", **causal), speeds("fp8", **causal))) < 1
     assert "Two levels cost a little time" in said
-    assert all(1 <= x < 1.1 for x in quotients(speeds("one_level", d=128), speeds("fp8", d=128)))
+    assert all(0.99 < x < 1.1 for x in quotients(speeds("one_level", d=128), speeds("fp8", d=128)))
     told = text("eight_bits", "fc1282a5")
     assert "is faster than one in sixteen, the more the larger $d$" in told
     gains = {d: quotients(speeds("fp8", d=d), speeds("sdpa_cudnn", d=d)) for d in (64, 128, 256)}
