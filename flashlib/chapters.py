@@ -74,8 +74,8 @@ ROUTES = (
 class Chapter(NamedTuple):
     """A chapter. slug: the name of its notebook. idea: one line for tables, in Markdown.
 
-    builds_on: names of chapters. needs: keys of NEEDS; more_needs: those of its optional section alone. widgets: the
-    classes that it shows.
+    builds_on: names of chapters. needs: keys of NEEDS; more_needs: those of its optional section alone.
+    widgets: the classes that it shows.
     """
 
     slug: str

@@ -1,4 +1,4 @@
-"""A tensor core that multiplies numbers of eight bits: it rounds what it is given, and can leave causes of error out.
+"""A tensor core that multiplies numbers of eight bits: it rounds what it is given, or leaves causes of error out.
 
 An attention written with it shows where its error comes from: run it with one cause at a time.
 """

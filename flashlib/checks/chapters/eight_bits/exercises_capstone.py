@@ -77,7 +77,7 @@ def _any(rng):
 
 
 class Judged(NamedTuple):
-    """The error of O in a trial, a Finding or None, and {cause: the error that it makes alone} if it is too large."""
+    """The error of O in a trial, a Finding or None, and, if it is too large, {cause: the error it makes alone}."""
 
     error: float
     found: Finding | None = None
