@@ -101,6 +101,18 @@ def test_roles_and_larger_tiles_gain_most():
     assert least_and_most(*others[0])[1] < 1.03
 
 
+def test_parallel_rows_gain_most_where_heads_are_few():
+    assert "the first gains most where heads are few" in text("claims-speed")
+    gains, whole = {}, None
+    for row in rows("h200_ladder"):
+        if row["part"] == "fa2":
+            whole = row["tflops"] if row["rung"] == "r5_causal" else whole
+            if row["rung"] == "without_parallel_rows":
+                gains.setdefault(row["B"] * row["H"], []).append(whole / row["tflops"])
+    few, many = min(gains), max(gains)
+    assert few < many and min(gains[few]) > max(gains[many])
+
+
 def test_flash_attention_is_not_the_fastest_backend_on_an_h200():
     assert "on an H200 not the fastest" in text("claims-speed")
     assert all(row["tflops"]["sdpa_cudnn"] > row["tflops"]["sdpa_flash"] for row in rows("h200_forward"))
