@@ -73,7 +73,7 @@ class TensorCore:
 
     def _rounded(self, X, format, cause, name):
         if check_format("format", format).bits != 8:
-            raise ValueError(f"format is {format!r}; the core multiplies {' or '.join(map(repr, EIGHT))}")
+            raise ValueError(f"format is {format!r}; the core multiplies {', '.join(map(repr, EIGHT))}")
         beyond = float((np.abs(X) > FORMATS[format].largest * BEYOND).mean()) if X.size else 0.0
         self.saturated[name] = max(beyond, self.saturated.get(name, 0.0))
         return rounded(X, format) if cause in self.causes else X
