@@ -74,7 +74,8 @@ ROUTES = (
 class Chapter(NamedTuple):
     """A chapter. slug: the name of its notebook. idea: one line for tables, in Markdown.
 
-    builds_on: names of chapters. needs: keys of NEEDS. widgets: the classes that it shows.
+    builds_on: names of chapters. needs: keys of NEEDS; more_needs: those of its optional section alone.
+    widgets: the classes that it shows.
     """
 
     slug: str
@@ -83,6 +84,7 @@ class Chapter(NamedTuple):
     builds_on: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     widgets: tuple[str, ...] = ()
+    more_needs: tuple[str, ...] = ()
 
     @property
     def number(self) -> str:
@@ -119,9 +121,13 @@ class Chapter(NamedTuple):
         """Return the names of all chapters that it builds on, directly or through others."""
         return {*self.builds_on}.union(*(named(name).all_before() for name in self.builds_on))
 
-    def obstacles(self) -> list[str]:
-        """Return why it cannot run on this machine, as a sentence for each missing need; [] if it can."""
-        return [NEEDS[need].otherwise for need in self.needs if not NEEDS[need].is_here()]
+    def obstacles(self, more: bool = False) -> list[str]:
+        """Return why it cannot run on this machine, as a sentence for each missing need; [] if it can.
+
+        more: whether its optional section is to run too.
+        """
+        needs = self.needs + self.more_needs if more else self.needs
+        return [NEEDS[need].otherwise for need in needs if not NEEDS[need].is_here()]
 
 
 CHAPTERS = (
@@ -259,9 +265,9 @@ CHAPTERS = (
     Chapter(
         "23_eight_bits", "Eight bits",
         "scales, rotations, sums that lose bits",
-        builds_on=("softmax", "one_pass", "pages"),
-        needs=("triton",),
+        builds_on=("softmax", "tiling"),
         widgets=("EightBitsLab",),
+        more_needs=("triton",),
     ),
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ EXERCISES = {
     "speed": 7,
     "roles": 5,
     "hopper": 1,
-    "eight_bits": 10,
+    "eight_bits": 11,
     "claims": 0,
     "hopper_backward": 0,
 }

@@ -63,7 +63,7 @@ def of_page(chapter, cells, has_kernels):
     has_kernels: whether the site has Triton's interpreter, for the chapters that need Triton.
     """
     told = of_chapter(cells)
-    if not (has_kernels and "triton" in chapter.needs):
+    if not (has_kernels and "triton" in chapter.needs + chapter.more_needs):
         return told, False
     more = of_chapter(cells, kernels=True)
     gains = len(running(cells, more)) > len(running(cells, told))

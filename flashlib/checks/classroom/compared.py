@@ -80,7 +80,7 @@ class LearnerNotebook(IPyNbFile):
         restored = course.restore_ids(self.nb)
         parts = course.parts(self.nb)
         slugs = {part.slug for part in parts}
-        obstacles = list(dict.fromkeys(o for c in NOTEBOOKS if c.slug in slugs for o in c.obstacles()))
+        obstacles = list(dict.fromkeys(o for c in NOTEBOOKS if c.slug in slugs for o in c.obstacles(more=True)))
         said = self.config.stash.setdefault(REMARKS, {})
         said[self.nodeid] = [f"not run: {o}" for o in obstacles] or course.remarks(self.nb, parts)
         if restored and not obstacles:

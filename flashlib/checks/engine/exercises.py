@@ -98,7 +98,8 @@ class Exercise:
     @property
     def triton(self) -> bool:
         """Whether answers are kernels or launch them."""
-        return "triton" in chapter(self.chapter).needs
+        of_it = chapter(self.chapter)
+        return "triton" in of_it.needs + of_it.more_needs * self.optional
 
     @property
     def on_route(self) -> bool:

@@ -87,7 +87,7 @@ def _any_numbers(rng):
 # ---- scales of blocks
 
 
-@exercise(title="A scale for each block", minutes=5, difficulty="easy")
+@exercise(title="A scale for each block", minutes=5, difficulty="easy", optional=True)
 def block_scale(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -125,7 +125,7 @@ def _any_blocks(rng):
 # ---- scores of whole numbers
 
 
-@exercise(title="Scores of whole numbers", minutes=5, difficulty="easy")
+@exercise(title="Scores of whole numbers", minutes=5, difficulty="easy", optional=True)
 def int8_scores(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     small = [

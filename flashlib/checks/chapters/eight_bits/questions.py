@@ -112,20 +112,6 @@ QUESTIONS = [
         tolerance=0.03,
     ),
     Question(
-        "score_factor",
-        lambda: math.exp(0.25),
-        "exp(s + 0.25) = exp(s) * exp(0.25). An error that is added to a score becomes a factor of its weight, "
-        "whatever the score is.",
-        hint="exp(s + x) is exp(s) times what?",
-        wrong={
-            1.25: "for small errors exp(x) is about 1 + x; here it is more",
-            0.25: "by what factor is the weight too large?",
-            0.7788: "the score is too large, and its weight too",
-            1.189: "natural exponents: e, not 2",
-        },
-        tolerance=0.01,
-    ),
-    Question(
         "lost_weights",
         lambda: {"once": _below_the_maximum(1), "times_256": _below_the_maximum(256)},
         "weights of 2^-10 or less become 0, and ln 2^10 is 6.9. Times 256 it is 2^-18, and ln 2^18 is 12.5: the "

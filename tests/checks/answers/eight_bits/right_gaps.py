@@ -72,14 +72,6 @@ def my_e4m3_weights(S, m, times):
     return lowbit.rounded(np.minimum(P, 448.0), "e4m3"), l
 
 
-# rotate: by np.kron, in a matrix of its own
-def my_rotate(X, signs):
-    d, H = X.shape[1], np.array([[1.0]])
-    for _ in range(d.bit_length() - 1):
-        H = np.kron(H, [[1.0, 1.0], [1.0, -1.0]])
-    return np.where(signs > 0, X, -X) @ H * (1 / np.sqrt(d))
-
-
 # add_means: by m, which is -inf
 def my_add_means(O_acc, l, m, times, v_scale, v_mean, q_mean):
     empty = np.isneginf(m)

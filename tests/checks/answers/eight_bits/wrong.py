@@ -306,3 +306,56 @@ def short_kernel(x_ptr, y_ptr, s_ptr, stride_x, stride_y, d, B: tl.constexpr):
 
 def my_quantise_rows(X, X8, scale):
     short_kernel[(len(X),)](X, X8, scale, X.stride(0), X8.stride(0), X.shape[1], B=128)
+
+
+# rotate, matrix_made: with a matrix of its own
+def my_rotate(X, signs):
+    H = np.ones((1, 1))
+    while len(H) < X.shape[1]:
+        H = np.block([[H, H], [H, -H]])
+    return (X * signs) @ H / np.sqrt(len(H))
+
+
+# rotate, matrix_made: by np.kron, in a matrix of its own
+def my_rotate(X, signs):
+    d, H = X.shape[1], np.array([[1.0]])
+    for _ in range(d.bit_length() - 1):
+        H = np.kron(H, [[1.0, 1.0], [1.0, -1.0]])
+    return np.where(signs > 0, X, -X) @ H * (1 / np.sqrt(d))
+
+
+# rotate, matrix_made: the matrix of the chapter
+def my_rotate(X, signs):
+    def doubled(d):
+        H = np.ones((1, 1))
+        while len(H) < d:
+            H = np.block([[H, H], [H, -H]])
+        return H
+
+    d = X.shape[1]
+    return (X * signs) @ doubled(d) / np.sqrt(d)
+
+
+# repaired, by_inputs_e4m3: the plain way
+def my_repaired(Q, K, V, core):
+    scale = 1 / np.sqrt(Q.shape[1])
+    q_scale, k_scale, v_scale = (np.abs(X).max() / 448 for X in (Q, K, V))
+    O = np.empty(Q.shape)
+    for rows in tiled.blocks(len(Q), 128):
+        m, l, O_acc = -np.inf, 0.0, np.zeros_like(Q[rows])
+        for cols in tiled.blocks(len(K), 128):
+            S = core.scores(Q[rows] / q_scale, K[cols] / k_scale, "e4m3") * (q_scale * k_scale * scale)
+            m_old, m = m, np.maximum(m, S.max(axis=1))
+            alpha = np.exp(m_old - m)
+            P = np.exp(S - m[:, None]) * 256
+            l = alpha * l + P.sum(axis=1)
+            O_acc = core.values(P, V[cols] / v_scale, alpha[:, None] * O_acc)
+        O[rows] = O_acc / l[:, None] * v_scale
+    return core.stored(O, "e4m3")
+
+
+# repaired, past_the_core: no tensor core at all
+def my_repaired(Q, K, V, core):
+    S = Q @ K.T / np.sqrt(Q.shape[1])
+    P = np.exp(S - S.max(axis=1, keepdims=True))
+    return core.stored(P @ V / P.sum(axis=1, keepdims=True), "bf16")

@@ -1,0 +1,32 @@
+"""Two trials that plain attention in eight bits fails: outliers, and values with a mean."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Trial(NamedTuple):
+    """Q (N_q, d), K and V (N_k, d), what is special about them, and the largest error of O, as `error` has it."""
+
+    words: str
+    Q: np.ndarray
+    K: np.ndarray
+    V: np.ndarray
+    bound: float
+
+
+def trials() -> tuple[Trial, Trial]:
+    """Return both trials, the same ones in each call. The second one has the length that sums of 13 bits feel."""
+    return _outliers(), _means()
+
+
+def _outliers(N=512, d=64):
+    rng = np.random.default_rng(50)
+    Q, K, V = (np.where(rng.random(T.shape) < 1e-3, 10 * T, T) for T in rng.normal(size=(3, N, d)))
+    return Trial("outliers", Q, K, V, bound=0.035)
+
+
+def _means(N_k=8192, d=64):
+    rng = np.random.default_rng(5)
+    Q, K, V = rng.normal(size=(16, d)), rng.normal(size=(N_k, d)), rng.normal(size=(N_k, d))
+    return Trial("means", Q, K + rng.normal(size=d), V + rng.normal(size=d), bound=0.003)

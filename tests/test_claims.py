@@ -1,0 +1,143 @@
+"""The claims of articles: each has an answer with numbers and a chapter, and records agree with the verdicts."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbformat")
+
+from flashlib.chapters import CHAPTERS, named  # noqa: E402
+from tests.test_route import LONGEST_SENTENCE, sentences  # noqa: E402
+from tools import notebooks  # noqa: E402
+
+FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+CLAIMS = {
+    "claims-softmax": """Overflow, Three passes, Online softmax, Two recurrences, Any other function, No division,
+        No scale, One array""",
+    "claims-bytes": """Six trips, A gigabyte, The hierarchy, Order of traffic, Tiled traffic, Linear memory,
+        Times less memory, Block size, Two orders, Without a kernel""",
+    "claims-speed": """Two GPUs, Two to four, Long sequences, More operations, Parallel rows, Fitting blocks,
+        Fused operations, Recomputing, Three devices, 740 of 989, 1.2 PFLOP/s, Built in""",
+    "claims-use": """Exact, Mixed precision, Eight bits, On by default, One interface, Pages, Shared keys, Rings,
+        Long contexts, Training, Latency""",
+}
+NAMES = {id: [name.strip() for name in text.split(",")] for id, text in CLAIMS.items()}
+ITEM = re.compile(r"^- \*\*(.+?)\.\*\* .*\*\*(.+?)\*\*.*$", re.MULTILINE)
+CELLS = notebooks.read(FOLDER / f"{named('claims').slug}.ipynb").cells
+
+
+def text(cell_id):
+    return next(cell.source for cell in CELLS if cell.id == cell_id)
+
+
+def rows(name, key="rows"):
+    return json.loads((FOLDER / "data" / f"{name}.json").read_text(encoding="utf-8"))[key]
+
+
+@pytest.mark.parametrize("cell_id", NAMES)
+def test_each_claim_has_a_verdict_and_a_chapter(cell_id):
+    items = {found[1]: found[0] for found in ITEM.finditer(text(cell_id))}
+    assert list(items) == NAMES[cell_id]
+    files = {f"{c.slug}.ipynb" for c in CHAPTERS}
+    for item in items.values():
+        linked = re.findall(r"\]\(([^)]+\.ipynb)\)", item)
+        assert linked and {*linked} <= files, item
+
+
+@pytest.mark.parametrize("cell_id", NAMES)
+def test_each_claim_has_numbers(cell_id):
+    """The cell below a list prints a line for each of its claims, in their order, with a number or a name."""
+    at = [cell.id for cell in CELLS].index(cell_id)
+    printed = "".join(output.text for output in CELLS[at + 1].outputs if output.output_type == "stream")
+    answered = list(dict.fromkeys(line[:22].strip() for line in printed.splitlines()))
+    assert answered == NAMES[cell_id]
+    assert not re.search(r"\b(nan|inf|None)\b", printed)
+
+
+def test_no_result_is_typed():
+    """Numbers in the lists are those of claims, papers and formulas: a verdict has no time and no ratio."""
+    judged = re.compile(r"\*\*(?:True|Half true|False|Depends|Possible)\*\*(.*)$", re.MULTILINE)
+    for id in NAMES:
+        for verdict in judged.findall(text(id)):
+            assert not re.search(r"\d+(\.\d+)? (times|%|ms|MB|TFLOP)", verdict), verdict
+
+
+def test_sentences_are_short():
+    found = [words for cell in CELLS if cell.cell_type == "markdown" for words in sentences(cell.source)]
+    assert len(found) > 100
+    assert [" ".join(words) for words in found if len(words) > LONGEST_SENTENCE] == []
+
+
+def test_two_to_four_times_depends_on_the_pass_the_width_and_the_mask():
+    fastest = {}
+    for which in ("forward", "backward"):
+        for row in rows(f"h200_{which}"):
+            if row["tflops"]["eager"]:
+                ratio = row["tflops"]["sdpa_flash"] / row["tflops"]["eager"]
+                fastest.setdefault((which, row["d"], row["causal"]), []).append(ratio)
+    told = text("claims-speed")
+    assert "without a mask it is true forward at $d = 128$ and backward at $d = 64$" in told
+    assert all(2 < x < 4 for x in fastest["forward", 128, False] + fastest["backward", 64, False])
+    assert "forward at $d = 64$ it is more, and backward at $d = 128$ less" in told
+    assert min(fastest["forward", 64, False]) > 4 and max(fastest["backward", 128, False]) < 2
+    assert "Under a mask it is more." in told
+    for (which, d, causal), masked in fastest.items():
+        assert not causal or all(x > y for x, y in zip(masked, fastest[which, d, False], strict=True))
+
+
+def test_roles_and_larger_tiles_gain_most():
+    assert "roles and larger tiles gain most; turns come by themselves" in text("claims-speed")
+    rungs = rows("h200_hopper_ladder", "rungs")
+
+    def least_and_most(rung, before):
+        found = [row["tflops"][f"hopper_{rung}"] / row["tflops"][f"hopper_{before}"] for row in rungs]
+        return min(found), max(found)
+
+    roles, tiles = least_and_most("r3_consumers", "r2_producer"), least_and_most("r5_registers", "r4_overlap")
+    others = [("r3_turns", "r3_consumers"), ("r4_overlap", "r3_turns"), ("r6_persistent", "r5_registers")]
+    assert min(roles[0], tiles[0]) > max(least_and_most(*pair)[1] for pair in others)
+    assert least_and_most(*others[0])[1] < 1.03
+
+
+def test_parallel_rows_gain_most_where_heads_are_few():
+    assert "the first gains most where heads are few" in text("claims-speed")
+    gains, whole = {}, None
+    for row in rows("h200_ladder"):
+        if row["part"] == "fa2":
+            whole = row["tflops"] if row["rung"] == "r5_causal" else whole
+            if row["rung"] == "without_parallel_rows":
+                gains.setdefault(row["B"] * row["H"], []).append(whole / row["tflops"])
+    few, many = min(gains), max(gains)
+    assert few < many and min(gains[few]) > max(gains[many])
+
+
+def test_flash_attention_is_not_the_fastest_backend_on_an_h200():
+    assert "on an H200 not the fastest" in text("claims-speed")
+    assert all(row["tflops"]["sdpa_cudnn"] > row["tflops"]["sdpa_flash"] for row in rows("h200_forward"))
+
+
+def test_long_sequences_gain_most():
+    ratios = {
+        row["N"]: row["ms"]["eager"] / row["ms"]["sdpa"]
+        for row in rows("h200_models")
+        if row["pass"] == "prefill" and row["ms"].get("eager")
+    }
+    found = [ratios[N] for N in sorted(ratios)]
+    assert len(found) > 2 and found == sorted(found)
+
+
+def test_a_ring_pays_with_many_tokens_on_each_gpu():
+    ring = [row for row in rows("h200_ring") if row["left"] is None and row["documents"] is None]
+    for P in {row["ranks"] for row in ring}:
+        by_length = {
+            N: [row["efficiency"]["ring"] for row in ring if (row["ranks"], row["N"]) == (P, N)]
+            for N in sorted({row["N"] for row in ring if row["ranks"] == P})
+        }
+        assert min(by_length[max(by_length)]) > max(by_length[min(by_length)])
+
+
+def test_no_kernel_reaches_740():
+    assert "No kernel of our record reaches it" in text("claim-740-text")
+    assert max(speed or 0 for row in rows("h200_hopper") for speed in row["tflops"].values()) < 740
