@@ -21,7 +21,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 LONGEST = {FROM_ZERO: 11, KNOWN: 8.5}  # hours
 LONGEST_CHAPTER, LONGEST_SOFTMAX = 140, 80  # minutes
 LONGEST_SENTENCE = 35  # words
-PLAIN = [c for c in CHAPTERS if c.number <= "11" or c.name in ("speed", "roles", "hopper")]
+PLAIN = [c for c in CHAPTERS if c.number <= "11" or c.name in ("rings", "real_models", "speed", "roles", "hopper")]
 WITHOUT = "torch", "triton", "transformers"  # what a first cell runs without
 FIRST_CELLS = """
 import json, sys
