@@ -101,8 +101,7 @@ class Exercise:
 
     def obstacles(self) -> list[str]:
         """Return why it cannot be checked on this machine, as a sentence for each missing need; [] if it can."""
-        needs = (*self.needs, *(("triton",) if self.triton else ()))
-        return [NEEDS[need].otherwise for need in needs if not NEEDS[need].is_here()]
+        return [NEEDS[need].otherwise for need in self.needs if not NEEDS[need].is_here()]
 
     @property
     def triton(self) -> bool:

@@ -203,7 +203,7 @@ def way_bytes(answer: Callable, known: Known) -> Verdict:
 def cut_labels(answer: Callable, known: Known) -> Verdict:
     fixed = (
         (8, 2, 1), (8, 2, 0), (16, 4, 0), (16, 4, 1), (16, 4, 3), (4, 2, 0), (4, 2, 1), (2, 1, 0), (9, 1, 0),
-        (13, 2, 0), (13, 2, 1), (23, 3, 2), (37, 5, 3), (294, 9, 4),
+        (10, 2, 1), (13, 2, 0), (13, 2, 1), (23, 3, 2), (37, 5, 3), (294, 9, 4),
     )  # fmt: skip
     cases = [_cut(np.random.default_rng(N), N, P, r) for N, P, r in fixed]
     return examine(answer, cases + random_cases.cases(_any_cut), known)
