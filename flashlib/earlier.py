@@ -57,7 +57,10 @@ EARLIER_CHAPTERS = (
     EarlierChapter("18_eight_bits", "Eight bits", ("eight_bits",)),
 )
 
-GONE = {"row_max": "online_block"}  # {an exercise that went: the one that took its place}
+GONE = {
+    "row_max": "online_block",
+    "own_heads": "cut_labels",
+}  # {an exercise that went: the one that took its place}
 
 
 def called(text: str) -> EarlierChapter | None:

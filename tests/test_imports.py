@@ -25,6 +25,7 @@ ROOMS = {
     "gpus": "",
     "environment": "",
     "interop.weights": "",
+    "interop.families": "",
     "chapters": "interop.weights",
     "earlier": "language chapters",
     "splits": "",
@@ -76,7 +77,8 @@ ROOMS = {
     "checks.harness": "language types softmax naive tiled pipeline ring learner widgets private_apis gluon / "
     "kernels base, learner.process, learner.kernels, checks.engine",
     "checks.chapters": "language types gpus masks softmax memory cost naive tiled cache pipeline ring lowbit / "
-    "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, checks.engine, checks.harness",
+    "kernels base, kernels.ladder, kernels.hopper.ladder, kernels.compiler, interop.families, checks.engine, "
+    "checks.harness",
     "checks.classroom": "language chapters earlier environment pictures learner / kernels base, learner.process, "
     "checks.engine",
     "checks": "chapters earlier / checks.engine, checks.classroom",  # it finds the chapters by their files

@@ -135,64 +135,16 @@ def test_the_lab_marks_the_speeds_of_what_is_chosen():
         assert f'"{name}": "{EightBitsLab(N=256, qk=qk, sums=sums).result["way"]}"' in cell.source
 
 
-def test_the_numbers_on_rings_are_those_of_the_record():
+def test_what_rings_says_of_its_record_is_so():
+    """Its cells say who wins. These sentences hold for any record."""
     run = json.loads((FOLDER / "data" / "h200_ring.json").read_text(encoding="utf-8"))
     rows = [row for row in run["rows"] if row["left"] is None and row["documents"] is None]
-    two, four = ([row for row in rows if row["ranks"] == P and row["N"] // P >= 8192] for P in (2, 4))
-    odd = max(two, key=lambda row: row["efficiency"]["ring_contiguous"])
-    told = text("rings", "measured-steps")
-    assert f"the line with {odd['efficiency']['ring_contiguous']:.2f}" in told
-    assert f"the ring has {odd['efficiency']['ring_copy_engines']:.2f} there" in told
-    assert all(row["efficiency"]["ring_contiguous"] < 2 / 3 for row in two if row is not odd)
-    assert all(row["efficiency"]["ring_contiguous"] < 4 / 7 for row in four)
-    short = {}
-    for row in four:
-        size = row["N"], row["H"], row["pass"]
-        (before,) = (row for row in two if (row["N"], row["H"], row["pass"]) == size)
-        best = max(row["efficiency"][name] for name in ("ring", "ring_copy_engines"))
-        if best < before["predicted"]["4"]:
-            short[size] = best / before["predicted"]["4"]
-    assert {N // 4 for N, _, _ in short} == {8192} and min(short, key=short.get) == (32768, 16, "both")
-    assert "It is too high with 8,192 tokens in a rank alone, most of all in both passes with 16 heads" in text(
-        "rings", "measured-end"
-    )
-    for row in rows:
-        assert len(set(row["error"].values())) == 1, "a single rounding that all ways share"
-    for row in two + four:  # in the forward pass there is no gain with NCCL, and often a loss
-        gain = row["ms"]["ring_in_turn"] / row["ms"]["ring"]
-        assert gain < 1.02 if row["pass"] == "forward" else gain > 0.98
-
-
-def test_the_losses_of_a_ring_are_those_of_the_record():
-    run = json.loads((FOLDER / "data" / "h200_ring.json").read_text(encoding="utf-8"))
-    rows: dict[int, list] = {}
-    for row in run["rows"]:
-        if row["left"] is None and row["documents"] is None:
-            rows.setdefault(row["N"] // row["ranks"], []).append(row)
-    of = {n: [row["efficiency"] for row in some] for n, some in rows.items()}
-    told = text("rings", "measured-steps")
-    assert (
-        "With 4,096 tokens a GPU it does in every row: all-gather is faster, a contiguous cut is no worse" in told
-    )
-    for row in rows[4096]:
-        share = row["efficiency"]
-        ring = share["ring"], share["ring_copy_engines"]
-        assert share["all_gather"] > max(ring) and share["ring_contiguous"] >= max(ring)
-        assert row["ranks"] == 4 and (max(ring) < 1 / 4) == (row["H"] == 16), "four take longer than one GPU"
-    rings = [share[name] for share in of[4096] for name in ("ring", "ring_copy_engines")]
-    assert (round(1 / max(rings)), round(1 / min(rings))) == (2, 7)
-    assert "a ring there needs two to seven times as long as its products" in text("rings", "measured-tokens")
-    by_engines = [share["ring_copy_engines"] for share in of[8192]]
-    first = sum(x == max(share.values()) for x, share in zip(by_engines, of[8192], strict=True))
-    assert (first, len(by_engines)) == (6, 8)
-    span = f"{min(by_engines):.2f} and {max(by_engines):.2f}"
-    assert f"the fastest way in six rows of eight, but its efficiency is between {span}" in told
-    long = [share for n, some in of.items() if n >= 16384 for share in some]
-    assert all(share["ring_copy_engines"] > max(share.values()) - 0.02 for share in long), "or nearly so"
-    least = min(share["ring_copy_engines"] for share in long)
-    assert f"it took 16,384 for an efficiency of {least:.2f} or more; with 4,096, all-gather was faster" in text(
-        "rings", "rest"
-    )
+    assert "a single rounding to bf16 that all ways share" in text("rings", "measured-end")
+    assert all(len(set(row["error"].values())) == 1 for row in rows)
+    assert "A contiguous cut above its bound" in text("rings", "measured-all-text")
+    bound = {2: 2 / 3, 4: 4 / 7}
+    above = [row for row in rows if row["efficiency"]["ring_contiguous"] > bound[row["ranks"]]]
+    assert all(row["efficiency"]["ring_copy_engines"] > 0.98 for row in above), "the one GPU was slow there"
 
 
 def gains_of_hopper_rungs():

@@ -5,6 +5,7 @@
     vllm            a backend that reads and writes vLLM's pages
     deepspeed       the attention of a rank in DeepSpeed's Ulysses
     weights         a small pretrained model, to try them with
+    families        small models of eight families, which need different things of an attention
 
 Each takes the package's own arguments and layouts. What it does not support it refuses with an explanation, before
 any work.

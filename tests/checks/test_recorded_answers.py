@@ -118,3 +118,13 @@ def test_what_a_launch_gains_is_what_the_record_says():
         named = solutions_limits.my_name_the_limit(letter)
         assert named == exercises_limits.largest(letter)
         assert exercises_limits.gain(letter, named) >= exercises_limits.ENOUGH
+
+
+def test_where_the_head_of_real_models_looks():
+    (cell,) = (cell for cell in chapter("real_models").cells if cell.id == "ab46621b")
+    said = cell.outputs[0].text
+    found = {
+        name: re.search(rf"{words} +' (\w+)' ", said)[1]
+        for name, words in (("wide", "was too wide, so it"), ("crossed", "by the animal because it"))
+    }
+    assert found == answer("pronoun_head")

@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -70,40 +71,39 @@ def test_all_stored_results_are_there():
             assert cell.outputs or not re.search(r"^print\(", cell.source, re.MULTILINE)
 
 
-BUILT = "fc1eb611", "0e12b15a", "b581a90d"  # the cells of the families, of step 1 and of step 7
+BUILT = "0e12b15a", "b581a90d"  # the cells of step 1 and of the whole pair
 DECODERS = "GPT-2", "Llama", "Mistral", "Gemma 2", "GPT-OSS", "Llama 4"
 
 
 @pytest.fixture(scope="module")
 def built():
-    """Run the cells of the chapter that step 7 needs; return their names."""
-    torch, T = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    names = {"torch": torch, "T": T}
+    """Run the cells of the chapter that make the whole adapter; return their names."""
+    torch = pytest.importorskip("torch")
+    T = pytest.importorskip("transformers")
+    from flashlib.interop import families
+
+    names = {"torch": torch, "families": families, "FAMILIES": families.FAMILIES, "output": families.output}
     names |= {name: getattr(T, name) for name in ("AttentionInterface", "AttentionMaskInterface")}
     with torch.no_grad(), contextlib.redirect_stdout(io.StringIO()):
         for cell_id in BUILT:
-            exec(next(cell.source for cell in CELLS if cell.id == cell_id), names)
+            run_cell(cell_id, names)
     return names
 
 
-def model_of(built, family, attention):
-    kind, config, options, _ = built["FAMILIES"][family]
-    built["torch"].manual_seed(0)
-    config = config(**options, eos_token_id=None)
-    config._experts_implementation = "eager"
-    return kind._from_config(config, attn_implementation=attention).eval()
+def run_cell(cell_id, names):
+    exec(next(cell.source for cell in CELLS if cell.id == cell_id), names)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("family", ["BERT", *DECODERS])
-def test_the_last_step_gives_no_nan_for_padding(built, family, side):
-    torch, ids = built["torch"], built["ids"]
-    present = torch.arange(ids.shape[1]) >= torch.tensor([[0], [12]])
+def test_the_whole_adapter_gives_no_nan_for_padding(built, family, side):
+    torch, families = built["torch"], built["families"]
+    present = torch.arange(families.IDS.shape[1]) >= torch.tensor([[0], [12]])
     present = present if side == "left" else present.flip(1)
     with torch.no_grad():
         mine, eager = (
-            model_of(built, family, name)(input_ids=ids, attention_mask=present.long())[0][present]
-            for name in ("step_7", "eager")
+            families.model(family, name)(input_ids=families.IDS, attention_mask=present.long())[0][present]
+            for name in ("whole", "eager")
         )
     assert torch.isfinite(mine).all()
     torch.testing.assert_close(mine, eager, atol=1e-5, rtol=1e-5)
@@ -111,19 +111,40 @@ def test_the_last_step_gives_no_nan_for_padding(built, family, side):
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 @pytest.mark.parametrize("family", DECODERS)
-def test_the_last_step_writes_what_eager_writes_after_padding_on_the_left(built, family, cache):
-    torch, prompts = built["torch"], built["ids"][:, :20]
+def test_the_whole_adapter_writes_what_eager_writes_after_padding_on_the_left(built, family, cache):
+    torch, families = built["torch"], built["families"]
     present = (torch.arange(20) >= torch.tensor([[0], [7]])).long()
     how = {"max_new_tokens": 8, "do_sample": False, "cache_implementation": cache}
     with torch.no_grad():
         mine, eager = (
-            model_of(built, family, name).generate(prompts, attention_mask=present, **how)
-            for name in ("step_7", "eager")
+            families.model(family, name, eos_token_id=None).generate(
+                families.IDS[:, :20], attention_mask=present, **how
+            )
+            for name in ("whole", "eager")
         )
     assert mine.tolist() == eager.tolist()
 
 
 def test_some_families_of_the_chapter_are_padded_on_the_left(built):
-    masks = {family: given.get("attention_mask") for family, (*_, given) in built["FAMILIES"].items()}
-    padded = {family: mask[1, 0] == 0 for family, mask in masks.items() if mask is not None}
+    masks = {name: family.inputs.get("attention_mask") for name, family in built["FAMILIES"].items()}
+    padded = {name: bool(mask[1, 0] == 0) for name, mask in masks.items() if mask is not None}
     assert padded == {"Llama": True, "BERT": False, "Mistral": True}
+
+
+def test_the_families_that_notice_are_those_of_the_exercise(built):
+    """Each of its six broken adapters is one of the chapter's mistakes, whose name begins with its letter."""
+    from flashlib.checks.chapters.real_models.exercises_families import FAMILIES, WITNESSES
+
+    assert tuple(built["FAMILIES"]) == FAMILIES
+    names = dict(built, combinations=combinations)
+    with built["torch"].no_grad(), contextlib.redirect_stdout(io.StringIO()):
+        run_cell("f1cc8b1d", names)
+        run_cell("0ef36012", names)
+    noticed = {name[0]: tuple(found) or ("nobody",) for name, found in names["noticed"].items() if name[1] == ":"}
+    assert noticed == WITNESSES
+    assert len(names["few"]) == 3
+
+
+def test_without_transformers_its_check_says_what_to_run(nothing_is_here):
+    verdict = checks.model_attention(lambda: None)
+    assert verdict.outcome == "not checked" and "run make models" in verdict.sentence

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
 
-from flashlib.chapters import chapter
+from flashlib.chapters import NEEDS, chapter
 from flashlib.checks.engine import (
     compiling,
     folders,
@@ -40,7 +40,8 @@ class Exercise:
     examine: takes the answer and a Known, and returns a Verdict without a name; it runs in a separate process.
     known: a Known, whose table has the name of the exercise.
     minutes, difficulty: as the text gives them; difficulty is easy, medium or hard. limit: seconds of computing
-    when nothing is compiled; None: LIMIT. optional: whether its section is.
+    when nothing is compiled; None: LIMIT. optional: whether its section is. needs: keys of
+    `flashlib.chapters.NEEDS` without which it cannot be checked, while others of its chapter can.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Exercise:
     known: Known
     limit: float | None = None
     optional: bool = False
+    needs: tuple[str, ...] = ()
 
     def __call__(self, answer, seed=None) -> Verdict:
         """Return the Verdict on an answer; if it is right, record that in the progress file.
@@ -68,6 +70,8 @@ class Exercise:
             return Verdict(self.name, Outcome.NOT_CHECKED, sentence)
         if is_stub(answer):
             return Verdict(self.name, Outcome.NOT_SOLVED, "", answer=answer)
+        if obstacles := self.obstacles():
+            return Verdict(self.name, Outcome.NOT_CHECKED, obstacles[0])
         verdict = self.judged(_examine, self.name, answer, seed)
         return replace(compiling.compiled(verdict).printable(), answer=answer)
 
@@ -94,6 +98,10 @@ class Exercise:
         except RuntimeError as error:
             sentence = "the check itself failed; this is a mistake in the course, not in your answer"
             return Verdict("", Outcome.NOT_CHECKED, sentence, (("traceback", str(error)),))
+
+    def obstacles(self) -> list[str]:
+        """Return why it cannot be checked on this machine, as a sentence for each missing need; [] if it can."""
+        return [NEEDS[need].otherwise for need in self.needs if not NEEDS[need].is_here()]
 
     @property
     def triton(self) -> bool:
@@ -153,14 +161,14 @@ def gone(name: str) -> Verdict:
 def exercise(
     *, title: str, minutes: int, difficulty: str, program: ProgramText | Callable[..., ProgramText] = written,
     variants: tuple[str, ...] = (), model: Callable | None = None, limit: float | None = None,
-    optional: bool = False,
+    optional: bool = False, needs: tuple[str, ...] = (),
 ) -> Callable[[Callable], Exercise]:  # fmt: skip
     """Return a decorator that turns the function that examines answers into an Exercise.
 
     The exercise belongs to the chapter in whose folder that function is defined. program: the right ProgramText,
     whose edits are the known mistakes; or a function that makes it from the text at the top of the table of
     mistakes. With neither, the program of an exercise in NumPy is its solution. variants, model: see Known. limit,
-    optional: see Exercise.
+    optional, needs: see Exercise.
     """
 
     def make(examine):
@@ -175,7 +183,7 @@ def exercise(
         elif right is None and "triton" not in chapter(slug).needs:
             right = solutions.program(name)
         known = Known(name, right, variants, model)
-        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit, optional)
+        EXERCISES[name] = Exercise(name, slug, title, minutes, difficulty, examine, known, limit, optional, needs)
         return EXERCISES[name]
 
     return make

@@ -250,7 +250,7 @@ def _any_comparison(rng):
 # ---- attention's share
 
 
-@exercise(title="Attention's share", minutes=10, difficulty="easy")
+@exercise(title="Attention's share", minutes=10, difficulty="easy", optional=True)
 def attention_share(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 1 1, 2 1 1 1 1 1, 3 8 16 2 1 4, 3 8 16 2 2 4, 10 8 24 4 2 2, 10 6 24 4 2 5, 19 576 1536 9 3 64,

@@ -5,7 +5,7 @@ import numpy as np
 from flashlib import masks
 from flashlib.checks.engine.prediction import Question
 
-LAYERS, H_Q, H_K, D, HIDDEN, MLP = 30, 9, 3, 64, 576, 1536  # of SmolLM2-135M
+LAYERS = 30  # of SmolLM2-135M
 
 
 def _calls(tokens):
@@ -25,11 +25,6 @@ def _wrong_rows(tokens, padding):
     }
 
 
-def _window(W, at):
-    seen = masks.window(W - 1, 0).on(at + 1, at + 1).seen(slice(at, at + 1), slice(0, at + 1))[0]
-    return {"keys": int(seen.sum()), "first": int(seen.argmax())}
-
-
 def _first_query(tokens, room):
     """Return how many keys the first query of a prompt sees, if it is the first or if rows end with the cache."""
     bottom = masks.causal().on(tokens, room).seen(slice(0, 1), slice(0, room))
@@ -38,12 +33,6 @@ def _first_query(tokens, room):
 
 def _in_chunk(chunk, at):
     return sum(c // chunk == at // chunk for c in range(at + 1))
-
-
-def _half():
-    """Return N, in thousands, at which attention does as many operations as the products with weights."""
-    weights = HIDDEN * D * (2 * H_Q + 2 * H_K) + 3 * HIDDEN * MLP
-    return (2 * weights / (4 * D * H_Q / 2) - 1) / 1000
 
 
 QUESTIONS = [
@@ -67,35 +56,6 @@ QUESTIONS = [
         labels={"calls": "calls of attention", "rows": "rows of Q in the last call"},
     ),
     Question(
-        "which_head",
-        lambda: {"five": 5 // (H_Q // H_K), "eight": 8 // (H_Q // H_K)},
-        "a group has 9 / 3 = 3 heads: 0 to 2 read head 0 of K, 3 to 5 head 1, and 6 to 8 head 2.",
-        hint="Three neighbouring heads of Q share a head of K and V.",
-        wrong={
-            (
-                "five",
-                2,
-            ): "5 % 3 would be right if heads were dealt like cards: the heads of a group are neighbours",
-            ("five", 5): "K has only heads 0 to 2",
-            ("eight", 8): "K has only heads 0 to 2",
-            ("eight", 3): "heads are counted from 0",
-        },
-        labels={"five": "head of K for head 5", "eight": "head of K for head 8"},
-    ),
-    Question(
-        "scale_again",
-        lambda: float(D**0.5),
-        "the scores were right after the first 1 / sqrt(64) = 1/8. The second makes them 8 times smaller. Nothing "
-        "fails: the weights only become more alike.",
-        hint="What is 1 / sqrt(64)? It was multiplied in once more than it should.",
-        wrong={
-            64: "that is both factors together; one of them belongs there",
-            0.125: "that is the factor; the question is how many times smaller",
-            2: "1 / sqrt(64) is 1/8",
-            1: "two factors of 1/8 are in the scores, and one belongs there",
-        },
-    ),
-    Question(
         "padding_side",
         lambda: _wrong_rows(25, 12),
         "a token sees only what stands before it. So padding after the tokens is seen by none of them, and "
@@ -110,38 +70,6 @@ QUESTIONS = [
             ("left", 1): "not only the first token sees what comes before it",
         },
         labels={"right": "wrong tokens, padding after them", "left": "wrong tokens, padding before them"},
-    ),
-    Question(
-        "window_keys",
-        lambda: _window(16, 20),
-        "the window counts the query's own key: it sees keys 5 to 20, which are 16.",
-        hint="Does the query's own key count? Count back from it.",
-        wrong={
-            ("keys", 17): "the query's own key is one of the 16",
-            ("keys", 21): "that is without a window",
-            ("keys", 15): "the query's own key is one of the 16, and it is seen",
-            ("keys", 5): "that is a chunk: keys 16 to 20; a window moves with its query",
-            ("first", 4): "keys 4 to 20 are 17",
-            ("first", 6): "keys 6 to 20 are 15",
-            ("first", 16): "that is where a chunk begins; a window moves with its query",
-            ("first", 0): "that is without a window",
-        },
-        labels={"keys": "keys that are seen", "first": "number of the first of them"},
-    ),
-    Question(
-        "mask_table",
-        lambda: 4 * 32768**2 / 1e9,
-        "a byte for each of 4 * 32768 * 32768 scores is 4.3 GB. It is the same for all heads and layers, but "
-        "attention that is careful not to store S would read as much as S in 8 bits for each head.",
-        hint="A byte for each score of each sequence; heads share them.",
-        wrong={
-            1.0737: "there are 4 sequences",
-            8.59: "a bool takes one byte",
-            17.18: "a bool takes one byte, not 4",
-            0.000131: "the table has a row for each query and a column for each key",
-        },
-        tolerance=0.02,
-        unit="GB",
     ),
     Question(
         "chunk_keys",
@@ -177,18 +105,18 @@ QUESTIONS = [
         labels={"right": "keys, as it should be", "bottom_right": "keys, aligned bottom-right"},
     ),
     Question(
-        "half_of_step",
-        _half,
-        "a token takes 2 * 3538944 operations with the weights of a layer, and 4 * 64 * 9 * (N + 1) / 2 for "
-        "attention. Both are equal at N = 6143. A model that is wider has this point later.",
-        hint="For one token: 2 operations a weight, and on average (N + 1) / 2 keys of 4 d operations in 9 heads.",
+        "pronoun_head",
+        lambda: {"wide": "animal", "crossed": "animal"},  # a test compares with the stored output
+        "in both sentences it is the animal, also where the street is too wide. The head looks at living beings, "
+        "whatever the pronoun refers to.",
+        hint="Has the head been seen to resolve anything, or only to look at one word of one sentence?",
+        choices=("animal", "street", "it", "the first word"),
         wrong={
-            3.071: "causal queries see half of the keys on average",
-            12.287: "both products count in attention, S and P V: 4 d operations a score",
-            55.295: "each of the 9 heads of Q has its own scores",
-            18.431: "that is with the heads of K; each of the 9 heads of Q has its own scores",
+            "street": "that is what the pronoun refers to; the head was chosen for its weight on the animal, and "
+            "one sentence does not show why it has that",
+            "it": "this head gives little weight to the word itself",
+            "the first word": "on average heads give most weight to it, but this one was chosen for the animal",
         },
-        tolerance=0.02,
-        unit="thousand tokens",
+        labels={"wide": "was too wide, so it", "crossed": "was not crossed by the animal because it"},
     ),
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from flashlib import masks
 from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, random_cases
 from flashlib.checks.harness import sizes, update
-from flashlib.ring import cost, head_groups, hops, layouts
+from flashlib.ring import cost, hops, layouts
 from flashlib.softmax import State, summarise_rows
 
 # ---- merging hops
@@ -175,36 +175,10 @@ def hide_copy(answer: Callable, known: Known) -> Verdict:
     return examine(run, cases, known)
 
 
-# ---- heads of a rank
-
-
-@exercise(title="Heads of a rank", minutes=10, difficulty="medium")
-def own_heads(answer: Callable, known: Known) -> Verdict:
-    fixed = """
-        4 4 2 0, 4 4 2 1, 8 2 2 1, 8 2 4 0, 8 2 4 1, 8 2 4 3, 8 1 4 2, 12 4 3 1, 12 4 4 3, 32 8 8 5, 32 8 16 9,
-        6 3 4 0, 6 3 4 1, 6 3 4 3, 9 3 2 0, 9 3 2 1, 10 5 3 2, 7 7 3 2, 12 2 5 2, 5 5 5 4, 15 5 4 1,
-        15 3 11 10, 30 5 22 10, 4 2 3 1
-    """
-
-    def right(H, H_k, P, m):
-        own = head_groups.own_heads(H, P, m)
-        kv = sorted({h * H_k // H for h in own})
-        return own.start, own.stop, kv[0], kv[-1] + 1
-
-    def draw(rng):
-        H_k, group = int(rng.integers(1, 9)), int(rng.integers(1, 6))
-        P = int(rng.integers(1, group * H_k + 1))
-        return group * H_k, H_k, P, int(rng.integers(P))
-
-    return sizes.examine_whole(
-        answer, sizes.cases(right, fixed, draw), known, ("first", "end", "kv_first", "kv_end")
-    )
-
-
 # ---- bytes of the two methods
 
 
-@exercise(title="Bytes of two ways", minutes=10, difficulty="medium")
+@exercise(title="Bytes of two ways", minutes=10, difficulty="medium", optional=True)
 def way_bytes(answer: Callable, known: Known) -> Verdict:
     fixed = """
         4 2 2 2 1 2, 8 2 2 2 3 4, 8 4 4 4 8 2, 12 2 4 2 3 2, 12 3 6 3 5 4, 16 4 8 4 16 2, 64 8 32 8 16 2,
@@ -220,3 +194,31 @@ def way_bytes(answer: Callable, known: Known) -> Verdict:
         return P * n, P, P * a * b, P * a, d, int(rng.choice([2, 4]))
 
     return sizes.examine_whole(answer, sizes.cases(right, fixed, draw), known, ("ring", "ulysses"))
+
+
+# ---- labels across a cut
+
+
+@exercise(title="Labels across a cut", minutes=15, difficulty="medium")
+def cut_labels(answer: Callable, known: Known) -> Verdict:
+    fixed = (
+        (8, 2, 1), (8, 2, 0), (16, 4, 0), (16, 4, 1), (16, 4, 3), (4, 2, 0), (4, 2, 1), (2, 1, 0), (9, 1, 0),
+        (10, 2, 1), (13, 2, 0), (13, 2, 1), (23, 3, 2), (37, 5, 3), (294, 9, 4),
+    )  # fmt: skip
+    cases = [_cut(np.random.default_rng(N), N, P, r) for N, P, r in fixed]
+    return examine(answer, cases + random_cases.cases(_any_cut), known)
+
+
+def _cut(rng, N, P, r):
+    """Return the Case of a rank's labels, taken from the whole sequence."""
+    whole = rng.integers(0, 1000, N)
+    whole[rng.integers(0, N, 2)] = 0  # a token like any other
+    after = np.append(whole[1:], -100)
+    own = layouts.positions(N, P, r, "zigzag")
+    firsts = whole[[i * N // (2 * P) for i in range(2 * P)]]
+    return Case(f"N = {N}, rank {r} of {P}", (whole[own], firsts, N, r), after[own], tolerance=0)
+
+
+def _any_cut(rng):
+    P = int(rng.integers(1, 7))
+    return _cut(rng, int(rng.integers(2 * P, 60)), P, int(rng.integers(P)))

@@ -45,12 +45,6 @@ def _ratio(H_k):
     return of_ranks.ring(problem, 8).sent[0] / of_ranks.ulysses(problem, 8).sent[0]
 
 
-def _hidden(H, H_k):
-    gpu = GPUS["H100"]
-    sizes = {"dtype": "bfloat16", "H": H, "H_k": H_k, "share": 0.5}
-    return of_ranks.tokens_to_hide(flops=gpu.bf16, bandwidth=gpu.link, **sizes)
-
-
 def _bytes_of_backward():
     """Return the bytes of a hop in the backward pass divided by those in the forward pass, in bf16."""
     size, summed = cost.itemsizes("bfloat16")
@@ -58,22 +52,6 @@ def _bytes_of_backward():
 
 
 QUESTIONS = [
-    Question(
-        "million_cache",
-        lambda: 2 * 32 * 8 * 128 * 2 * MILLION / 1e9,
-        "a token has 2 * 32 * 8 * 128 numbers of 2 bytes, which is 131072 bytes, and there are 1048576 tokens. No "
-        "H100, with 80 GB, can hold them, and hardly an H200, whose 141 GB must hold the weights too.",
-        hint="K and V, 32 layers, 8 heads, 128 numbers, 2 bytes: how many bytes is one token?",
-        wrong={
-            68.72: "K and V are both kept",
-            4.295: "that is one layer of 32",
-            17.18: "there are 8 heads of K and V in each layer",
-            549.8: "there are 8 heads of K and V, not 32",
-            131: "a million is 2^20 here",
-        },
-        tolerance=0.02,
-        unit="GB",
-    ),
     Question(
         "million_time",
         lambda: cost.flops(MILLION, MILLION, 128, causal=True) * 32 / GPUS["H200"].fp16,  # and bf16
@@ -175,23 +153,6 @@ QUESTIONS = [
             "hop": "rank 0 with the keys of 1",
             "other": "rank 1 with the keys of 0",
         },
-    ),
-    Question(
-        "hide_tokens",
-        lambda: {"each_its_own": _hidden(32, 32), "groups_of_4": _hidden(32, 8)},
-        "n tokens take 2 n d H_k numbers of 2 bytes to copy, and 2 n^2 d H operations under the mask. Both "
-        "take the same "
-        "time at n = 2 H_k / H * 989e12 / 450e9. With groups of four a quarter of the bytes are copied.",
-        hint="Set 4 n d H_k / bandwidth equal to 2 n^2 d H / peak, and solve for n.",
-        wrong={
-            ("each_its_own", 2199): "under the causal mask half of the products of a hop are computed",
-            ("each_its_own", 8795): "both products count, with two operations for each multiplication",
-            ("groups_of_4", 4397): "K and V have a quarter of the heads: a quarter of the bytes is copied",
-            ("groups_of_4", 550): "under the causal mask half of the products of a hop are computed",
-            ("groups_of_4", 17590): "fewer bytes are hidden under fewer tokens",
-        },
-        tolerance=0.03,
-        labels={"each_its_own": "tokens, 32 heads of K and V", "groups_of_4": "tokens, 8 heads of K and V"},
     ),
     Question(
         "backward_bytes",

@@ -201,21 +201,6 @@ def my_ring_gradients(me):
     return Grads(dQ, *moving[2:])
 
 
-# own_heads: lists of heads
-def my_own_heads(H, H_k, P, m):
-    mine = [h for h in range(H) if m * H // P <= h < (m + 1) * H // P]
-    kv = [h * H_k // H for h in mine]
-    return mine[0], mine[-1] + 1, min(kv), max(kv) + 1
-
-
-# own_heads: numpy
-def my_own_heads(H, H_k, P, m):
-    ends = np.arange(P + 1) * H // P
-    first, end = ends[m], ends[m + 1]
-    kv = np.arange(H_k).repeat(H // H_k)[first:end]
-    return np.array([first, end, kv[0], kv[-1] + 1])
-
-
 # way_bytes: row by row
 def my_way_bytes(N, P, H, H_k, d, itemsize):
     rows = N // P

@@ -114,12 +114,6 @@ def my_ring_gradients(me):
     return Grads(dQ, *come.arrays)
 
 
-# own_heads: K and V by a ceiling
-def my_own_heads(H, H_k, P, m):
-    first, end = H * m // P, H * (m + 1) // P
-    return first, end, first * H_k // H, -(-end * H_k // H)
-
-
 # way_bytes: divided first
 def my_way_bytes(N, P, H, H_k, d, itemsize):
     rows = N // P

@@ -298,26 +298,6 @@ def my_ring_gradients(me):
     return Grads(dQ, *moving[2:])
 
 
-# own_heads, rest_lost: equal shares
-def my_own_heads(H, H_k, P, m):
-    each = H // P
-    heads = range(m * each, (m + 1) * each)
-    return heads.start, heads.stop, heads.start * H_k // H, (heads.stop - 1) * H_k // H + 1
-
-
-# own_heads, kv_split: both are shared out
-def my_own_heads(H, H_k, P, m):
-    Q, KV = ([i * n // P for i in range(P + 1)] for n in (H, H_k))
-    return Q[m], Q[m + 1], KV[m], KV[m + 1]
-
-
-# own_heads, last_included: the heads themselves
-def my_own_heads(H, H_k, P, m):
-    mine = [h for h in range(H) if m * H // P <= h < (m + 1) * H // P]
-    kv = [h // (H // H_k) for h in mine]
-    return mine[0], mine[-1], kv[0], kv[-1]
-
-
 # way_bytes, hops_P: once round
 def my_way_bytes(N, P, H, H_k, d, itemsize):
     KV = 2 * (N // P) * H_k * d * itemsize

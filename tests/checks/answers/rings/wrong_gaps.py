@@ -187,45 +187,6 @@ def my_hide_copy(H, H_k, itemsize, flops, bandwidth, causal):
     return -(-n_bytes * flops // (work * bandwidth))
 
 
-# own_heads, floating_point: the heads of a rank are a float
-def my_own_heads(H, H_k, P, m):
-    each = H / P
-    first, end = int(m * each), int((m + 1) * each)
-    group = H // H_k
-    return first, end, first // group, (end - 1) // group + 1
-
-
-# own_heads, floating_point: linspace
-def my_own_heads(H, H_k, P, m):
-    ends = np.linspace(0, H, P + 1).astype(int)
-    first, end = int(ends[m]), int(ends[m + 1])
-    group = H // H_k
-    return first, end, first // group, (end - 1) // group + 1
-
-
-# own_heads, kv_split: the bounds of K and V are rounded down and up
-def my_own_heads(H, H_k, P, m):
-    first, end = m * H // P, (m + 1) * H // P
-    return first, end, m * H_k // P, -(-(m + 1) * H_k // P)
-
-
-# own_heads, kv_end_more: cut off at the number of heads
-def my_own_heads(H, H_k, P, m):
-    first, end = m * H // P, (m + 1) * H // P
-    group = H // H_k
-    return first, end, first // group, min(end // group + 1, H_k)
-
-
-# own_heads, kv_split: one head where there are more ranks
-def my_own_heads(H, H_k, P, m):
-    first, end = m * H // P, (m + 1) * H // P
-    if P >= H_k:
-        kv = m * H_k // P
-        return first, end, kv, kv + 1
-    group = H // H_k
-    return first, end, first // group, (end - 1) // group + 1
-
-
 # ring_rank, overflow: O and lse of hops, with plain powers
 def my_ring_rank(me):
     here, spare = me.own, [me.buffer("0"), me.buffer("1")]
