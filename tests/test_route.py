@@ -21,7 +21,6 @@ FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 LONGEST = {FROM_ZERO: 11, KNOWN: 8.5}  # hours
 LONGEST_CHAPTER, LONGEST_SOFTMAX = 140, 80  # minutes
 LONGEST_SENTENCE = 35  # words
-PLAIN = [c for c in CHAPTERS if c.number not in ("21", "22")]
 WITHOUT = "torch", "triton", "transformers"  # what a first cell runs without
 FIRST_CELLS = """
 import json, sys
@@ -57,7 +56,7 @@ def test_a_route_is_no_longer_than_it_may_be(route):
     assert max(takes.values()) <= LONGEST_CHAPTER and takes.get("01", 0) <= LONGEST_SOFTMAX, takes
 
 
-@each_case(PLAIN, lambda c: c.slug)
+@each_case(CHAPTERS, lambda c: c.slug)
 def test_no_sentence_is_long(c):
     texts = [cell.source for cell in read(c).cells if cell.cell_type == "markdown"]
     found = [words for text in texts for words in sentences(text)]

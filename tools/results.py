@@ -489,7 +489,12 @@ PARTS = (
     Part("Backward pass", "h200_backward", "flashlib.bench --backward", passes),
     Part("The kernel for Hopper", "h200_hopper", "flashlib.bench.hopper", hopper),
     Part("The kernel for Hopper, step by step", "h200_hopper_ladder", "flashlib.bench.hopper_ladder", rungs),
-    Part("When the kernel for Hopper rescales", "h200_hopper_rescaling", "flashlib.bench.hopper_rescaling", rescaling),
+    Part(
+        "When the kernel for Hopper rescales",
+        "h200_hopper_rescaling",
+        "flashlib.bench.hopper_rescaling",
+        rescaling,
+    ),
     Part("Which kernel a small call takes", "h200_choice", "flashlib.bench.choice", choice),
     Part("The backward for Hopper", "h200_hopper_backward", "flashlib.bench.hopper_backward", hopper_backward),
     Part(

@@ -95,7 +95,8 @@ def no_draws(monkeypatch):
 @pytest.mark.parametrize("name", EXERCISES)
 def test_fixed_cases_refuse_what_only_some_seeds_would_show(name):
     exercise, line = EXERCISES[name], tables().get(name, {}).get("seed", "")
-    if obstacles := exercise.obstacles() or (chapter(exercise.chapter).obstacles(more=True) if exercise.triton else []):
+    of_triton = chapter(exercise.chapter).obstacles(more=True) if exercise.triton else []
+    if obstacles := exercise.obstacles() or of_triton:
         pytest.skip(str(obstacles))
     if exercise.triton:
         import flashlib.kernels  # noqa: F401  before triton

@@ -93,7 +93,10 @@ def test_small_calls_are_left_to_the_portable_forward(d, least, hopper):
 def test_at_d_64_a_block_for_half_of_the_multiprocessors_is_enough(hopper):
     chosen = [kernels.chosen(*inputs(128 * n, 1024, 64, H=11, H_k=1)) for n in (2, 3)]
     assert [found.forward == HOPPER[0] for found in chosen] == [False, True]
-    assert chosen[0].why_forward == "there are 44 blocks of rows, and at d = 64 the Hopper kernel is faster from 66 on"
+    assert (
+        chosen[0].why_forward
+        == "there are 44 blocks of rows, and at d = 64 the Hopper kernel is faster from 66 on"
+    )
 
 
 RECORD = json.loads((ROOT / "notebooks" / "data" / "h200_choice.json").read_text(encoding="utf-8"))
@@ -105,8 +108,10 @@ def test_on_the_h200_the_choice_costs_little(which, d, hopper):
     costs = {"chosen": [], "portable": [], "hopper": []}
     for row in RECORD["rows"]:
         if (row["pass"], row["d"]) == (which, d):
-            Q, K, V = (torch.empty(row["B"], row["H"], row[N], d, dtype=torch.bfloat16) for N in ("N_q", *["N_k"] * 2))
-            found = getattr(kernels.chosen(Q, K, V, causal=row["causal"], deterministic=False), which)
+            Q, K, V = (
+                torch.empty(row["B"], row["H"], row[N], d, dtype=torch.bfloat16) for N in ("N_q", *["N_k"] * 2)
+            )
+            found = getattr(kernels.chosen(Q, K, K, causal=row["causal"], deterministic=False), which)
             us = row["graph_us"] | {"chosen": row["graph_us"]["hopper" if ".hopper." in found else "portable"]}
             for name, times in costs.items():
                 times.append(math.log(us[name] / min(us.values())))
