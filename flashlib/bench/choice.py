@@ -12,7 +12,7 @@ pass with its gradients by torch.autograd.grad. `hopper` are Hopper's kernels, w
 import argparse
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -84,14 +84,18 @@ def attended(by: str, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal:
     return module.attention(Q, K, V, causal=causal, deterministic=False).O
 
 
-def of_package(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool) -> torch.Tensor:
-    """Return O by the interface of flash_attn, whose tensors are (B, N, H, d)."""
+def of_package(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+    """Return O by the interface of flash_attn; all tensors are (B, N, H, d)."""
     from flashlib.interop import flash_attn
 
-    q, k, v = (X.transpose(1, 2) for X in (Q, K, V))
     out = flash_attn.flash_attn_func(q, k, v, causal=causal)
     assert isinstance(out, torch.Tensor)  # a tuple only if more was asked for
-    return out.transpose(1, 2)
+    return out
+
+
+def transposed(tensors: Sequence[torch.Tensor | None]) -> list:
+    """Return (B, N, H, d) for (B, H, N, d), and the other way around."""
+    return [X if X is None else X.transpose(1, 2) for X in tensors]
 
 
 PEERS = {
@@ -109,16 +113,18 @@ def calls(device: str = "cuda") -> list:
     found = []
     for which, (d, N) in itertools.product(("forward", "both"), CALLS):
         problem = BenchProblem(Size(1, 8, 8, N, d, True), gradients=which == "both", device=device)
-        leaves = [X.requires_grad_(which == "both") for X in problem.tensors]
         runs: dict[str, Callable[[], object]] = {}
         for name, peer in PEERS.items():
+            turned = transposed if peer is of_package else list
+            leaves = [X.detach().requires_grad_(which == "both") for X in turned(problem.tensors)]
+            (dO,) = turned([problem.dO])
 
-            def run(peer=peer, leaves=leaves, dO=problem.dO):
+            def run(peer=peer, leaves=leaves, dO=dO):
                 O = peer(*leaves, True)
-                return O if dO is None else torch.autograd.grad(O, leaves, dO)
+                return [O] if dO is None else torch.autograd.grad(O, leaves, dO)
 
             with short_sequences.backend_of(name):
-                problem.verify(f"{name} at d={d}, N={N}", run())
+                problem.verify(f"{name} at d={d}, N={N}", tuple(turned(run())))
             runs[name] = run
         row = {"pass": which, "B": 1, "H": 8, "N": N, "d": d, "causal": True}
         found.append(row | {"host_us": short_sequences.host_us(runs)})

@@ -42,28 +42,31 @@ def options_of(
     alibi_slopes: Any, deterministic: Any, return_attn_probs: Any,
 ) -> Options:  # fmt: skip
     """Return the options of a call; raise TypeError or ValueError for invalid ones. q: (..., d)."""
-    given = dropout_p, causal, window_size, softcap, deterministic, return_attn_probs
-    plain = type(window_size) is tuple and all(type(n) is int for n in window_size)  # a tensor may change
-    try:
-        options = (_known if plain else _checked)(*given)  # what is known is not checked again, which takes 10 us
-    except TypeError:  # not hashable, or wrong
-        options = _checked(*given)
     if not isinstance(q, torch.Tensor) or not q.ndim:
         raise TypeError(f"q is of type {type(q).__name__}; pass a torch tensor")
-    scale = q.shape[-1] ** -0.5 if softmax_scale is None else softmax_scale
-    exact = deterministic or torch.are_deterministic_algorithms_enabled()
-    return options._replace(scale=scale, slopes=alibi_slopes, deterministic=exact)
+    exact = torch.are_deterministic_algorithms_enabled()
+    given = q.shape[-1], exact, dropout_p, causal, softcap, deterministic, return_attn_probs
+    sides = window_size if type(window_size) is tuple else ()
+    plain = len(sides) == 2 and type(sides[0]) is type(sides[1]) is int  # a tensor may change
+    try:
+        options = _known(*given, *sides) if plain else _checked(*given, window_size)  # a check takes 10 us
+    except TypeError:  # not hashable, or wrong
+        options = _checked(*given, window_size)
+    if softmax_scale is None and alibi_slopes is None:
+        return options
+    scale = options.scale if softmax_scale is None else softmax_scale
+    return options._replace(scale=scale, slopes=alibi_slopes)
 
 
-def _checked(dropout_p, causal, window_size, softcap, deterministic, return_attn_probs):
+def _checked(d, exact, dropout_p, causal, softcap, deterministic, return_attn_probs, *sides):
     check_causal(causal)
     varlen.check_dropout(dropout_p)
     check_bools(deterministic=deterministic, return_attn_probs=return_attn_probs)
     if isinstance(softcap, bool) or not isinstance(softcap, Real) or softcap != softcap:
         raise TypeError(f"softcap is {softcap!r}; pass a number, 0.0 for none")
     cap = float(softcap) if float(softcap) > 0 else None
-    window = _window(window_size)
-    return Options(dropout_p, 0.0, bool(causal), window, cap, None, deterministic, return_attn_probs)
+    window = _window(sides if len(sides) == 2 else sides[0])
+    return Options(dropout_p, d**-0.5, bool(causal), window, cap, None, deterministic or exact, return_attn_probs)
 
 
 _known = functools.lru_cache(maxsize=256, typed=True)(_checked)

@@ -1,4 +1,4 @@
-"""FlashAttention-2, forward pass, for Hopper: in Gluon, where a program's warps have roles.
+"""The forward pass for Hopper: in Gluon, where a program's warps have roles.
 
 A program computes one row block of O after the other. One warp, the producer, requests tiles of Q, K and V from
 the copy unit (TMA). Two or three groups of four warps, the consumers, have the tensor cores multiply (wgmma) and
