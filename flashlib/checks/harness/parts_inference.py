@@ -2,6 +2,7 @@
 
 # ruff: noqa: I001  flashlib.kernels before triton
 from collections.abc import Callable
+from typing import Any
 
 from flashlib.checks.engine import SideFinding
 from flashlib.checks.harness.launches import launched
@@ -10,7 +11,7 @@ import flashlib.kernels  # noqa: F401
 import triton
 
 PRODUCTS = 2  # for each tile: S and P V
-ROWS = 16  # in a tile of queries, the least that tl.dot accepts
+ROWS = 16  # in a tile of queries; fewer would be padded to as many
 
 
 def by_parts(answer: Callable) -> Callable:
@@ -19,12 +20,8 @@ def by_parts(answer: Callable) -> Callable:
     It returns m, l (B, H_q, parts) and O_acc (B, H_q, parts, d), as a Measured.
     """
 
-    def launch(Q, K, V, lengths, parts, scale, B_C, m, l, O_acc):
-        (B, H_q, d), (H_k, N) = Q.shape, K.shape[1:3]
-        group = H_q // H_k
-        sizes = N, H_k, group, parts, scale
-        constants = {"D": d, "B_R": max(ROWS, triton.next_power_of_2(group)), "B_C": B_C}
-        answer[(parts, H_k, B)](Q, K, V, lengths, m, l, O_acc, *sizes, **constants)
+    def launch(*arguments):
+        launch_part(answer, *arguments)
 
     placed = launched(launch, _own_tiles)
 
@@ -33,6 +30,15 @@ def by_parts(answer: Callable) -> Callable:
         return placed(Q, K, V, lengths, parts, scale, B_C, Out(shape), Out(shape), Out((*shape, Q.shape[2])))
 
     return run
+
+
+def launch_part(answer: Any, Q, K, V, lengths, parts, scale, B_C, m, l, O_acc) -> None:
+    """Launch a kernel with one program for each part; it fills m, l and O_acc."""
+    (B, H_q, d), (H_k, N) = Q.shape, K.shape[1:3]
+    group = H_q // H_k
+    sizes = N, H_k, group, parts, scale
+    constants = {"D": d, "B_R": max(ROWS, triton.next_power_of_2(group)), "B_C": B_C}
+    answer[(parts, H_k, B)](Q, K, V, lengths, m, l, O_acc, *sizes, **constants)
 
 
 def _own_tiles(watch, Q, K, V, lengths, parts, scale, B_C, *outputs):
@@ -50,8 +56,7 @@ def into_pages(answer: Callable) -> Callable:
 
     def launch(new, before, table, lengths, pool):
         pool.copy_(before)
-        (T, d), page = new.shape, pool.shape[1]
-        answer[(T,)](new, pool, table, lengths, table.shape[1], page, d, D=triton.next_power_of_2(d))
+        launch_append(answer, new, pool, table, lengths)
 
     placed = launched(launch)
 
@@ -59,3 +64,9 @@ def into_pages(answer: Callable) -> Callable:
         return placed(new, pool, table, lengths, Out(pool.shape))
 
     return run
+
+
+def launch_append(answer: Any, new, pool, table, lengths) -> None:
+    """Launch a kernel with one program for each new row, which writes it into the pool."""
+    (T, d), page = new.shape, pool.shape[1]
+    answer[(T,)](new, pool, table, lengths, table.shape[1], page, d, D=triton.next_power_of_2(d))

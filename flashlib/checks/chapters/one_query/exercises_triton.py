@@ -24,6 +24,7 @@ def _decoding(text):
 
 @exercise(title="A part of the keys", minutes=25, difficulty="hard", program=_decoding, limit=8.0)
 def decode_part(answer: Callable, known: Known) -> Verdict:
+    from flashlib.checks.harness import far_memory, far_parts
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import by_parts
 
@@ -54,7 +55,9 @@ def decode_part(answer: Callable, known: Known) -> Verdict:
             _decoded("a sequence without a key", (2, 1, 2, 20), [0, 20], parts=2),
         ],
     ]
-    return examine_kernel(answer, by_parts, stages, known, outputs=State._fields, nan="nan, or never stored")
+    outputs = State._fields
+    verdict = examine_kernel(answer, by_parts, stages, known, outputs=outputs, nan="nan, or never stored")
+    return far_memory.extended(verdict, known, lambda: far_parts.part_reached(answer))
 
 
 def _decoded(words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, rng=None, alike=None, below=0):

@@ -27,6 +27,7 @@ def _get(table, at, outside=0):
     variants=("id = get(table, at, outside=-(2**31))",),  # in 64 bits such a load leads out of the pool
 )  # fmt: skip
 def append_kernel(answer: Callable, known: Known) -> Verdict:
+    from flashlib.checks.harness import far_memory, far_parts
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_inference import into_pages
 
@@ -50,7 +51,8 @@ def append_kernel(answer: Callable, known: Known) -> Verdict:
         [_appended("a key of d = 5 in the last row of the pool", 3, 4, 5, [[2, 0]], [4])],
         [_appended("a sequence of length 0", 7, 4, 16, [[3, 4], [2, 1]], [0, 6])],
     ]
-    return examine_kernel(answer, into_pages, stages, known, outputs=("pool",))
+    verdict = examine_kernel(answer, into_pages, stages, known, outputs=("pool",))
+    return far_memory.extended(verdict, known, lambda: far_parts.row_reached(answer))
 
 
 def _appended(words, n_pages, page, d, table, lengths, rng=None):

@@ -100,7 +100,7 @@ def variant(answer: Callable, known: Known) -> Verdict:
     verdict = examine(
         multi_head.streaming(_with_table(answer), empty=None), stages, known, outputs=OUTPUTS, nan=NAN
     )
-    return _with_far_heads(verdict, answer, known) if verdict.right else verdict
+    return _with_far_heads(verdict, answer, known)
 
 
 def _with_far_heads(verdict, answer, known):
@@ -110,8 +110,7 @@ def _with_far_heads(verdict, answer, known):
     def attended(Q, K, V, table):
         return answer(Q, K, V, table, CAUSAL.kernel, SAME.kernel, far_heads.TILE, far_heads.TILE)
 
-    reached = far_heads.reached(attended)
-    return known.wrong("offsets_32") if reached is False else far_memory.noted(verdict, reached)
+    return far_memory.extended(verdict, known, lambda: far_heads.reached(attended))
 
 
 def _with_table(answer):

@@ -83,7 +83,7 @@ def my_decode_part(
     j, end = T * part // parts, T * (part + 1) // parts
     while j < end:
         c = j * B_C + tl.arange(0, B_C)
-        rows = ((b * H_k + h) * N + tl.minimum(c, length - 1))[:, None] * D + x
+        rows = ((b * H_k + h).to(tl.int64) * N + tl.minimum(c, length - 1))[:, None] * D + x
         S = tl.dot(q, tl.trans(tl.load(K_ptr + rows)), input_precision="ieee") * scale
         S += tl.where(c < length, 0.0, -float("inf"))[None, :]
         m_new = tl.maximum(m, tl.max(S, 1))
@@ -128,7 +128,7 @@ def my_decode_part(
     B_C: tl.constexpr,
 ):
     part = tl.program_id(0)
-    kv = tl.program_id(2) * H_k + tl.program_id(1)
+    kv = (tl.program_id(2) * H_k + tl.program_id(1)).to(tl.int64)
     length = tl.load(lengths_ptr + tl.program_id(2))
     row, cols = tl.arange(0, B_R), tl.arange(0, D)
     at = (kv * group + row)[:, None] * D + cols[None, :]
@@ -182,8 +182,8 @@ def my_decode_part(
     tiles = tl.cdiv(length, B_C)
     first, stop = (tiles * part) // parts, (tiles * part + tiles) // parts
     if first < stop:
-        K_ptr += (b * H_k + h) * N * D + first * B_C * D
-        V_ptr += (b * H_k + h) * N * D + first * B_C * D
+        K_ptr += (b * H_k + h).to(tl.int64) * N * D + first * B_C * D
+        V_ptr += (b * H_k + h).to(tl.int64) * N * D + first * B_C * D
         q = tl.load(Q_ptr + head[:, None] * D + x[None, :], mask=rows[:, None], other=0.0)
         m, l = tl.full((B_R,), neg, tl.float32), tl.zeros((B_R,), tl.float32)
         acc = tl.zeros((B_R, D), tl.float32)

@@ -174,7 +174,7 @@ def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D
     b, x = tl.program_id(0), tl.arange(0, D) % d
     c = tl.load(lengths_ptr + b) - 1
     if c >= 0:
-        id, row = tl.load(table_ptr + b * most + c // page), c % page
+        id, row = tl.load(table_ptr + b * most + c // page).to(tl.int64), c % page
         tl.store(pool_ptr + (id * page + row) * d + x, tl.load(new_ptr + b * d + x))
 
 
@@ -185,7 +185,7 @@ def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D
     length = tl.load(lengths_ptr + b)
     if length > 0:
         at = (length - 1) // page
-        id = tl.load(table_ptr + most * b + at)
+        id = tl.load(table_ptr + most * b + at).to(tl.int64)
         x = tl.arange(0, D)
         to = pool_ptr + (id * page + length - 1 - at * page) * d
         tl.store(to + x, tl.load(new_ptr + b * d + x, mask=x < d), mask=x < d)

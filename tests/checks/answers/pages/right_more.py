@@ -35,7 +35,7 @@ def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D
     if N == 0:
         return
     key = N - 1
-    id = tl.load(table_ptr + b * most + key // page)
+    id = tl.load(table_ptr + b * most + key // page).to(tl.int64)
     columns = tl.arange(0, D)
     row = tl.load(new_ptr + b * d + columns, mask=columns < d)
     tl.store(pool_ptr + (id * page + key % page) * d + columns, row, mask=columns < d)
