@@ -265,7 +265,7 @@ def test_words():
         "None is faster than decode's 16 parts: 13.8\u00a0µs.",
     ]
     assert r["merges"] == (
-        "In a row: 7 merges, all one after another. So does the kernel, with up to 128 parts at a time."
+        "In a row: 7 merges, all one after another. The kernel merges up to 128 parts in one step."
     )
     assert r["equal"].startswith("Merged, O and lse equal attention in one go, up to rounding: ")
     asked = SplitLab(1000, 256, order="tree").result

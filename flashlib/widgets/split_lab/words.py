@@ -34,7 +34,7 @@ def merges(setting: dict, call: DecodeCall, n: int, depth: int) -> str:
     sentence = f"{order}: {counted(n - 1, 'merge', 'merges')}, {after}."
     if setting["order"] != "row":
         return sentence
-    return f"{sentence} So does the kernel, with up to {call.joined} parts at a time."
+    return f"{sentence} The kernel merges up to {call.joined} parts in one step."
 
 
 def busy(call: DecodeCall, n: int) -> str:

@@ -87,7 +87,7 @@ def _of_a_copy(answer):
 # ---- merging parts
 
 
-@exercise(title="All parts at once", minutes=15, difficulty="medium")
+@exercise(title="All parts at once", minutes=10, difficulty="medium")
 def merge_parts(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [

@@ -65,6 +65,7 @@ QUESTIONS = [
             ("share", 24.24): "that is a program for each head of Q: the heads of a group share one",
             ("share", 0.0606): "that is the share itself: give it in percent",
             ("parts", 16): "16 parts of 8 heads are 128 programs: 4 multiprocessors have none",
+            ("parts", 19): "19 are enough, but 17 parts of 8 heads are 136 programs already",
             ("parts", 16.5): "parts are whole: round up",
             ("parts", 132): "there are 8 heads, and each is split",
             ("parts", 5): "that is for 32 programs; there is one for each head of K and V",

@@ -23,8 +23,8 @@ def _entries(table, at, inside):
 
 @exercise(
     title="Decoding over pages",
-    minutes=35,
-    difficulty="hard",
+    minutes=20,
+    difficulty="medium",
     program=partial(DECODING, entries=_entries),
     limit=15.0,
 )

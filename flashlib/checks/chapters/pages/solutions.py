@@ -153,7 +153,7 @@ def my_decode(Q, K, V, lengths, table, parts):
     m, l = torch.empty(2, B, H_q, parts, device=Q.device)
     O_acc = torch.empty(B, H_q, parts, D, device=Q.device)
     O, lse = torch.empty_like(Q), torch.empty(B, H_q, device=Q.device)
-    B_R = max(16, triton.next_power_of_2(group))  # tl.dot takes no fewer rows
+    B_R = max(16, triton.next_power_of_2(group))  # fewer rows are padded to 16
     B_C = 32 if Q.dtype == torch.float32 else 64
     sizes = H_k, group, page, most, parts, D**-0.5
     part_kernel[(parts, H_k, B)](Q, K, V, lengths, table, m, l, O_acc, *sizes, D=D, B_R=B_R, B_C=B_C)
