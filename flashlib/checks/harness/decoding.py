@@ -184,8 +184,8 @@ def _judged(watch, K, lengths, parts, room, needed=("K", "V")):
     keys = np.asarray(lengths)
     if not watch.sees or not keys.any():
         return None
-    if not all(watch.read[name] for name in needed):
-        return Finding("copied")
+    if unread := [name for name in needed if not watch.read[name]]:
+        return Finding("table_unread" if unread == ["table"] else "copied")
     B_c = next(iter(watch.products))[2] if watch.products else WIDEST  # padding of a tile may be loaded too
     most = sum(int(n) + parts * B_c for n in keys) * H_k * d
     if max(watch.read["K"], watch.read["V"]) > most:
