@@ -78,7 +78,10 @@ QUESTIONS = [
             ("b", 1): "b wrote last, so the row has the key of b",
             ("b", 9): "b wrote last, and the other keys of that page are the same for both",
         },
-        labels={"a": "keys that a reads and that are not its own", "b": "keys that b reads and that are not its own"},
+        labels={
+            "a": "keys that a reads and that are not its own",
+            "b": "keys that b reads and that are not its own",
+        },
     ),
     Question(
         "shared_reads",
