@@ -87,8 +87,8 @@ def _programs(yours):
         )
     if n == 1 and worst.report.has_roles:
         return (
-            f"1 program of yours fits on a multiprocessor at a time ({where}), limited by {limit}. With roles that "
-            "is enough: the producer loads ahead, and while one consumer waits, another computes."
+            f"1 program of yours fits on a multiprocessor at a time ({where}), limited by {limit}. With "
+            "roles that is enough: the producer loads ahead, and while one consumer waits, another computes."
         )
     return by_number(
         n,
