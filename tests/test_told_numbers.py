@@ -163,9 +163,10 @@ def test_the_hopper_kernel_is_compared_by_length():
     }
     said = printed("hopper", "peers-by-length")
     for N, of in ratios.items():
+        faster, slower = sum(ratio > 1.02 for ratio in of), sum(ratio < 0.98 for ratio in of)
+        level = len(of) - faster - slower
         start = f"N = {N:6}: against FlashAttention-4 ours is"
-        assert start in said and (f"{start} faster in every column" in said) == (min(of) > 1)
-        assert (f"{start} slower in every column" in said) == (max(of) < 1)
+        assert f"{start} faster in {faster}, level in {level} and slower in {slower} of {len(of)} columns" in said
 
 
 def stretches(timeline):
@@ -182,7 +183,7 @@ def test_where_recorded_row_blocks_differ_from_the_model():
     assert "begins its first product later" in said and "a tile takes about as long as in the model" in said
     assert "After the last product, O takes longer to reach HBM" in said
     more = text("hopper", "recorded-text")
-    assert "smaller share of the peak than the model at tiles of 64 keys" in more
+    assert "With tiles of 64 keys the real kernels reach a smaller share of the peak than the model" in more
     assert "With tiles of 64 keys, a tile takes longer than in the model" in more
     for row in (row for row in rows if row["d"] == 128):
         modelled, recorded = run(measured.program(row, 0)), measured.timeline(row, 0)

@@ -85,6 +85,11 @@ def _programs(yours):
             f"No program of yours fits on a multiprocessor ({where}), limited by {limit}. Choose smaller tiles, "
             "or load fewer ahead (num_stages)."
         )
+    if n == 1 and worst.report.has_roles:
+        return (
+            f"1 program of yours fits on a multiprocessor at a time ({where}), limited by {limit}. With "
+            "roles that is enough: the producer loads ahead, and while one consumer waits, another computes."
+        )
     return by_number(
         n,
         f"1 program of yours fits on a multiprocessor at a time ({where}), limited by {limit}. No other computes "

@@ -10,6 +10,7 @@ from flashlib.bench import hopper, learner, learner_hopper
 from flashlib.bench.common import harness, problem
 from flashlib.bench.learner_resources import KernelReport
 from flashlib.checks.engine import solutions
+from flashlib.checks.engine.verdict import Outcome
 from flashlib.kernels import INTERPRETED
 from flashlib.kernels.compiler import learner_kernels
 
@@ -33,6 +34,14 @@ def test_the_solution_is_compiled_beside_ours_and_spills_nothing():
         if row[1] == "yours":
             registers, spilled, shared, warps, programs = row[NUMBERS]
             assert spilled == 0 and 0 < registers <= 168 and shared < 227 and (warps, programs) == (12, 1)
+    assert "the producer loads ahead" in table.sentences[1]
+
+
+def test_a_function_whose_kernels_call_a_stub_is_not_solved_yet():
+    source = solutions.program("hopper_attention").source
+    begun = source.replace("    divisor =", "    raise NotImplementedError\n    divisor =")
+    assert begun != source
+    assert bench.mine(solutions.build("hopper_attention", begun)).outcome == Outcome.NOT_SOLVED
 
 
 @pytest.mark.compiles
@@ -58,6 +67,7 @@ def compiled(answer):  # noqa: ARG001
         "num_warps": 4,
         "programs": 1,
         "limited_by": ["warps"],
+        "has_roles": True,
     }
     return [KernelReport("d = 64", "yours", SimpleNamespace(kernel="k", **numbers))]
 

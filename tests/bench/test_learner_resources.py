@@ -16,11 +16,11 @@ from flashlib.kernels.compiler import client, learner_kernels
 from flashlib.kernels.compiler.compiled import Compiled
 
 
-def report(kernel="my_kernel", registers=124, spilled=0, shared=40960, num_warps=4, capability=90):
+def report(kernel="my_kernel", registers=124, spilled=0, shared=40960, num_warps=4, capability=90, ttgir=""):
     """A made-up report for the H100: 4 programs fit by registers, 5 by shared memory, 16 by warps."""
     of_fields = {field.name: None for field in dataclasses.fields(Compiled)}
     given = {"kernel": kernel, "registers": registers, "spilled": spilled, "shared": shared}
-    return Compiled(**of_fields | given | {"num_warps": num_warps, "capability": capability})
+    return Compiled(**of_fields | given | {"num_warps": num_warps, "capability": capability, "ttgir": ttgir})
 
 
 def sentences(*yours):
@@ -76,6 +76,12 @@ def test_fewer_than_two_programs_are_not_praised(shared, beginning, remedy):
     _, programs = sentences(report(shared=shared))
     assert programs.startswith(beginning) and "limited by shared memory" in programs and remedy in programs
     assert "good" not in programs
+
+
+def test_one_program_with_roles_is_enough():
+    _, programs = sentences(report(shared=200_000, ttgir="ttg.warp_specialize(%0)"))
+    assert programs.startswith("1 program of yours fits") and "limited by shared memory" in programs
+    assert "the producer loads ahead" in programs and "num_stages" not in programs
 
 
 def test_the_kernel_of_which_the_fewest_fit_is_named_if_there_are_several():

@@ -94,6 +94,11 @@ class Compiled:
         """The roles of warps, with the registers of each; `registers` is the number at the program's start."""
         return listings.roles(self.sass)
 
+    @property
+    def has_roles(self) -> bool:
+        """Whether the program's warps have roles."""
+        return "ttg.warp_specialize" in self.ttgir
+
     def listing(self, kind: str) -> str:
         """Return a listing; kind: one of `maker.kinds`. "" if it is missing."""
         return getattr(self, kind)

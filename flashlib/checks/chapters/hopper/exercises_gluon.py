@@ -22,7 +22,7 @@ def _numbers(rng, *shape):
 
 
 @exercise(
-    title="A producer in Gluon", minutes=25, difficulty="medium", program=solutions.program("gluon_producer"),
+    title="A producer in Gluon", minutes=15, difficulty="medium", program=solutions.program("gluon_producer"),
     limit=15.0,
 )  # fmt: skip
 def gluon_producer(answer: Callable, known: Known) -> Verdict:
@@ -68,7 +68,7 @@ def _any_produced(rng):
 
 
 @exercise(
-    title="A consumer's step in Gluon", minutes=45, difficulty="hard",
+    title="A consumer's step in Gluon", minutes=35, difficulty="hard",
     program=solutions.program("consumer_step"), limit=20.0,
 )  # fmt: skip
 def consumer_step(answer: Callable, known: Known) -> Verdict:
@@ -152,6 +152,7 @@ def hopper_attention(answer: Callable, known: Known) -> Verdict:
             _attended("last blocks that are not full, without a mask", (1, 1, 150, 333, 64)),
             _attended("fewer queries than keys, under the causal mask", (1, 1, 77, 200, 64), True),
             _attended("many more keys than queries, under the causal mask", (1, 1, 100, 290, 64), True),
+            _attended("one more key than queries, under the causal mask", (1, 1, 128, 129, 64), True),
             _attended("two sequences of three heads", (2, 3, 70, 90, 64)),
             _attended("d = 128", (1, 1, 130, 200, 128), True),
             _attended("one query and one key", (1, 1, 1, 1, 64)),

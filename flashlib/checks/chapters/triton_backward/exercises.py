@@ -199,7 +199,7 @@ def dq_of_head(program: Callable) -> Callable:
     return in_fp64(program, run)
 
 
-@exercise(title="The loop for dQ", minutes=30, difficulty="medium", program=DQ, model=dq_of_head)
+@exercise(title="The loop for dQ", minutes=20, difficulty="medium", program=DQ, model=dq_of_head)
 def dq_loop(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import dq_of

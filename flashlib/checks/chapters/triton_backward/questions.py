@@ -35,6 +35,16 @@ def _parts_that_can_differ():
             return n
 
 
+def _gradients_of_lse():
+    """Return which gradients of the sum of lse over all rows are not 0."""
+    Q, K, V = np.random.default_rng(0).normal(size=(3, 4, 2))
+    P = np.exp(Q @ K.T)
+    P /= P.sum(axis=1, keepdims=True)
+    dO = np.zeros_like(V)
+    dS = P * (dO @ V.T - (0 - 1))
+    return {name: bool(X.any()) for name, X in (("dQ", dS @ K), ("dK", dS.T @ Q), ("dV", P.T @ dO))}
+
+
 QUESTIONS = [
     Question(
         "grads_registers",
@@ -86,10 +96,11 @@ QUESTIONS = [
         lambda: str(_weight_past_end(-100)),
         "k is 0 there, so S is 0 and P = e^(0 + 100), about 10^43. The largest number of fp32 is about 10^38.",
         hint="What is the score of a key that is loaded as 0? And what is 0 - (-100)?",
-        choices=("0", "1", "inf"),
+        choices=("0", "1", "inf", "nan"),
         wrong={
             "0": "its score is not far below 0, as those of the keys are: it is the product of q and zeros",
             "1": "that is e^(0 - 0), as for a row past the end: here lse is not 0",
+            "nan": "an exponential is only nan of nan, and neither S nor lse is that: it can come later",
         },
     ),
     Question(  # as recorded in h200_backward.json: tests/checks/test_recorded_answers.py compares
@@ -97,11 +108,25 @@ QUESTIONS = [
         lambda: "two passes",
         "five products in place of seven do not make up for the additions, and for the registers and the shared "
         "memory that the one pass takes: only one of its programs fits on a multiprocessor.",
-        hint="The one pass has fewer products. What does the table say of its registers, and of its programs?",
+        hint="The one pass has fewer products. What must its programs hold, and how many of them fit on a "
+        "multiprocessor then?",
         choices=("one pass", "two passes"),
         wrong={
             "one pass": "its products are fewer, but so are its programs on a multiprocessor, and it spills",
         },
+    ),
+    Question(
+        "grads_of_lse",
+        _gradients_of_lse,
+        "dS is P * (0 - (0 - 1)) = P, so dQ and dK, which are products with dS, are not 0. dV is P^T dO, and "
+        "lse does not depend on V.",
+        hint="Put the three numbers into dS = P * (dP - (delta - dlse)). Which gradients are products with dS?",
+        wrong={
+            ("dQ", False): "dS is P here, and dQ is scale * dS K",
+            ("dK", False): "dS is P here, and dK is scale * dS^T Q",
+            ("dV", True): "lse is made of scores, and V is in none of them: dV is P^T dO",
+        },
+        labels={name: name for name in ("dQ", "dK", "dV")},
     ),
     Question(  # as the notebook prints them: the same test compares
         "grads_same_losses",
