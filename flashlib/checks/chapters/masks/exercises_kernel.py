@@ -32,7 +32,7 @@ LISTED = partial(
 
 @exercise(
     title="Attention over lists of tiles",
-    minutes=30,
+    minutes=40,
     difficulty="hard",
     program=LISTED,
     variants=(PAST_NAN, UNGUARDED, f"{UNGUARDED}; {PAST_NAN}"),  # right too

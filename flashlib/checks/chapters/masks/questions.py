@@ -77,8 +77,8 @@ QUESTIONS = [
         "a row of a tile has four keys side by side, and 4 divides the distance of one of them: the first hides "
         "no tile. In the second, tile (i, j) is whole if 4 divides i - j: six tiles on the diagonal, and two on "
         "each side of it. The other 26 are hidden.",
-        hint="For the first, look at one row of a tile: which of its four keys does it see? For the second, r // "
-        "4 and c // 4 are the numbers of the tile: which tiles (i, j) are seen?",
+        hint="For the first, which of its four keys does a row of a tile see? For the second, r // 4 and c // 4 "
+        "are the tile's numbers: which tiles are seen?",
         wrong={
             ("first", 27): "three quarters of the scores are hidden, but which tiles have none that is seen?",
             ("first", 26): "look inside one tile: every row of it sees one of its four keys",

@@ -73,7 +73,7 @@ def _any_dropped(rng):
 # ---- a soft cap in Triton
 
 
-@exercise(title="A soft cap in Triton", minutes=10, difficulty="medium")
+@exercise(title="A soft cap in Triton", minutes=15, difficulty="medium")
 def capped(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_variants import on_tile

@@ -59,7 +59,7 @@ def _program(text):
 
 @exercise(
     title="Any mask, any score",
-    minutes=45,
+    minutes=60,
     difficulty="hard",
     program=_program,
     variants=("visits = cuts, wholes", PAST_NAN),  # right too
@@ -83,6 +83,12 @@ def variant(answer: Callable, known: Known) -> Verdict:
             _attended("tiles of 16 x 64", (1, 2, 40, 136, 16), NEAR, SLOPED, tile=(16, 64)),
             _attended("a random table", (1, 1, 56, 75, 16), PATCHY, UNEVEN, _kinds(0, 4, 5)),
             _attended("a soft cap", (1, 2, 21, 37, 16), CAUSAL, CAPPED, size=16),
+            _attended(
+                "a soft cap, and a whole tile that N_k does not fill", (1, 1, 16, 37, 16), ALL, CAPPED, [[2, 0, 2]]
+            ),
+            _attended(
+                "a soft cap, and a cut tile that N_k does not fill", (1, 1, 16, 37, 16), ALL, CAPPED, [[0, 0, 1]]
+            ),
             _attended("d = 64 and large scores", (1, 1, 5, 70, 64), size=1024),
             _attended("scores in the millions, all below 0 in some rows", (1, 1, 16, 16, 16), size=2**22),
             _attended("scores of -1.7e10, all equal", (1, 1, 5, 21, 16), alike=2.0**16),

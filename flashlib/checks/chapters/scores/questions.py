@@ -29,9 +29,10 @@ QUESTIONS = [
             1 / 3: "without a penalty all would weigh the same; the two keys before are lowered by 1/2 and 1",
             4 / 7: "1 : 1/2 : 1/4 would be powers of 1/2; the penalty is in the exponent of e",
             1.0: "the other two keys weigh less, but not nothing",
+            0.5: "that is the slope; the weight is 1 over the sum of exp of minus each penalty",
             float(1 / (1 + np.exp(-0.5))): "there are three keys",
         },
-        tolerance=0.02,
+        tolerance=0.01,
     ),
     Question(
         "variant_slope",
@@ -88,7 +89,7 @@ QUESTIONS = [
         hint="Count what each adds for every score of a tile. Which operations are dear on a GPU?",
         choices=("the sink", "ALiBi", "the soft cap"),
         wrong={
-            "the sink": "it is merged into O and lse when the loop is done: a few operations for each row",
+            "the sink": "it is merged into O and lse when the loop is done, with no operation for each score",
             "ALiBi": "a product and a sum for each score; what does tanh take?",
         },
     ),
