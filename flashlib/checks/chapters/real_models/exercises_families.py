@@ -85,8 +85,7 @@ def model_attention(answer: Callable, known: Known) -> Verdict:
     verdict = examine(noting, stages, known, nan="nan for tokens that are not padding")
     if verdict.right:
         return replace(
-            verdict,
-            sentence="all eight families agree with eager, and so do Mistral past its window and Llama with a static cache",
+            verdict, sentence="all eight families agree with eager, also past a window and with a static cache"
         )
     if not asked or verdict.outcome == Outcome.NOT_SOLVED:
         return verdict

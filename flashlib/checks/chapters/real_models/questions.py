@@ -107,8 +107,8 @@ QUESTIONS = [
     Question(
         "pronoun_head",
         lambda: "neither",  # a test compares with the stored output
-        "the mask is causal. In the row of `it` the head sees the words up to `it`, which are the same in both, so "
-        "its weights are the same too.",
+        "the mask is causal. In the row of `it` the head sees the words up to `it`, which are the same in "
+        "both, so its weights are the same too.",
         hint="The model is a decoder. Which words does it see in the row of `it`?",
         choices=("too wide", "too tired", "neither"),
         wrong={
