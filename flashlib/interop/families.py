@@ -82,16 +82,16 @@ def output(family: str, attention: str, **options: Any) -> torch.Tensor:
     return found[inputs["attention_mask"].bool()] if "attention_mask" in inputs else found
 
 
-def written(attention: str, cache: str) -> torch.Tensor:
-    """Return the logits of three tokens that Llama writes after two prompts, of which one is padded on the left.
+def written(attention: str, cache: str, family: str = "Llama", tokens: int = 10, padding: int = 4) -> torch.Tensor:
+    """Return the logits of three tokens that a model writes after two prompts, of which one is padded on the left.
 
-    cache: "dynamic" or "static".
+    cache: "dynamic" or "static". tokens: of each prompt, of which `padding` are padding in the second.
     """
-    present = torch.arange(10) >= torch.tensor([[0], [4]])
-    llama = model("Llama", attention, eos_token_id=None)
+    present = torch.arange(tokens) >= torch.tensor([[0], [padding]])
+    writer = model(family, attention, eos_token_id=None)
     with torch.no_grad():
-        found = llama.generate(
-            IDS[:, :10], attention_mask=present.long(), max_new_tokens=3, do_sample=False,
+        found = writer.generate(
+            IDS[:, :tokens], attention_mask=present.long(), max_new_tokens=3, do_sample=False,
             cache_implementation=cache, return_dict_in_generate=True, output_logits=True,
         )  # fmt: skip
     return torch.stack(found.logits)

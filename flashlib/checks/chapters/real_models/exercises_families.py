@@ -14,9 +14,10 @@ from flashlib.checks.engine.verdict import Outcome
 
 NAME = "my_model_attention"  # in the registries of transformers
 STATIC = "Llama with a static cache"
+PAST_WINDOW = "Mistral past its window"  # the first key of its cache is at place kv_offset, not 0
 GEMMA = "Gemma 2 with a different scale"
 # the simplest first: each asks for something that those before it do not
-JUDGES = ("ViT", "GPT-2", "Llama", "BERT", "Mistral", "Gemma 2", GEMMA, "GPT-OSS", "Llama 4", STATIC)
+JUDGES = ("ViT", "GPT-2", "Llama", "BERT", "Mistral", "Gemma 2", GEMMA, "GPT-OSS", "Llama 4", PAST_WINDOW, STATIC)
 
 
 def called_by_models(answer: Callable) -> Callable:
@@ -57,6 +58,8 @@ def _of_model(judge, attention):
 
     if judge == STATIC:
         return families.written(attention, "static").numpy()
+    if judge == PAST_WINDOW:
+        return families.written(attention, "dynamic", "Mistral", tokens=30, padding=12).numpy()
     if judge == GEMMA:
         return families.output("Gemma 2", attention, query_pre_attn_scalar=32).numpy()
     return families.output(judge, attention).numpy()
@@ -67,8 +70,8 @@ def _with_torch(text):
 
 
 @exercise(
-    title="An attention for real models", minutes=45, difficulty="hard", program=_with_torch,
-    model=called_by_models, limit=60.0, needs=("transformers",),
+    title="An attention for real models", minutes=35, difficulty="hard", program=_with_torch,
+    model=called_by_models, limit=180.0, needs=("transformers",),
 )  # fmt: skip
 def model_attention(answer: Callable, known: Known) -> Verdict:
     asked = []
@@ -81,7 +84,9 @@ def model_attention(answer: Callable, known: Known) -> Verdict:
     stages = [[Case(judge, (judge,), _right(judge), tolerance=1e-4)] for judge in JUDGES]
     verdict = examine(noting, stages, known, nan="nan for tokens that are not padding")
     if verdict.right:
-        return replace(verdict, sentence="all eight families agree with eager, and Llama with a static cache too")
+        return replace(
+            verdict, sentence="all eight families agree with eager, also past a window and with a static cache"
+        )
     if not asked or verdict.outcome == Outcome.NOT_SOLVED:
         return verdict
     *agreed, last = asked

@@ -106,17 +106,14 @@ QUESTIONS = [
     ),
     Question(
         "pronoun_head",
-        lambda: {"wide": "animal", "crossed": "animal"},  # a test compares with the stored output
-        "in both sentences it is the animal, also where the street is too wide. The head looks at living beings, "
-        "whatever the pronoun refers to.",
-        hint="Has the head been seen to resolve anything, or only to look at one word of one sentence?",
-        choices=("animal", "street", "it", "the first word"),
+        lambda: "neither",  # a test compares with the stored output
+        "the mask is causal. In the row of `it` the head sees the words up to `it`, which are the same in "
+        "both, so its weights are the same too.",
+        hint="The model is a decoder. Which words does it see in the row of `it`?",
+        choices=("too wide", "too tired", "neither"),
         wrong={
-            "street": "that is what the pronoun refers to; the head was chosen for its weight on the animal, and "
-            "one sentence does not show why it has that",
-            "it": "this head gives little weight to the word itself",
-            "the first word": "on average heads give most weight to it, but this one was chosen for the animal",
+            "too tired": "the ending says that `it` is the animal, but can the row of `it` see the ending?",
+            "too wide": "the ending says that `it` is the street; and can the row of `it` see the ending?",
         },
-        labels={"wide": "was too wide, so it", "crossed": "was not crossed by the animal because it"},
     ),
 ]

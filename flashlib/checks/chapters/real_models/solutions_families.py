@@ -17,7 +17,7 @@ def my_model_attention():
         no_key = S.isneginf().all(dim=-1, keepdim=True)
         if s_aux is not None:
             sink = s_aux[:, None, None].expand_as(S[..., :1])
-            S = torch.cat([S, sink], dim=-1)  # a column more
+            S = torch.cat([S, sink], dim=-1)  # one more column
         P = S.softmax(dim=-1)[..., : key.shape[2]]
         P = P.masked_fill(no_key, 0)
         O = P @ V

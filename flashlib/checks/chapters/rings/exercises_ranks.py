@@ -26,7 +26,7 @@ BACKWARD = ranks.RankTask(backward=True, timed=False, blocks=2.5)  # K and V twi
 
 
 @exercise(
-    title="Gradients that travel", minutes=25, difficulty="hard", program=solutions.program("ring_gradients"),
+    title="Gradients that travel", minutes=20, difficulty="hard", program=solutions.program("ring_gradients"),
     model=BACKWARD.model,
 )  # fmt: skip
 def ring_gradients(answer: Callable, known: Known) -> Verdict:

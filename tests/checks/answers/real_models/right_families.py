@@ -22,8 +22,9 @@ def my_model_attention():
         seen = mask_function(torch.arange(batch_size).view(-1, 1, 1, 1), torch.tensor(0), i.view(-1, 1), j)
         seen = seen.expand(batch_size, 1, q_length, kv_length).clone()
         if attention_mask is not None:
-            n = min(kv_length, attention_mask.shape[1])
-            seen[..., :n] &= attention_mask[:, None, None, :n].bool()
+            present = attention_mask[:, None, None, kv_offset:].bool()
+            n = min(kv_length, present.shape[3])
+            seen[..., :n] &= present[..., :n]
             seen[..., n:] = False
         return seen
 
@@ -57,8 +58,9 @@ def my_model_attention():
             columns = torch.arange(kv_length) + kv_offset
             table[b, 0] = mask_function(torch.tensor(b), torch.tensor(0), rows, columns)
             if attention_mask is not None:
-                table[b, 0, :, : attention_mask.shape[1]] &= attention_mask[b, :kv_length] == 1
-                table[b, 0, :, attention_mask.shape[1] :] = False
+                present = attention_mask[b, kv_offset : kv_offset + kv_length] == 1
+                table[b, 0, :, : len(present)] &= present
+                table[b, 0, :, len(present) :] = False
         return table
 
     return engine, masks
