@@ -122,7 +122,7 @@ def _too_large(trial, core, error, alone):
 
 
 def _left_of_V(trial):
-    """Return the error of O from rounding V alone, with a scale that brings its largest number to the end of e4m3."""
+    """Return the error of O from rounding V alone, with the scale that brings its largest number to 448."""
     exact = lowbit.exact(trial.Q, trial.K, trial.V)
     O = lowbit.attention(trial.Q, trial.K, trial.V, lowbit.EXACT._replace(v="e4m3", v_share="tensor")).O
     return lowbit.error(O, exact)

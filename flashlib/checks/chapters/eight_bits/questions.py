@@ -183,27 +183,19 @@ QUESTIONS = [
     Question(
         "largest_cause",
         _largest_causes,
-        "the values have one sign, and so the sums grow with N and lose more and more. O is rounded once, at the "
-        "end, to three fraction bits, and nothing averages that out. All else averages out over 4096 keys.",
+        "the values have one sign, and so the sums grow with N and lose more and more. O is rounded once, at "
+        "the end, to three fraction bits, and nothing averages that out. All else averages out over 4096 keys.",
         hint="Which of these errors have one sign, and do not cancel over 4096 keys? Which comes after the sum over "
         "keys?",
         choices=tuple(lowbit.CAUSES),
         wrong={
-            **dict.fromkeys(
-                [("largest", "inputs"), ("second", "inputs")],
-                "errors of scores have both signs, and over many keys they cancel",
-            ),
-            **dict.fromkeys(
-                [("largest", "P"), ("second", "P")],
-                "errors of weights have both signs, and over many keys they cancel",
-            ),
-            **dict.fromkeys(
-                [("largest", "V"), ("second", "V")],
-                "errors of values have both signs, and over many keys they cancel",
-            ),
-            **dict.fromkeys(
-                [("largest", "S"), ("second", "S")], "the sums of Q K^T have 64 terms of both signs"
-            ),
+            **{
+                (which, cause): f"errors of {words} have both signs, and over many keys they cancel"
+                for which in ("largest", "second")
+                for cause, words in (("inputs", "scores"), ("P", "weights"), ("V", "values"))
+            },
+            ("largest", "S"): "the sums of Q K^T have 64 terms of both signs",
+            ("second", "S"): "the sums of Q K^T have 64 terms of both signs",
             ("largest", "O"): "O is rounded once, to three fraction bits: about 3 %. The sums lose more",
             ("second", "sums"): "4096 terms of one sign lose more bits than one rounding of O",
         },
