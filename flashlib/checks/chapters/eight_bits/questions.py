@@ -185,8 +185,8 @@ QUESTIONS = [
         _largest_causes,
         "the values have one sign, and so the sums grow with N and lose more and more. O is rounded once, at "
         "the end, to three fraction bits, and nothing averages that out. All else averages out over 4096 keys.",
-        hint="Which of these errors have one sign, and do not cancel over 4096 keys? Which comes after the sum over "
-        "keys?",
+        hint="Which of these errors have one sign, and do not cancel over 4096 keys? Which comes after the sum "
+        "over keys?",
         choices=tuple(lowbit.CAUSES),
         wrong={
             **{
