@@ -18,8 +18,8 @@ CLAIMS = {
         No scale, One array""",
     "claims-bytes": """Six trips, A gigabyte, The hierarchy, Order of traffic, Tiled traffic, Linear memory,
         Times less memory, Block size, Two orders, Without a kernel""",
-    "claims-speed": """Two GPUs, Two to four, Long sequences, More operations, Parallel rows, Fitting blocks,
-        Fused operations, Recomputing, Three devices, 740 of 989, 1.2 PFLOP/s, Built in""",
+    "claims-speed": """Two GPUs, Two to four, Linear time, Long sequences, More operations, Parallel rows,
+        Fitting blocks, Fused operations, Recomputing, Three devices, 740 of 989, 1.2 PFLOP/s, Built in""",
     "claims-use": """Exact, Mixed precision, Eight bits, On by default, One interface, Pages, Shared keys, Rings,
         Long contexts, Training, Latency""",
 }
@@ -56,6 +56,19 @@ def test_each_claim_has_numbers(cell_id):
     assert not re.search(r"\b(nan|inf|None)\b", printed)
 
 
+def test_the_table_has_the_verdicts_and_chapters_of_the_lists():
+    lines = re.search(r'"""\n(.*?)\n"""', text("claims-index"), re.DOTALL)[1].splitlines()
+    table = {name: rest for name, *rest in (line.split(" | ") for line in lines[::2])}
+    assert all(words.strip() for words in lines[1::2]) and len(lines) == 2 * len(table)
+    assert list(table) == [name for names in NAMES.values() for name in names]
+    for cell_id in NAMES:
+        for found in ITEM.finditer(text(cell_id)):
+            verdict, source, chapters = table[found[1]]
+            assert f"**{verdict}**" in found[0].replace(".**", "**"), found[1]
+            assert re.findall(r"\b\d\d\b", chapters) == re.findall(r"\((\d\d)_\w+\.ipynb\)", found[0]), found[1]
+            assert source == "-" or (FOLDER / "data" / f"{source}.json").is_file()
+
+
 def test_no_result_is_typed():
     """Numbers in the lists are those of claims, papers and formulas: a verdict has no time and no ratio."""
     judged = re.compile(r"\*\*(?:True|Half true|False|Depends|Possible)\*\*(.*)$", re.MULTILINE)
@@ -82,7 +95,7 @@ def test_two_to_four_times_depends_on_the_pass_the_width_and_the_mask():
     assert all(2 < x < 4 for x in fastest["forward", 128, False] + fastest["backward", 64, False])
     assert "forward at $d = 64$ it is more, and backward at $d = 128$ less" in told
     assert min(fastest["forward", 64, False]) > 4 and max(fastest["backward", 128, False]) < 2
-    assert "Under a mask it is more." in told
+    assert "Under a mask each ratio is higher." in told
     for (which, d, causal), masked in fastest.items():
         assert not causal or all(x > y for x, y in zip(masked, fastest[which, d, False], strict=True))
 

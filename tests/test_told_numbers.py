@@ -118,12 +118,12 @@ def test_speeds_in_eight_bits_are_as_the_text_compares_them():
     assert max(quotients(speeds("one_level", **causal), speeds("fp8", **causal))) < 1
     assert "Two levels cost a little time" in said
     assert all(0.99 < x < 1.1 for x in quotients(speeds("one_level", d=128), speeds("fp8", d=128)))
-    told = text("eight_bits", "fc1282a5")
-    assert "is faster than one in sixteen, the more the larger $d$" in told
+    remembered = text("eight_bits", "remember-eight")
+    assert "is faster than one in sixteen, the more the larger $d$" in remembered
     gains = {d: quotients(speeds("fp8", d=d), speeds("sdpa_cudnn", d=d)) for d in (64, 128, 256)}
     assert 1 < min(gains[64]) and max(gains[64]) < min(gains[128]) and max(gains[128]) < min(gains[256])
     long = {"N": 16384, "causal": False}
-    assert "such a speed is possible on an H200, at $d = 256$" in told
+    assert "such a speed is possible on an H200, at $d = 256$" in text("eight_bits", "fc1282a5")
     assert speeds("fp8", d=256, **long)[0] > 1200 > speeds("fp8_whole", d=256, **long)[0]
     assert speeds("fp8_whole", d=128, **long)[0] < 1000
 

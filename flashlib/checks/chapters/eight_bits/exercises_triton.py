@@ -12,7 +12,7 @@ from flashlib.checks.harness.strided import Out, Strided
 
 @exercise(
     title="A kernel that quantises",
-    minutes=15,
+    minutes=20,
     difficulty="medium",
     program=partial(written, lowbit=lowbit),
     optional=True,

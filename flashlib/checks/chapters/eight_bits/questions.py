@@ -57,12 +57,14 @@ def _sum(term):
     return round(float(total))
 
 
-def _largest_cause():
+def _largest_causes():
+    """Return which two causes alone make the largest errors of the plain way, on positive values."""
     rng = np.random.default_rng(0)
     Q, K, V = rng.normal(size=(64, 64)), rng.normal(size=(4096, 64)), np.abs(rng.normal(size=(4096, 64))) + 1
-    causes = lowbit.by_cause(Q, K, V, lowbit.PLAIN)
+    causes = lowbit.by_cause(Q, K, V, lowbit.OUTPUT_TOO)
     del causes["all"]
-    return max(causes, key=causes.__getitem__)
+    largest, second = sorted(causes, key=causes.__getitem__, reverse=True)[:2]
+    return {"largest": largest, "second": second}
 
 
 QUESTIONS = [
@@ -180,18 +182,24 @@ QUESTIONS = [
     ),
     Question(
         "largest_cause",
-        _largest_cause,
-        "the values have one sign, and so the sums grow with N and lose more and more. All else averages "
-        "out over 4096 keys.",
-        hint="Which of these errors have one sign, and do not cancel over 4096 keys?",
+        _largest_causes,
+        "the values have one sign, and so the sums grow with N and lose more and more. O is rounded once, at "
+        "the end, to three fraction bits, and nothing averages that out. All else averages out over 4096 keys.",
+        hint="Which of these errors have one sign, and do not cancel over 4096 keys? Which comes after the sum "
+        "over keys?",
         choices=tuple(lowbit.CAUSES),
         wrong={
-            "inputs": "errors of scores have both signs, and over many keys they cancel",
-            "P": "errors of weights have both signs, and over many keys they cancel",
-            "V": "errors of values have both signs, and over many keys they cancel",
-            "S": "the sums of Q K^T have 64 terms of both signs",
-            "O": "O has 16 bits here",
+            **{
+                (which, cause): f"errors of {words} have both signs, and over many keys they cancel"
+                for which in ("largest", "second")
+                for cause, words in (("inputs", "scores"), ("P", "weights"), ("V", "values"))
+            },
+            ("largest", "S"): "the sums of Q K^T have 64 terms of both signs",
+            ("second", "S"): "the sums of Q K^T have 64 terms of both signs",
+            ("largest", "O"): "O is rounded once, to three fraction bits: about 3 %. The sums lose more",
+            ("second", "sums"): "4096 terms of one sign lose more bits than one rounding of O",
         },
+        labels={"largest": "largest", "second": "second largest"},
     ),
     Question(  # as recorded in h200_fp8.json: tests/checks/test_recorded_answers.py compares
         "too_small",
