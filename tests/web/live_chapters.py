@@ -27,7 +27,7 @@ EXERCISES = {
     "one_query": 5,
     "pages": 5,
     "rings": 8,
-    "real_models": 8,
+    "real_models": 7,
     "speed": 7,
     "roles": 5,
     "hopper": 1,

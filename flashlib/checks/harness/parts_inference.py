@@ -32,7 +32,10 @@ def by_parts(answer: Callable) -> Callable:
     return run
 
 
-def launch_part(answer: Any, Q, K, V, lengths, parts, scale, B_C, m, l, O_acc) -> None:
+def launch_part(
+    answer: Any, Q: Any, K: Any, V: Any, lengths: Any, parts: int, scale: float, B_C: int, m: Any, l: Any,
+    O_acc: Any,
+) -> None:  # fmt: skip
     """Launch a kernel with one program for each part; it fills m, l and O_acc."""
     (B, H_q, d), (H_k, N) = Q.shape, K.shape[1:3]
     group = H_q // H_k
@@ -66,7 +69,7 @@ def into_pages(answer: Callable) -> Callable:
     return run
 
 
-def launch_append(answer: Any, new, pool, table, lengths) -> None:
+def launch_append(answer: Any, new: Any, pool: Any, table: Any, lengths: Any) -> None:
     """Launch a kernel with one program for each new row, which writes it into the pool."""
     (T, d), page = new.shape, pool.shape[1]
     answer[(T,)](new, pool, table, lengths, table.shape[1], page, d, D=triton.next_power_of_2(d))

@@ -9,7 +9,7 @@ from triton.experimental.gluon import language as gl
 
 
 @constexpr_function
-def maxima(n):
+def maxima(n: int) -> str:
     """Return PTX for the maxima of n quadruples.
 
     They are compared as integers, of which Hopper takes three in an instruction, and of floats two. Integers order
@@ -38,7 +38,7 @@ def maxima(n):
 
 
 @constexpr_function
-def quadruples(n):
+def quadruples(n: int) -> str:
     """Return the constraints of `maxima`."""
     return ",".join(["=&r"] * 4 + ["r"] * (4 * n))
 
@@ -50,7 +50,7 @@ def largest(parts, N: gl.constexpr):
 
 
 @constexpr_function
-def multiply(n):
+def multiply(n: int) -> str:
     """Return PTX that multiplies a thread's n numbers by alpha, unless alpha is 1 in all rows of the warp."""
     first, second = f"${2 * n}", f"${2 * n + 2}"
     products = (f"mul.f32 ${at}, ${at}, {second if at % 4 > 1 else first};" for at in range(n))
@@ -66,7 +66,7 @@ def multiply(n):
 
 
 @constexpr_function
-def in_place(n):
+def in_place(n: int) -> str:
     """Return the constraints of `multiply`: n results, n numbers in the same registers, and their factors."""
     return ",".join(["=f"] * n + [str(at) for at in range(n)] + ["f"] * n)
 

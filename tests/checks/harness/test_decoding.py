@@ -54,7 +54,7 @@ DONE = {"K": MOST, "V": MOST, "table": 1, "launches": 2, "programs": 2 * 2 * 2}
         (2, {}, None),
         (2, {"K": MOST + 1}, "read_again"),
         (2, {"V": MOST + 1}, "read_again"),
-        (2, {"table": 0}, "copied"),
+        (2, {"table": 0}, "table_unread"),
         (2, {"launches": 1}, "one_kernel"),
         (1, {"launches": 1, "K": MOST - 2 * 3 * 64, "V": 1, "programs": 4}, None),
         (2, {"programs": 7}, "not_split"),

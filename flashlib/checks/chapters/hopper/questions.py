@@ -4,10 +4,8 @@ from flashlib.checks.chapters.roles.questions import GPU
 from flashlib.checks.engine.prediction import Question
 
 
-def _registers(producer):
-    """Return the registers of a thread: at launch, and of a consumer when each of the producer's has so many."""
-    launch = GPU.registers // 4 // (32 * 12) // 8 * 8  # 4 bytes each
-    return {"launch": launch, "consumer": (3 * launch - producer) // 2 // 8 * 8}
+def _launched(warps):
+    return GPU.registers // 4 // (32 * warps) // 8 * 8  # 4 bytes each
 
 
 QUESTIONS = [
@@ -46,24 +44,20 @@ QUESTIONS = [
     ),
     Question(
         "hopper_launch_registers",
-        lambda: _registers(producer=24),
-        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. A thread of each of the three groups brings "
-        "168, 504 together. The producer's keeps 24, which leaves 480 for two: 240 each.",
-        hint="Divide the registers by the threads and round down to a multiple of 8. Then take a thread of each "
-        "group of four warps: how many registers have the three together?",
+        lambda: {f"warps_{warps}": _launched(warps) for warps in (12, 20)},
+        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. 20 warps have 640, and 65536 / 640 = 102.4, "
+        "so 96.",
+        hint="Divide the registers by the threads and round down to a multiple of 8.",
         wrong={
-            ("launch", 170): "it must be a multiple of 8",
-            ("launch", 171): "it must be a multiple of 8, and there are not 171 * 384 registers",
-            ("launch", 176): "384 threads with 176 registers each need 67584, so round down",
-            ("launch", 160): "168 * 384 = 64512 registers fit too",
-            ("launch", 5456): "a warp has 32 threads",
-            ("consumer", 168): "that is before the move: the consumers get what the producer gives up",
-            ("consumer", 312): "two consumers share what the producer gives up",
-            ("consumer", 252): "the producer keeps 24",
-            ("consumer", 244): "what the rounding at launch left over does not belong to the program",
-            ("consumer", 248): "two threads with 248 and one with 24 need 520, and three bring 504",
-            ("consumer", 480): "two consumers share it",
+            ("warps_12", 170): "it must be a multiple of 8",
+            ("warps_12", 171): "it must be a multiple of 8, and there are not 171 * 384 registers",
+            ("warps_12", 176): "384 threads with 176 registers each need 67584, so round down",
+            ("warps_12", 160): "168 * 384 = 64512 registers fit too",
+            ("warps_12", 5456): "a warp has 32 threads",
+            ("warps_20", 3272): "a warp has 32 threads",
+            ("warps_20", 102): "it must be a multiple of 8",
+            ("warps_20", 104): "640 threads with 104 registers each need 66560, so round down",
         },
-        labels={"launch": "at launch", "consumer": "of a consumer, after the move"},
+        labels={"warps_12": "12 warps", "warps_20": "20 warps"},
     ),
 ]
