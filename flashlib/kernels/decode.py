@@ -42,6 +42,7 @@ from flashlib.types import Attention
 
 MOST_SEQUENCES = 4096  # every program reads all lengths
 MOST_CANDIDATES = 32  # of a tree: one bit each
+MERGES = 2  # programs of the merge on a multiprocessor, if few rows need one
 MOST_PARTS = 2**15  # the product of two numbers of parts has 32 bits
 COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32}
 
@@ -369,9 +370,12 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     )  # fmt: skip
     cols = splits.columns(B * H * N_q, D_V, multiprocessors)
     joined = min(max(4, triton.next_power_of_2(triton.cdiv(parts, B))), splits.states_at_once(cols))
+    merges = B * H * N_q * (D_V // cols)
+    if parts <= B and not shared:  # most sequences are one part, and have nothing to merge
+        merges = min(merges, MERGES * multiprocessors)
     merge = planning.Launch(
         _merge,
-        B * H * N_q * (D_V // cols),
+        merges,
         (H * N_q * d_v, N_q * d_v, d_v, B, H, N_q, *about, parts),
         {"d_v": d_v, "D_V": D_V, "SCORED": scored, "COLS": cols, "JOINED": joined} | of_both,
         {"num_warps": 1 if joined * cols <= 2048 else 2} | pdl,  # one warp sums without waiting for another

@@ -461,20 +461,28 @@ def _merge(
     EARLY: tl.constexpr,  # as in `_partial`: the States are complete only after the wait
     FINISH: tl.constexpr,  # as in `_partial`
 ):  # fmt: skip
-    """Write O and lse of a row; a row has one or several programs."""
-    block, row = tl.program_id(0) % (D_V // COLS), tl.program_id(0) // (D_V // COLS)
-    i, h, b = row % N_q, row // N_q % H, row // N_q // H
+    """Write O and lse of rows. A row has one or several programs, or, if few rows have States, a program has several.
+
+    Ends at once if every sequence is one part, which `_partial` has written.
+    """
     own, ends = _parts(Sequences(Lengths_ptr, B, N_q, capacity, shared, left, parts), B_C, B_P)
-    its = tl.arange(0, B_P) == b
-    n, end = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends, 0))
-    o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n
     if EARLY:
         tl.extra.cuda.gdc_wait()
-    if not FINISH or n > 1:
-        _join(
-            States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
-            b, h, i, B, H, N_q, end - n, end, block, d_v, COLS, JOINED,
-        )  # fmt: skip
+    if not FINISH or tl.max(own) > 1:
+        rows = B * H * N_q
+        BLOCKS: tl.constexpr = D_V // COLS
+        for turn in range(tl.cdiv(rows * BLOCKS - tl.program_id(0), tl.num_programs(0))):
+            place = tl.program_id(0) + turn * tl.num_programs(0)
+            block, row = place % BLOCKS, place // BLOCKS
+            i, h, b = row % N_q, row // N_q % H, row // N_q // H
+            its = tl.arange(0, B_P) == b
+            n, end = tl.sum(tl.where(its, own, 0)), tl.sum(tl.where(its, ends, 0))
+            o = O_ptr + b.to(tl.int64) * o_b + h.to(tl.int64) * o_h + i.to(tl.int64) * o_n
+            if not FINISH or n > 1:
+                _join(
+                    States_ptr, Prior_O_ptr, Prior_lse_ptr, Sink_ptr, o, Lse_ptr, 1.0 if SCORED else scale_log2e,
+                    b, h, i, B, H, N_q, end - n, end, block, d_v, COLS, JOINED,
+                )  # fmt: skip
 
 
 @triton.jit
