@@ -168,12 +168,53 @@ def _turned(x, matrix, D: tl.constexpr, GROUP: tl.constexpr, ROTATED: tl.constex
 
 
 @triton.jit
-def _include(seen, x, inside):
-    """Return sum, smallest and largest updated with x, element by element."""
+def _include(seen, x, inside, FOLDED: tl.constexpr):
+    """Return sum, smallest and largest updated with rows, `inside` those that exist.
+
+    FOLDED: a shape of x, the second of whose four axes is of rows that one thread holds, if possible: these are
+    compared where they are, and only the rest is kept in registers.
+    """
     total, smallest, largest = seen
-    smallest = tl.minimum(smallest, tl.where(inside, x, float("inf")))
-    largest = tl.maximum(largest, tl.where(inside, x, -float("inf")))
-    return total + x, smallest, largest
+    low, high = tl.where(inside, x, float("inf")), tl.where(inside, x, -float("inf"))
+    smallest = tl.minimum(smallest, tl.min(tl.reshape(low, FOLDED), 1))
+    largest = tl.maximum(largest, tl.max(tl.reshape(high, FOLDED), 1))
+    return total + tl.sum(tl.reshape(x, FOLDED), 1), smallest, largest
+
+
+@triton.jit
+def _store_seen(at, seen, D: tl.constexpr):
+    """Store sum, smallest and largest of each of D channels; rows of `seen` may be parts of a key's channels."""
+    channels: tl.constexpr = seen[0].shape[2]
+    rows: tl.constexpr = seen[0].shape[0] * seen[0].shape[1] * channels // D
+    tl.store(at, tl.sum(tl.reshape(seen[0], (rows, D)), 0))
+    tl.store(at + D, tl.min(tl.reshape(seen[1], (rows, D)), 0))
+    tl.store(at + 2 * D, tl.max(tl.reshape(seen[2], (rows, D)), 0))
+
+
+@triton.jit
+def _look_at_k(
+    at, K_ptr, matrix, k_b, k_h, k_n, head, H_k, first, end,
+    D: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, ROTATED: tl.constexpr,
+):  # fmt: skip
+    LINES: tl.constexpr = ROWS * D // GROUP  # of the product with the matrix
+    none = tl.zeros((LINES // 16, 8, GROUP), tl.float32)
+    seen = none, none + float("inf"), none - float("inf")
+    for start in range(first, end, ROWS):
+        rows = start + tl.arange(0, ROWS)
+        x = _turned(_rows(K_ptr, k_b, k_h, k_n, head, H_k, rows, end, D), matrix, D, GROUP, ROTATED)
+        seen = _include(seen, x, rows[:, None] < end, (LINES // 16, 2, 8, GROUP))
+    _store_seen(at, seen, D)
+
+
+@triton.jit
+def _look_at_v(at, V_ptr, v_b, v_h, v_n, head, H_k, first, end, D: tl.constexpr, ROWS: tl.constexpr):
+    none = tl.zeros((1, 16, D), tl.float32)
+    seen = none, none + float("inf"), none - float("inf")
+    for start in range(first, end, ROWS):
+        rows = start + tl.arange(0, ROWS)
+        x = _rows(V_ptr, v_b, v_h, v_n, head, H_k, rows, end, D).to(tl.float32)
+        seen = _include(seen, x, rows[:, None] < end, (1, ROWS // 16, 16, D))
+    _store_seen(at, seen, D)
 
 
 @triton.jit(do_not_specialize=["H_k", "N_k", "heads"])
@@ -183,25 +224,14 @@ def _look(
 ):  # fmt: skip
     """Write sum, smallest and largest of each channel of CHUNK keys: K in the first half of programs, else V."""
     chunks = tl.cdiv(N_k, CHUNK)
-    chunk, head = tl.program_id(0) % chunks, tl.program_id(0) // chunks
-    none = tl.zeros((ROWS, D), tl.float32)
-    seen = none, none + float("inf"), none - float("inf")
-    end = tl.minimum((chunk + 1) * CHUNK, N_k)
+    head, first = tl.program_id(0) // chunks, tl.program_id(0) % chunks * CHUNK
+    end = tl.minimum(first + CHUNK, N_k)
+    at = Seen_ptr + tl.program_id(0) * (3 * D) + tl.arange(0, D)
     if head < heads:
         matrix = _matrix(Matrix_ptr, GROUP)
-        for start in range(chunk * CHUNK, end, ROWS):
-            rows = start + tl.arange(0, ROWS)
-            x = _rows(K_ptr, k_b, k_h, k_n, head, H_k, rows, N_k, D)
-            seen = _include(seen, _turned(x, matrix, D, GROUP, ROTATED), rows[:, None] < N_k)
+        _look_at_k(at, K_ptr, matrix, k_b, k_h, k_n, head, H_k, first, end, D, GROUP, ROWS, ROTATED)
     else:
-        for start in range(chunk * CHUNK, end, ROWS):
-            rows = start + tl.arange(0, ROWS)
-            x = _rows(V_ptr, v_b, v_h, v_n, head - heads, H_k, rows, N_k, D)
-            seen = _include(seen, x.to(tl.float32), rows[:, None] < N_k)
-    at = Seen_ptr + tl.program_id(0) * (3 * D) + tl.arange(0, D)
-    tl.store(at, tl.sum(seen[0], 0))
-    tl.store(at + D, tl.min(seen[1], 0))
-    tl.store(at + 2 * D, tl.max(seen[2], 0))
+        _look_at_v(at, V_ptr, v_b, v_h, v_n, head - heads, H_k, first, end, D, ROWS)
 
 
 @triton.jit(do_not_specialize=["N_k", "chunks", "heads"])
