@@ -142,7 +142,8 @@ def test_long_sequences_gain_most():
 
 
 def test_a_ring_pays_with_many_tokens_on_each_gpu():
-    ring = [row for row in rows("h200_ring") if row["left"] is None and row["documents"] is None]
+    ring = rows("h200_ring") + rows("h200_ring_4")
+    ring = [row for row in ring if row["left"] is None and row["documents"] is None]
     for P in {row["ranks"] for row in ring}:
         by_length = {
             N: [row["efficiency"]["ring"] for row in ring if (row["ranks"], row["N"]) == (P, N)]

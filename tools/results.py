@@ -518,6 +518,7 @@ PARTS = (
     Part("Decoding", "h200_decode", "flashlib.bench.decode", decode),
     Part("A language model that writes", "h200_serve", "flashlib.bench.serve", serve),
     Part("Rings", "h200_ring", "flashlib.bench.ring", rings),
+    Part("Rings of four", "h200_ring_4", "flashlib.bench.ring", rings),
     Part("A model of transformers", "h200_models", "flashlib.bench.models", models),
     Part("Training a GPT", "h200_gpt", "flashlib.bench.gpt", gpt),
     Part("Bytes, by the GPU's counters", "h200_counters", "flashlib.bench.counters", counters),
@@ -535,14 +536,12 @@ class Awaited(NamedTuple):
 
 # Records that will be made again.
 AWAITED = {
-    "h200_ring": Awaited(
+    "h200_ring_4": Awaited(
         "hopper_forward hopper_backward",
         "agreements all_gather call copy_engines gradients keys local on_gpu on_hopper ring signals ulysses",
         "the Hopper kernels, whose forward rescales less and whose backward cuts groups of heads into parts, and "
         "before rings took the CPU less time",
     ),
-    "h200_models": Awaited("hopper_forward", "", "the Hopper forward, which rescales less"),
-    "h200_choice": Awaited("", "", "`flash_attn_func`, and to how it is timed"),
 }
 
 HEAD = """# Results

@@ -1,11 +1,10 @@
 """Time each way to distribute attention over the GPUs of one host, torch's context_parallel, and one GPU.
 
     python -m flashlib.bench.ring --out notebooks/data/h200_ring.json
-    torchrun --standalone --nproc-per-node 4 -m flashlib.bench.ring --out notebooks/data/h200_ring.json
+    python -m flashlib.bench.ring --ranks 4 --out notebooks/data/h200_ring_4.json
 
-A record keeps its rows for other numbers of ranks if their GPUs, versions and sources are the same. A row is a
-number of `ranks`, a size and a pass, "forward" or "both"; everything in it was timed in turn in one run: `ms` is,
-for each way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and
+A row is a number of `ranks`, a size and a pass, "forward" or "both"; everything in it was timed in turn in one run:
+`ms` is, for each way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and
 `left_out` says why. `efficiency` is the time that one GPU takes for the whole sequence, with the same kernels,
 divided by `ranks` times `ms`. `error` is the largest error of a few rows and keys of each rank against fp64;
 `bytes` is what a rank sends in a hop of the ring, `mb` the peak memory of a rank beyond its inputs. `predicted` is
@@ -28,7 +27,6 @@ import functools
 import hashlib
 import importlib
 import inspect
-import json
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -368,23 +366,12 @@ def _syntax(node):
     return type(node).__name__, [(name, _syntax(value)) for name, value in fields.items() if value or value == 0]
 
 
-def kept(path: str | None, about: Record, P: int) -> list[Record]:
-    """Return the rows that stay in a record when P ranks are timed: other numbers of ranks, same environment."""
-    if path is None or not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        old = json.load(file)
-    days = "date", "rows"  # a record may grow on a later day, which becomes its date
-    alike = {**old, **dict.fromkeys(days)} == {**about, **dict.fromkeys(days)}
-    return [row for row in old["rows"] if row["ranks"] != P] if alike else []
-
-
 def on_this_rank(sizes: list, out: str | None, device: str = "cuda") -> Record:
     """Return the record, on every rank; rank 0 writes it after each size."""
     if device == "cuda":
         torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     about = harness.environment() | {"sources": sources()} if device == "cuda" else {}
-    record = about | {"rows": kept(out, about, dist.get_world_size())}
+    record: Record = about | {"rows": []}
     with records.Notes(harness.capability()) if device == "cuda" else contextlib.nullcontext() as notes:
         for size in (RingSize(*one) for one in sizes):
             if size.N // dist.get_world_size() < SHORTEST:

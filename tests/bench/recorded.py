@@ -92,6 +92,7 @@ RECORDS = [
     Record("h200_hopper_backward_ladder.json", "flashlib.bench.hopper_backward_ladder", _of_rows),
     Record("h200_timelines.json", "flashlib.bench.timelines", _of_rows),
     Record("h200_ring.json", "flashlib.bench.ring", _of_ring),
+    Record("h200_ring_4.json", "flashlib.bench.ring", _of_ring, "--ranks 4"),
 ]
 
 

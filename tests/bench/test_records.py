@@ -56,14 +56,13 @@ def test_the_marks_of_the_recorded_timelines_are_where_they_are_today():
         assert row["source"] == timelines.hash_of(source), f"{row['rung']}: {record.command}"
 
 
-def test_rings_were_timed_as_they_are_today():
-    (record,) = (record for record in recorded.RECORDS if record.file == "h200_ring.json")
+@pytest.mark.parametrize("name", ["h200_ring", "h200_ring_4"])
+def test_rings_were_timed_as_they_are_today(name):
+    (record,) = (record for record in recorded.RECORDS if record.file == f"{name}.json")
     then, today = record.read()["sources"], ring.sources()
-    changed = {name.removeprefix("distributed.") for name in then | today if then.get(name) != today.get(name)}
-    awaits = results.AWAITED.get("h200_ring")
-    assert changed == {*(awaits.modules.split() if awaits else ())}, (
-        f"{record.command}, then with --ranks 4; see results.AWAITED"
-    )
+    changed = {module.removeprefix("distributed.") for module in today if then.get(module) != today[module]}
+    awaits = results.AWAITED.get(name)
+    assert changed == {*(awaits.modules.split() if awaits else ())}, f"{record.command}; see results.AWAITED"
 
 
 def test_the_units_were_timed_as_they_are_today():
@@ -160,6 +159,7 @@ def test_the_command_of_a_record_is_in_the_docstring_of_its_module():
             f"notebooks/data/{record.file}",
         ]
         options = {"h200_backward.json": ["--backward"], "h200_hopper_backward_256.json": ["--wide"]}
+        options["h200_ring_4.json"] = ["--ranks", "4"]
         assert (recorded.DATA / record.file).is_file() and words[3:-2] == options.get(record.file, [])
         module = importlib.import_module(record.module)
         assert record.module == "flashlib.bench" or record.command in module.__doc__

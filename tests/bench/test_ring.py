@@ -1,6 +1,5 @@
 """The benchmark of rings: what is timed is correct, a wrong way is not timed, and derived numbers are right."""
 
-import json
 
 import pytest
 import torch
@@ -62,15 +61,6 @@ def test_a_prediction_keeps_the_cost_of_a_byte():
     # two ranks: 2 ms for half of K and V. Four: three hops of a quarter, 3 ms beside 25; eight: 7 of an eighth
     assert bench.predicted(row, 2) == {"4": round(25 / 28, 3), "8": round(12.5 / 16, 3)}
     assert list(bench.predicted(row, 4)) == ["8"] and bench.predicted(row, 8) == {}
-
-
-def test_a_record_keeps_rows_of_other_numbers_of_ranks(tmp_path):
-    path, about = tmp_path / "record.json", {"gpu": "one", "date": "today"}
-    assert bench.kept(str(path), about, 2) == bench.kept(None, about, 2) == []
-    rows = [{"ranks": 2, "N": 5}, {"ranks": 4, "N": 5}, {"ranks": 2, "N": 7}]
-    path.write_text(json.dumps({"gpu": "one", "date": "yesterday", "rows": rows}))
-    assert bench.kept(str(path), about, 2) == rows[1:2] and bench.kept(str(path), about, 8) == rows
-    assert bench.kept(str(path), about | {"gpu": "other"}, 2) == []
 
 
 @pytest.mark.parametrize("left", [None, 9])
