@@ -3,13 +3,13 @@
     python -m flashlib.bench.ring --out notebooks/data/h200_ring.json
     python -m flashlib.bench.ring --ranks 4 --out notebooks/data/h200_ring_4.json
 
-A row is a number of `ranks`, a size and a pass, "forward" or "both"; everything in it was timed in turn in one run:
-`ms` is, for each way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not timed, and
-`left_out` says why. `efficiency` is the time that one GPU takes for the whole sequence, with the same kernels,
-divided by `ranks` times `ms`. `error` is the largest error of a few rows and keys of each rank against fp64;
-`bytes` is what a rank sends in a hop of the ring, `mb` the peak memory of a rank beyond its inputs. `predicted` is
-the efficiency expected with more ranks, from the time that a hop of the ring adds to attention here. `kernels`:
-see `common.records`; `sources`: hashes of the modules that cut, move and add up.
+A row is a number of `ranks`, a size and a pass, "forward" or "both"; everything in it was timed in turn in one
+run: `ms` is, for each way, the median of the slowest rank's times; a peer that does not run, or is wrong, is not
+timed, and `left_out` says why. `efficiency` is the time that one GPU takes for the whole sequence, with the same
+kernels, divided by `ranks` times `ms`. `error` is the largest error of a few rows and keys of each rank against
+fp64; `bytes` is what a rank sends in a hop of the ring, `mb` the peak memory of a rank beyond its inputs.
+`predicted` is the efficiency expected with more ranks, from the time that a hop of the ring adds to attention
+here. `kernels`: see `common.records`; `sources`: hashes of the modules that cut, move and add up.
 
 ring          K and V by NCCL's send and receive, as in two_d; ring_copy_engines: by what is the default here
 ring_in_turn  each copy is waited for before the products begin; ring_contiguous: without zigzag; both by NCCL

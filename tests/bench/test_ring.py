@@ -1,6 +1,5 @@
 """The benchmark of rings: what is timed is correct, a wrong way is not timed, and derived numbers are right."""
 
-
 import pytest
 import torch
 import torch.distributed as dist
