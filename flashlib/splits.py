@@ -11,6 +11,7 @@ best times they come.
 START = 0.7  # until a program gets its first tiles
 TOGETHER = 2  # tiles in flight from the start: two take as long as one
 ALONE = 0.02  # fraction of the time in which a program computes and does not read, if there is room for another
+LOOKING_UP = 0.2  # the same if each tile also waits for its pages, or for scales
 LATE = 0.3  # of a part: how much longer the last program takes, if programs begin as others end
 RAGGED = 0.04  # of a part: the same if all fit, and some sequences may have more parts than others
 MERGE = 0.02  # for each State of a row
@@ -35,25 +36,31 @@ def actual_parts(tiles: int, parts: int, B: int = 1) -> int:
 
 
 def cost(
-    n: int, tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False
+    n: int, tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False,
+    looks_up: bool = False,
 ) -> float:  # fmt: skip
     """Return the time, in tiles, of n parts for each sequence with this many tiles.
 
     heads: the number of programs for a part of every sequence: heads of K and V, times blocks of rows, times
-    sequences. places: see `places`. ragged: sequences may be shorter, and of different lengths.
+    sequences. places: see `places`. ragged: sequences may be shorter, and of different lengths. looks_up: whether
+    tiles have pages or scales.
     """
     longest, programs = -(-tiles // n), n * heads
     beside = -(-programs // multiprocessors)  # on the busiest multiprocessor
     if beside > places:
         return (tiles * heads + START * programs) / multiprocessors + LATE * longest + MERGE * n
-    reading = beside * max(longest, TOGETHER) * (1 + ALONE * (beside < places))
-    return reading + START + MERGE * n + RAGGED * longest * ragged
+    alone = LOOKING_UP if looks_up else ALONE
+    reading = beside * max(longest, TOGETHER) * (1 + alone * (beside < places))
+    return reading + START + MERGE * n + RAGGED * longest * (ragged and n > 1)
 
 
-def chosen(tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False) -> int:
+def chosen(
+    tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False, looks_up: bool = False
+) -> int:
     """Return how many parts to split a sequence with this many tiles into: the number with the lowest `cost`."""
     numbers = {actual_parts(tiles, parts) for parts in range(1, tiles + 1)}
-    return min(sorted(numbers), key=lambda n: cost(n, tiles, heads, multiprocessors, places=places, ragged=ragged))
+    about = {"places": places, "ragged": ragged, "looks_up": looks_up}
+    return min(sorted(numbers), key=lambda n: cost(n, tiles, heads, multiprocessors, **about))
 
 
 def columns(rows: int, D_V: int, multiprocessors: int) -> int:

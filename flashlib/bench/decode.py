@@ -219,13 +219,12 @@ def by_parts(size: DecodeSize, device: str = "cuda", cold: int = COLD) -> list[d
 def sweep(case: str, size: DecodeSize, multiprocessors: int, device: str = "cuda", cold: int = COLD) -> dict:
     """Return the row of one size: times by n, the parts of a sequence, each verified first.
 
-    tiles, heads, places, ragged: the arguments passed to `splits.chosen`.
+    tiles, heads, places, ragged, looks_up: the arguments passed to `splits.chosen`.
     """
     problem = DecodeProblem(size, device, cold)
-    launch = _plan(problem).partial
+    plan = _plan(problem)
     chosen, longest = parts_of(problem), max(size.lengths or [size.N])
-    tiles = -(-longest // launch.constants["B_C"])
-    B_R = launch.constants["B_R"]
+    tiles, B_R = plan.tiles, plan.partial.constants["B_R"]
     heads = size.B * size.H_k * -(-size.H_q // size.H_k // B_R)
     filled = [int(x * multiprocessors / heads) for x in FILLED]
     numbers = sorted({chosen, *(splits.actual_parts(tiles, n) for n in filled if 1 <= n <= tiles)})
@@ -237,7 +236,8 @@ def sweep(case: str, size: DecodeSize, multiprocessors: int, device: str = "cuda
     us = {n: round(value / times, 2) for n, value in harness.replayed_us(graphs).items()}
     row = {"case": case, "B": size.B, "H": size.H_q, "H_k": size.H_k, "N": size.N, "page": size.page}
     row |= {"fp8": size.fp8, "longest": longest, "tiles": tiles, "heads": heads}
-    row |= {"places": splits.places(B_R), "ragged": size.B > 1, "chosen": chosen, "us": us}
+    row |= {"places": splits.places(B_R), "ragged": size.B > 1}
+    row |= {"looks_up": bool(size.page or size.fp8), "chosen": chosen, "us": us}
     (n, best), own = min(us.items(), key=lambda pair: pair[1]), us[str(chosen)]
     harness.say(f"{case:8} {size[:6]!s:40} {chosen:4} parts {own:8.1f} us, the best {n:>4} {best:8.1f} us")
     return row

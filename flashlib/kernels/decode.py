@@ -140,7 +140,8 @@ class DecodePlan(NamedTuple):
     partial, merge: None if O has no elements. states: how many numbers the States of all parts take. rows: the
     shape of lse. like_q: whether O has the memory layout of Q. as_given: whether kernels read a call's tensors
     without a copy. of_shared: the plan for the keys that all sequences share, or None. layout: of the cache, None
-    if nothing is read. left: how many keys before its own a row sees.
+    if nothing is read. left: how many keys before its own a row sees. tiles: how many a sequence has for
+    `splits.chosen`.
     """
 
     partial: planning.Launch | None
@@ -152,6 +153,7 @@ class DecodePlan(NamedTuple):
     of_shared: "DecodePlan | None" = None
     layout: Layout | None = None
     left: int = 0
+    tiles: int = 0
 
 
 PLANS = planning.PlansOfMasks()
@@ -340,16 +342,21 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     args = sees.args._replace(order=None)  # sequences belong to a call, not to its plan
     scored = sees.code.scored.value or (sees.args.order is not None and sees.args.order.slopes is not None)
     simple = not (sees.tree or scored or sees.code.variant.seen)
-    config = _config(H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device, simple)
+    of_config = H // H_k * N_q, dims.widest, compute, k.element_size(), layout.page, q.device, simple
+    config = _config(*of_config)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     seen = min(layout.capacity - shared, sees.left + N_q)  # of a sequence's keys
     gpu, tiles = tile_sizes.room(q.device), max(1, triton.cdiv(seen, config.B_C))
     multiprocessors = gpu.multiprocessors or 8
     if parts is None:
         places, ragged = splits.places(config.B_R), B > 1 and cache.lengths is not None
-        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, places=places, ragged=ragged)
+        looks_up = bool(layout.page or layout.fp8)
+        about = {"places": places, "ragged": ragged, "looks_up": looks_up}
+        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, **about)
     of_tiles = B * max(1, triton.cdiv(layout.capacity, config.B_C))
     parts = min(parts, of_tiles, MOST_PARTS)  # a part has at least one tile
+    if parts <= B:  # most programs read a whole sequence
+        config = _config(*of_config, beside=triton.cdiv(B * blocks, multiprocessors))
     unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
     table_stride = 0 if read.table is None else read.table.stride(0)
@@ -383,13 +390,16 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
     like_q = d_v == d and q.is_contiguous()
-    return DecodePlan(partial, merge, (B, H, N_q), states, like_q, as_given, layout=layout, left=sees.left)
+    return DecodePlan(
+        partial, merge, (B, H, N_q), states, like_q, as_given, layout=layout, left=sees.left, tiles=tiles
+    )
 
 
-def _config(R, D, dtype, itemsize, paged, device, simple):
+def _config(R, D, dtype, itemsize, paged, device, simple, beside=0):
     """Return tiles for R rows. simple: whether bounds alone decide what is seen, and scores are not changed.
 
-    A tile of many pages waits for its entries of the table, which take half of the stages.
+    beside: how many programs, each of which reads a whole sequence, a multiprocessor gets in turn; 0: they read
+    parts. A tile of many pages waits for its entries of the table, which take half of the stages.
     """
     gpu = tile_sizes.room(device)
     if dtype == torch.float32 or not gpu.tensor_cores:
@@ -401,6 +411,11 @@ def _config(R, D, dtype, itemsize, paged, device, simple):
         B_C = (128 if itemsize == 1 else 64) // (1 if D <= 128 else 2)  # 64 in fp8 put too few bytes in flight
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
         config = tile_sizes.Config(B_R, B_C, warps, 3)
+        if B_R == 16 and D <= 128 and gpu.tma:
+            if beside > 2:  # small, so that many fit: while one starts or ends, the others read
+                config = tile_sizes.Config(16, min(128, 8192 // (D * itemsize)), 2, 3)
+            elif beside == 2 and not paged and itemsize > 1:
+                config = tile_sizes.Config(16, 64, 4, 4)
 
     def taken(config):
         held = config.num_stages - (config.B_R < 64 or not gpu.tma)  # Hopper's wgmma reads a tile from there

@@ -461,7 +461,7 @@ def _merge(
     EARLY: tl.constexpr,  # as in `_partial`: the States are complete only after the wait
     FINISH: tl.constexpr,  # as in `_partial`
 ):  # fmt: skip
-    """Write O and lse of rows. A row has one or several programs, or, if few rows have States, a program has several.
+    """Write O and lse of rows. A row has one or several programs; if few rows have States, a program several rows.
 
     Ends at once if every sequence is one part, which `_partial` has written.
     """

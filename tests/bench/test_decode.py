@@ -70,7 +70,7 @@ def test_the_chosen_number_of_parts_is_near_the_best_recorded_one():
         (case, size.B, size.page) for case, size in decode.SIZES
     ]
     for row in RECORD["sweep"]:
-        asked = {"places": row["places"], "ragged": row["ragged"]}
+        asked = {name: row[name] for name in ("places", "ragged", "looks_up")}
         n = splits.chosen(row["tiles"], row["heads"], RECORD["multiprocessors"], **asked)
         assert n == row["chosen"]
         ratios.append(row["us"][str(n)] / min(row["us"].values()))
@@ -130,7 +130,8 @@ def test_a_sweep_records_the_choice_and_its_arguments(case, amount, no_clock, mo
     monkeypatch.setattr(harness, "replayed_us", lambda graphs: dict.fromkeys(graphs, 40.0))
     torch.manual_seed(0)
     row = decode.sweep(case, SIZES[case], 8, device="cpu", cold=0)
-    chosen = splits.chosen(row["tiles"], row["heads"], 8, places=row["places"], ragged=row["ragged"])
+    asked = {name: row[name] for name in ("places", "ragged", "looks_up")}
+    chosen = splits.chosen(row["tiles"], row["heads"], 8, **asked)
     assert row["chosen"] == chosen and row["ragged"] == (row["B"] > 1)
     assert str(chosen) in row["us"] and len(row["us"]) > 1
 

@@ -453,6 +453,17 @@ def test_tokens_appended_to_a_cache_are_attended_to(amount, dtype, device):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("B", [90, 300])
+@pytest.mark.parametrize("page, fp8", [(0, False), (16, False), (0, True), (16, True)])
+@pytest.mark.parametrize("d", [64, 128])
+def test_many_short_sequences_that_one_program_each_reads(B, page, fp8, d, poisoned):
+    lengths = np.random.default_rng(B + d).integers(0, 90, B).tolist()
+    given = cached.problem("cuda", lengths, heads=(6, 3), d=d, dtype=torch.bfloat16, page=page, fp8=fp8)
+    for parts in (B, None):
+        check(given, lengths, parts=parts)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("page", [0, 16, 256])
 def test_a_graph_that_was_captured_once_serves_growing_lengths(page):
     torch.manual_seed(0)
