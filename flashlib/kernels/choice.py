@@ -30,6 +30,12 @@ class Least(NamedTuple):
 
 FORWARD = {64: Least(128, 128, 0.5), 128: Least(16, 256), 256: Least(16, 64)}  # by d; see `bench.choice`
 BLOCK = 128  # rows of a program, about
+# The fewest rows and keys, by d and causal, for which eight bits and the pass that makes them are faster than 16
+# bits; of those that `bench.fp8` times.
+EIGHT_BITS = {
+    (64, False): 4096, (64, True): 16384, (128, False): 4096, (128, True): 16384,
+    (256, False): 4096, (256, True): 4096,
+}  # fmt: skip
 
 
 class Chosen(NamedTuple):
@@ -43,14 +49,19 @@ class Chosen(NamedTuple):
 
 def chosen(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, *, causal: bool = False, mask: Mask | None = None,
-    deterministic: bool = True, portable: bool = False,
+    deterministic: bool = True, portable: bool = False, eight_bits: bool = False,
 ) -> Chosen:  # fmt: skip
     """Return which kernels `kernels.attention` uses for a call with these arguments, and why; nothing is computed.
 
-    Arguments and errors: as in `kernels.attention`. Its scale and its sink do not matter.
+    Arguments and errors: as in `kernels.attention`. Its scale and its sink do not matter. eight_bits: whether an
+    error of some percent is allowed; `kernels.attention` itself always computes in the dtype of Q, but this names
+    `flashlib.kernels.hopper.fp8` where its forward pass, which has no gradients, is faster.
     """
     mask = prepare.mask_of_call(mask)
     checked(Q, K, V, causal, mask)
+    if eight_bits and not against_eight_bits(Q, K, V, causal, mask, portable):
+        faster = "with the pass that makes eight bits it is faster than in 16"
+        return Chosen(HOPPER.format("fp8"), faster, "none", "attention in eight bits has no gradients")
     found: list[str] = []
     for name, against in (
         ("forward", against_forward(Q, K, V, mask, portable)),
@@ -83,6 +94,18 @@ def against_forward(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mas
         )
     if least.blocks and blocks < (few := math.ceil(least.blocks * tile_sizes.room(Q.device).multiprocessors)):
         return f"there are {blocks} blocks of rows, and at d = {d} the Hopper kernel is faster from {few} on"
+    return ""
+
+
+def against_eight_bits(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, causal: bool, mask: Mask | None, portable: bool
+) -> str:
+    """Return why the Hopper forward in eight bits does not pay for a call that was checked; "" if it does."""
+    if reason := _against(mask, portable) or _launches()[0].why_not(Q, K, V):
+        return reason
+    least, d = EIGHT_BITS[Q.shape[3], bool(causal)], Q.shape[3]
+    if (N := min(Q.shape[2], K.shape[2])) < least:
+        return f"there are {N} rows or keys, and at d = {d} eight bits are faster from {least} on"
     return ""
 
 

@@ -31,7 +31,7 @@ LARGEST = {"e4m3": LARGEST_E4M3, "int8": 127.0}
 LARGEST_OF_V = tl.constexpr(LARGEST_E4M3)
 WIDEST = 128  # channels that are rotated together: a larger matrix takes too much shared memory
 TILE = 128  # keys; V is padded to whole tiles
-CHUNK = 512  # keys that a program of `_look` reads
+CHUNK = 1024  # keys that a program of `_look` reads
 SPAN = 256  # rows of Q and K that a program writes, so that it reads the matrix once for many rows
 SEED = 0
 
@@ -56,6 +56,7 @@ class QuantisedQKV(NamedTuple):
 
 
 class QuantisePlan(NamedTuple):
+    qk: str
     look: planning.Launch
     settle: planning.Launch
     write_rows: planning.Launch
@@ -75,14 +76,18 @@ def quantised(
     qk: "e4m3" or "int8", the format of Q and K. permuted: whether V's keys are permuted, as Hopper's kernel takes
     them. rotated, centred: False leaves the idea out, to see what it gains.
     """
-    (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     Q, K, V = (kernel_input(X) for X in (Q, K, V))
     options = qk, permuted, rotated, centred
     key = PLANS.key((Q, K, V), *options)
-    plan = PLANS.get(key) or PLANS.keep(key, _plan(Q, K, V, *options))
+    return run(Q, K, V, PLANS.get(key) or PLANS.keep(key, plan_of(Q, K, V, *options)))
+
+
+def run(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, plan: QuantisePlan) -> QuantisedQKV:
+    """Do what `quantised` does, by its plan, for tensors as kernels read them."""
+    (B, H, N_q, d), (H_k, N_k), qk = Q.shape, K.shape[1:3], plan.qk
 
     def empty(*shape, dtype=torch.float32):
-        return torch.empty(shape, dtype=dtype, device=Q.device)
+        return Q.new_empty(shape, dtype=dtype)
 
     def written(X, format):  # the interpreter rounds to e4m3 wrongly; torch rounds correctly
         return X.to(FORMATS[format]) if X.dtype == torch.float32 else X
@@ -115,13 +120,17 @@ def rotation(d: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return (signs * H).to(dtype=dtype, device=device)
 
 
-def _plan(Q, K, V, qk, permuted, rotated, centred):
+def plan_of(
+    Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, qk: str, permuted: bool, rotated: bool, centred: bool
+) -> QuantisePlan:
+    """Return the launches of `quantised` for tensors like these."""
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     chunks, n_tiles = triton.cdiv(N_k, CHUNK), triton.cdiv(N_k, TILE)
     q, k, v = (X.stride()[:3] for X in (Q, K, V))
     turn = {"D": d, "GROUP": min(d, WIDEST), "ROWS": max(16, min(64, 8192 // d)), "ROTATED": rotated}
     programs = B * H * triton.cdiv(N_q, SPAN), B * H_k * triton.cdiv(N_k, SPAN)
     return QuantisePlan(
+        qk,
         planning.Launch(
             _look, 2 * B * H_k * chunks, (*k, *v, H_k, N_k, B * H_k), turn | {"CHUNK": CHUNK}, {"num_warps": 4}
         ),
@@ -131,12 +140,13 @@ def _plan(Q, K, V, qk, permuted, rotated, centred):
         ),
         planning.Launch(
             _write_rows, sum(programs), (*q, *k, H, H_k, N_q, N_k, programs[0]),
-            turn | {"SPAN": SPAN, "LARGEST": LARGEST[qk], "WHOLE": qk == "int8"},
+            turn | {"ROWS": max(16, min(128, 8192 // d)), "SPAN": SPAN}
+            | {"LARGEST": LARGEST[qk], "WHOLE": qk == "int8"},
             {"num_warps": 4, "num_stages": 1},
         ),
         planning.Launch(
             _write_columns, B * H_k * n_tiles, (*v, H_k, N_k, n_tiles * TILE),
-            {"D": d, "TILE": TILE, "PERMUTED": permuted}, {"num_warps": 4},
+            {"D": d, "TILE": TILE, "PERMUTED": permuted}, {"num_warps": 4 if d <= 128 else 8},
         ),
         chunks,
     )  # fmt: skip

@@ -119,6 +119,28 @@ def test_on_the_h200_the_choice_costs_little(which, d, hopper):
     assert chosen <= min(1.015, *either), f"{chosen:.3f} of the best time, and either kernel alone {either}"
 
 
+def test_on_the_h200_eight_bits_are_named_where_they_are_faster(hopper):
+    """With the pass that makes them, and only there."""
+    record = json.loads((ROOT / "notebooks" / "data" / "h200_fp8.json").read_text(encoding="utf-8"))
+    assert {(row["d"], row["causal"]) for row in record["rows"]} == choice.EIGHT_BITS.keys()
+    for row in record["rows"]:
+        X = (
+            torch.empty(row["B"], row["H"], row["N"], row["d"], dtype=torch.bfloat16, device="meta") for _ in "QKV"
+        )
+        reason = choice.against_eight_bits(*X, row["causal"], None, False)
+        gain = row["tflops"]["fp8_whole"] / row["tflops"]["hopper"]
+        assert (gain > 1) == (not reason), (row["d"], row["causal"], row["N"], gain)
+
+
+def test_eight_bits_are_named_only_where_they_are_allowed(hopper):
+    X = inputs(4096, 4096, 256, 1, 1)
+    assert kernels.chosen(*X).forward == HOPPER[0]
+    found = kernels.chosen(*X, eight_bits=True)
+    assert modules(found) == ("flashlib.kernels.hopper.fp8", "none") and "no gradients" in found.why_backward
+    for options in ({"causal": True, "portable": True}, {"mask": masks.window(9, 0)}):
+        assert kernels.chosen(*X, eight_bits=True, **options) == kernels.chosen(*X, **options)
+
+
 def test_rows_that_see_few_keys_are_left_to_the_portable_backward(hopper):
     for causal, N in ((False, 127), (True, 255)):
         few, enough = (kernels.chosen(*inputs(n, n, 64), causal=causal, deterministic=False) for n in (N, N + 1))

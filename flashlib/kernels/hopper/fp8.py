@@ -22,8 +22,9 @@ they come.
 
 **Two-level sums.** The tensor cores truncate their terms to 13 bits below the largest of 32 products and the sum
 so far: with many keys of similar values, the sum ends up too small. So each tile's P V begins at zero, and is
-added to O in fp32, with the multiply-add that rescales O anyway. At d = 256 there are no registers for both: there
-is only one sum, and V without its mean, which is added at the end, keeps it small.
+added to O in fp32, with the multiply-add that rescales O anyway. V without its mean, which is added at the end,
+keeps the sums small, and then one sum is nearly as good, unless the mean changes along the keys: see "drifting
+means" in `bench.fp8`. At d = 256 there are no registers for both, and there is only one sum.
 
 **V is transposed**, since wgmma reads both factors in eight bits along the keys, and its keys are permuted, so
 that P V can read P in the thread that computed S: see `fp8_tiles.operand`.

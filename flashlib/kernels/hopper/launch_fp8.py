@@ -1,6 +1,7 @@
 """How the Hopper kernel in eight bits is launched: what it takes, its tiles, grid and descriptors."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -9,16 +10,16 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from flashlib.inputs import resolve_scale
+from flashlib.kernels import quantise
 from flashlib.kernels.hopper import launch
 from flashlib.kernels.launch import planning, tile_sizes
 from flashlib.kernels.launch.inputs import as_autocast, check_no_gradient, on_device_of
-from flashlib.kernels.quantise import FORMATS, QuantisedQKV, quantised
-from flashlib.private_apis import of_driver
+from flashlib.kernels.quantise import FORMATS
 from flashlib.types import Attention
 
 PORTABLE = "flashlib.kernels.eight_bits.attention"
 ELEMENTS = {torch.float8_e4m3fn: gl.float8e4nv, torch.int8: gl.int8, torch.bfloat16: gl.bfloat16}
-ROWS = launch.ROWS
+ROWS, LOG2_E = launch.ROWS, launch.LOG2_E
 SHORT = 2 * launch.SHORT  # numbers in a head of K: blocks take half of the time
 
 
@@ -49,8 +50,10 @@ PLANS = planning.Plans()
 
 
 class HopperFp8Plan(NamedTuple):
+    """A call, except its tensors and its scale; None if O has no elements, or there are no keys."""
+
+    quantise: quantise.QuantisePlan
     launch: planning.Launch
-    tiles: Fp8TileSizes
 
 
 def attention(
@@ -59,41 +62,54 @@ def attention(
 ) -> Attention:  # fmt: skip
     """Do the same as `fp8.attention`, with this kernel."""
     Q, K, V = as_autocast(Q, K, V)
-    launch.check(Q, K, V, causal, mask, portable=PORTABLE)
+    key = PLANS.key((Q, K, V), kernel.__name__, causal, qk, rotated, centred) if mask is None else None
+    plan = PLANS.get(key) or PLANS.keep(key, _plan(kernel, Q, K, V, causal, mask, qk, rotated, centred))
     check_no_gradient(Q=Q, K=K, V=V)
-    if qk not in FORMATS:
-        raise ValueError(f"qk is {qk!r}; pass one of {', '.join(FORMATS)}, the format of Q and K")
     scale = resolve_scale(scale, Q.shape[-1])
     if not Q.numel() or not K.shape[2]:  # no rows, or no keys that they could see
         O = torch.zeros(Q.shape, dtype=torch.bfloat16, device=Q.device)
         return Attention(O, Q.new_full(Q.shape[:3], -math.inf, dtype=torch.float32))
-    small = quantised(Q, K, V, qk=qk, permuted=True, rotated=rotated, centred=centred)
-    return of_quantised(kernel, small, causal, scale)
+    return run(quantise.run(Q, K, V, plan.quantise), plan.launch, scale)
 
 
 def of_quantised(
-    kernel: JITFunction, small: QuantisedQKV, causal: bool, scale: float, tiles: Fp8TileSizes | None = None
-) -> Attention:
+    kernel: JITFunction, small: quantise.QuantisedQKV, causal: bool, scale: float,
+    tiles: Fp8TileSizes | None = None,
+) -> Attention:  # fmt: skip
     """Return O, in bfloat16, and lse for the permuted result of `quantised`; nothing is checked.
 
     tiles: other tiles than TILES has, to measure them; their plan is made in each call.
     """
-    Q, K, V = small[:3]
-    key = PLANS.key((Q, K, V), kernel.__name__, causal) if tiles is None else None
-    plan = PLANS.get(key) if key else None
-    plan = plan or PLANS.keep(key, _plan(kernel, Q, K, bool(causal), tiles or TILES[Q.shape[3], bool(causal)]))
-    O = torch.empty(Q.shape, dtype=torch.bfloat16, device=Q.device)
-    lse = torch.empty(Q.shape[:3], dtype=torch.float32, device=Q.device)
-    B_C, d = plan.tiles.B_C, Q.shape[3]
-    tiles = (Q, ROWS, d), (K, B_C, d), (V, d, B_C), (O, ROWS, d)
+    Q, K = small[:2]
+    key = PLANS.key((Q, K), kernel.__name__, causal) if tiles is None else None
+    found = PLANS.get(key) if key else None
+    return run(small, found or PLANS.keep(key, _launch(kernel, Q, K.shape, Q.dtype, causal, tiles)), scale)
+
+
+def run(small: quantise.QuantisedQKV, launch: planning.Launch, scale: float) -> Attention:
+    """Do what `of_quantised` does, by its launch."""
+    Q = small.Q
+    O, lse = Q.new_empty(Q.shape, dtype=torch.bfloat16), Q.new_empty(Q.shape[:3], dtype=torch.float32)
     with on_device_of(Q):
-        plan.launch(*(describe(*tile) for tile in tiles), lse, scale * math.log2(math.e), *small[3:])
+        launch(*small[:3], O, lse, scale * LOG2_E, *small[3:], stream=planning.stream_of(Q))
     return Attention(O, lse)
 
 
-def _plan(kernel, Q, K, causal, tiles):
-    (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
-    B_R = ROWS * tiles.CONSUMERS
+def _plan(kernel, Q, K, V, causal, mask, qk, rotated, centred):
+    launch.check(Q, K, V, causal, mask, portable=PORTABLE)
+    if qk not in FORMATS:
+        raise ValueError(f"qk is {qk!r}; pass one of {', '.join(FORMATS)}, the format of Q and K")
+    if not Q.numel() or not K.shape[2]:
+        return None
+    return HopperFp8Plan(
+        quantise.plan_of(Q, K, V, qk, True, rotated, centred), _launch(kernel, Q, K.shape, FORMATS[qk], causal)
+    )
+
+
+def _launch(kernel, Q, shape_of_K, dtype, causal, tiles=None):
+    (B, H, N_q, d), (_, H_k, N_k, _), causal = Q.shape, shape_of_K, bool(causal)
+    tiles = tiles or TILES[d, causal]
+    B_R, B_C = ROWS * tiles.CONSUMERS, tiles.B_C
     T_r = -(-N_q // B_R)
     n_tiles = T_r * B * H
     section = launch.section(B * H, max(1, N_k * d * 2 // (H // H_k)))
@@ -101,19 +117,22 @@ def _plan(kernel, Q, K, causal, tiles):
     constants = {"B_R": B_R, "CONSUMERS": tiles.CONSUMERS, "STAGES": tiles.STAGES, "CAUSAL": causal}
     constants |= {"TWO_LEVEL": tiles.TWO_LEVEL, "TURNS": tiles.TURNS}
     grid = n_tiles
-    if not causal or N_k * d <= SHORT:  # see `launch.persistent`
+    if not causal or N_k * d <= SHORT:  # else one by one, the longest first
         grid = min(grid, tile_sizes.room(Q.device).multiprocessors or grid)
-    return HopperFp8Plan(planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}), tiles)
+    describe = (
+        describer(Q.shape, dtype, ROWS, d),
+        describer(shape_of_K, dtype, B_C, d),
+        describer((B, H_k, d, -(-N_k // quantise.TILE) * quantise.TILE), torch.float8_e4m3fn, d, B_C),
+        describer(Q.shape, torch.bfloat16, ROWS, d),
+    )
+    return planning.Launch(kernel, grid, sizes, constants, {"num_warps": 4}, describe)
 
 
-_Descriptor = of_driver.unchecked(TensorDescriptor)  # all of these tensors were made here
-LAYOUTS = {}
-
-
-def describe(X: torch.Tensor, rows: int, columns: int) -> TensorDescriptor:
-    """Return the descriptor of a contiguous X with four axes, for tiles of rows and columns of the last two."""
+def describer(
+    shape: Sequence[int], dtype: torch.dtype, rows: int, columns: int
+) -> Callable[[torch.Tensor], TensorDescriptor]:
+    """Return a function that returns the descriptor of a contiguous tensor, for tiles of rows and columns."""
     tile = [1, 1, rows, columns]
-    key = X.dtype, rows, columns
-    if key not in LAYOUTS:
-        LAYOUTS[key] = gl.NVMMASharedLayout.get_default_for(tile, ELEMENTS[X.dtype])
-    return _Descriptor(X, X.shape, list(X.stride()), tile, LAYOUTS[key])
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(4)]
+    layout = gl.NVMMASharedLayout.get_default_for(tile, ELEMENTS[dtype])
+    return launch.described_as(shape, strides, tile, layout)

@@ -81,6 +81,12 @@ CALLS = {  # a call, and for each of its options a value other than the default
         lambda kernel=ONE, causal=False: launch_fp8.of_quantised(kernel, SMALL, causal, 1.0),
         {"kernel": OTHER, "causal": True},
     ),
+    "hopper fp8, whole": (
+        lambda kernel=ONE, causal=False, qk="e4m3", rotated=True, centred=True: launch_fp8.attention(
+            kernel, X, X, X, causal, None, 1.0, qk, rotated, centred
+        ),
+        {"kernel": OTHER, "causal": True, "qk": "int8", "rotated": False, "centred": False},
+    ),
 }  # fmt: skip
 
 
