@@ -51,7 +51,7 @@ def _whole_number(name, x):
         raise Finding("kind", it=name, given=describe_value(x), expected="a whole number") from None
 
 
-@exercise(title="The tiles of a window", minutes=25, difficulty="hard", model=_as_ranges)
+@exercise(title="The tiles of a window", minutes=30, difficulty="hard", model=_as_ranges)
 def window_bounds(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 1 1 1 1 0 0, 0 4 4 2 2 1 0, 1 4 4 2 2 1 0, 1 8 8 2 2 3 0, 2 12 12 4 4 4 0, 1 9 9 4 2 2 0,
@@ -91,7 +91,7 @@ TABLE = "n_whole", "whole", "n_cut", "cut"
 CUT, WHOLE = 1, 2  # kinds of a tile; 0 is hidden
 
 
-@exercise(title="A table of tiles", minutes=20, difficulty="medium")
+@exercise(title="A table of tiles", minutes=15, difficulty="easy")
 def block_table(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     causal = np.tri(6, 6, dtype=bool)

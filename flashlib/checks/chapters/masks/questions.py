@@ -41,7 +41,7 @@ QUESTIONS = [
         lambda: kinds(masks.window(4, 0), 12, 4),
         "on the diagonal the causal bound cuts, and in the tiles next to it the left bound: row 4 sees key 0, "
         "row 5 does not. Row 8 sees keys 4 to 8, so tile (2, 0) is hidden, as are the three above the diagonal. "
-        "No tile is whole: for that a window must hold B_r + B_c keys, 8 here.",
+        "No tile is whole: here that takes a window of 8 keys.",
         hint="For each tile, look at its first and its last row: which keys does each of them see?",
         wrong={
             ("hidden", 3): "these are above the diagonal; the left bound hides tile (2, 0) too",

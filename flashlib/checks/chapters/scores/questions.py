@@ -39,14 +39,16 @@ QUESTIONS = [
         lambda: {"capped": _capped(50.0)[0], "slope": _capped(50.0)[1]},
         "50 tanh(1) is 50 * 0.762 = 38.1, and 1 - 0.762^2 is 0.42: less than half of the gradient goes back "
         "through a score as large as the cap.",
-        hint="tanh(1) is about 0.762, and the derivative of tanh(x) is 1 - tanh(x)^2. What does the 1 / cap "
-        "inside do to it, and what the cap in front?",
+        hint="Put S / cap = 1 into the formulas. What does the 1 / cap inside do to the derivative, and what does "
+        "the cap in front?",
         wrong={
             ("capped", 50): "that would be a clip; tanh(1) is 0.762",
             ("capped", 0.762): "that is tanh(1); it is multiplied by the cap",
             ("slope", 0.762): "that is tanh(1); the derivative is 1 - tanh^2",
             ("slope", 0): "a clip would have the slope 0; the soft cap only falls",
             ("slope", 1): "the slope is 1 only at S = 0",
+            ("slope", 0.58): "that is tanh^2; subtract it from 1",
+            ("slope", 0.238): "tanh is not squared: the derivative is 1 - tanh^2",
             ("slope", 0.0084): "the 1 / cap inside tanh makes it smaller, and the cap in front takes that back",
             ("slope", 21): "the cap in front makes it larger, and the 1 / cap inside tanh takes that back",
         },
@@ -83,15 +85,18 @@ QUESTIONS = [
     ),
     Question(
         "variant_cost",
-        lambda: "the soft cap",
-        "it takes a second exponential and a division for each score, and the softmax takes one exponential. "
-        "ALiBi takes a product and a sum, which are cheap. The sink is merged once for each row, after the loop.",
-        hint="Count what each adds for every score of a tile. Which operations are dear on a GPU?",
-        choices=("the sink", "ALiBi", "the soft cap"),
+        lambda: {"cap": 16384**2 / (4 * 4096**2), "sink": 16384 / (4 * 4096)},
+        "a soft cap takes a second exponential and a division for each score: each query has four times as many "
+        "keys, and there are as many queries. A sink is merged once for each row, and there are as many rows.",
+        hint="What is done for each score, and what for each row? How many scores and rows does a batch have?",
         wrong={
-            "the sink": "it is merged into O and lse when the loop is done, with no operation for each score",
-            "ALiBi": "a product and a sum for each score; what does tanh take?",
+            ("cap", 16): "a sequence has 16 times as many scores, but there were four sequences",
+            ("cap", 1): "the rows are as many, but each has more scores",
+            ("cap", 2): "count the scores of all sequences: 4 * 4096^2 and 16384^2",
+            ("sink", 4): "a sequence has 4 times as many rows, but there were four sequences",
+            ("sink", 16): "a sink is merged into each row when the loop is done, not into each score",
         },
+        labels={"cap": "soft cap"},
     ),
     Question(
         "variant_dropout",
