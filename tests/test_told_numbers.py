@@ -216,7 +216,7 @@ def test_what_a_step_gains_is_what_the_record_says():
     assert "At $d = 64$ without a mask they swap places" in said
     assert "The turns gain nothing anywhere, and mostly cost a little" in said
     assert "Rung 6 changes little, and in some columns it costs a little" in said
-    assert "a few percent at $d = 128$, and at $d = 64$ without a mask nothing" in said
+    assert "a few percent at $d = 128$, and at $d = 64$ without a mask nothing or less" in said
     found = list(gains_of_hopper_rungs())
     assert len(found) == 8 and min(gains["r6_persistent"] for _, gains, _ in found) < 0.98
     for (d, causal, _), gains, over_consumers in found:
@@ -232,7 +232,7 @@ def test_what_the_model_expects_of_the_steps():
     """The cell below the card prints it: a column of the model, then the record's."""
     said = text("roles", "ladder-seen")
     assert "The model expects even more of the second consumer" in said
-    assert "next to nothing of larger tiles" in said and "At $d = 64$ the model also expects a gain" in said
+    assert "next to nothing of larger tiles" in said and "where the model expects a gain" in said
     lines = printed("roles", "ladder-model").splitlines()
     gains = {}
     for line in lines:
@@ -274,11 +274,11 @@ def test_the_roofs_of_the_l2_cache_are_those_of_the_records():
     clocks = json.loads((FOLDER / "data" / "h200_clocks.json").read_text(encoding="utf-8"))
     ladder = json.loads((FOLDER / "data" / "h200_ladder.json").read_text(encoding="utf-8"))["rows"]
     each = statistics.median(row["bytes"] for row in clocks["rows"] if row["what"] == "copies")
-    (ghz,) = (row["ghz"] for row in clocks["ghz"] if row["beside"] == "reads from the L2 cache")
-    roof = each * GPUS["H200"].sms * ghz / 1e3  # TB/s
-    (by_warps,) = (row["gb_per_s"] / 1e3 for row in ladder if row["rung"] == "l2_read")
-    roof = next((row["gb_per_s"] / 1e3 for row in ladder if row["rung"] == "l2_copy"), roof)
-    assert roof > by_warps
+    by_warps, roof = (
+        next(row["gb_per_s"] / 1e3 for row in ladder if row["rung"] == name) for name in ("l2_read", "l2_copy")
+    )
+    assert "a little more than it gives warps" in text("speed", "c8a61d93").replace("\n", " ")
+    assert by_warps < roof < 1.25 * by_warps
     ours = {
         row["d"]: row["tflops"] / (roof * row["flop_per_byte"])
         for row in ladder
@@ -286,14 +286,14 @@ def test_the_roofs_of_the_l2_cache_are_those_of_the_records():
     }
     told = text("speed", "roofline-text").replace("\n", " ")
     assert "At $d = 64$ our kernel uses most of the bandwidth that the TMA gets" in told and 0.65 < ours[64] < 1
-    assert "use less than half of the L2 cache's bandwidth" in told
+    assert "use at most half of the L2 cache's bandwidth" in told
     assert "use a few percent of its bandwidth" in told
     used = {
         fields[0]: [int(field[:-1]) for field in fields if field.endswith("%")]
         for line in printed("speed", "roofs12").splitlines()
         if (fields := line.split()) and line.count("%") == 2 and "." not in line
     }
-    assert all(used[rung][0] < 50 for rung in ("r7_stages", "r8_descriptors", "ours"))
+    assert all(used[rung][0] <= 50 for rung in ("r7_stages", "r8_descriptors", "ours"))
     assert all(of_hbm < 7 for rung, (_, of_hbm) in used.items() if rung not in ("r1_eager", "r2_softmax"))
     assert each == pytest.approx(MACHINE.copy, abs=0.1)
 
@@ -311,6 +311,7 @@ def test_what_speed_says_of_the_climb_is_what_the_ladder_says():
     assert all(softmax[d, True] > 1.5 * softmax[d, False] for d in (64, 128))
     told = text("speed", "climb-text").replace("\n", " ")
     assert "speed about doubles" in told and all(1.8 < split[d, True] < 2.3 for d in (64, 128))
+    assert "At $d = 64$ it gains more" in told and split[64, True] > 2 > split[128, True]
     assert "Without a mask there is a small gain" in told and all(1 < split[d, False] < 1.1 for d in (64, 128))
     assert "gain is larger at $d = 64$" in told and exp2[64, False] > exp2[128, False]
     told = text("speed", "a1c5d2e7").replace("\n", " ")
@@ -332,11 +333,22 @@ def test_what_speed_says_of_three_ideas_is_what_the_ladder_says():
         whole = row["tflops"] if row["rung"] == "r5_causal" else whole
         if row["rung"] != "r5_causal":
             gains.setdefault((row["rung"], row["B"] == 1), []).append(whole / row["tflops"])
+        if row["rung"] == "without_parallel_rows":
+            gains.setdefault((row["d"], row["B"] * row["H"]), []).append(whole / row["tflops"])
     late, split = gains["without_late_division", False], gains["without_split_rows", False]
     many, few = gains["without_parallel_rows", False], gains["without_parallel_rows", True]
     assert "The late division is worth the least" in text("speed", "ideas-text")
     assert max(late) < min(split) and max(split) < min(many) and 3 * max(many) < min(few)
     assert "Splitting the rows is in between" in text("speed", "ideas-text")
+    told = " ".join(text("speed", "ideas-text").split())
+    assert "At $d = 128$ the gain is about the number of programs for each head" in told
+    assert "At $d = 64$ it is less" in told
+    for line in printed("speed", "ideas-programs").splitlines():
+        d, fit, *for_each = re.findall(r"[\d.]+", line)
+        for room, heads in (for_each[:2], for_each[2:]):
+            ratios = [gain / float(room) for gain in gains[int(d), int(heads)]]
+            assert abs(float(room) - int(fit) / int(heads)) < 0.06
+            assert all(0.88 < ratio < 1.1 if d == "128" else ratio < 0.88 for ratio in ratios)
 
 
 def test_what_speed_says_of_two_kinds_of_launches_and_of_peers():
@@ -367,7 +379,7 @@ def test_what_speed_says_of_the_clock_and_of_products_and_exponentials_in_turns(
     product, sheet, by_clock = map(int, re.findall(r"(\d+) TFLOP/s", printed("speed", "recorded12")))
     assert "A part of that is the clock" in told and product < by_clock < sheet
     told = text("speed", "left-text").replace("\n", " ")
-    assert "Neither kernel passes its limit, and at $d = 64$ both are near it" in told
+    assert "At the datasheet's clock neither kernel passes its limit, and at $d = 64$ both are near it" in told
     limits, reached = {}, {}
     for d, limit, ours, cudnn in re.findall(
         r"d = +(\d+).*?(\d+)% of the peak.*?ours (\d+)%.*?sdpa_cudnn (\d+)%", printed("speed", "take-turns"), re.S
@@ -382,7 +394,7 @@ def test_what_speed_says_of_the_time_of_the_cpu():
     told = text("speed", "host-text").replace("\n", " ")
     names = "ours", "sdpa_flash", "sdpa_cudnn"
     times = {name: [row["host_us"][name] for row in forward["short"]] for name in names}
-    assert "varies by up to two from row to row" in told
+    assert "varies by up to a factor of two from row to row" in told
     assert all(1.5 < max(us) / min(us) < 2.2 for us in times.values())
     assert "keeps the CPU busy for 40" in text("speed", "host") and min(times["ours"]) < 40 < max(times["ours"])
     assert "Here it is the CPU's, within about a tenth" in text("speed", "calls-text").replace("\n", " ")

@@ -8,29 +8,14 @@ from flashlib import pipeline
 from flashlib.checks.chapters.roles import exercises
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
-from flashlib.pipeline import MACHINE, Arrive, Finish, Product, Wait, protocol
+from flashlib.pipeline import Arrive, Finish, Product, Wait, protocol
 from flashlib.pipeline.multiprocessor import MultiprocessorState
 
 GPU = GPUS["H200"]
-SMALL = protocol.Sizes(d=64)
 NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
 TOO_EARLY = "a tile is read before it is there"
 HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN, "read too early": TOO_EARLY}
-RELEASES = {"at once": (), "after Finish(1)": (Finish(1),), "after Finish(0)": (Finish(),)}
 STEPS = ("r2_producer", "r3_consumers", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent")
-
-
-def clocks(sizes: protocol.Sizes) -> dict[str, float]:
-    """Return the clocks of a tile's two products, and of its exponentials."""
-    return {
-        "products": 2 * sizes.flops / MACHINE.tensor,
-        "exponentials": sizes.rows * sizes.B_c / MACHINE.exp,
-    }
-
-
-def _alike():
-    of_tile = clocks(protocol.SIZES_ALIKE)
-    return 100 * of_tile["products"] / sum(of_tile.values())
 
 
 def _passes_at_once():
@@ -73,37 +58,6 @@ def _fetched_early(tiles=4, stages=2):
             yield Arrive(empty[s])
 
     return _happens({"producer": producer, "consumer": consumer}, (*full, *empty, begun), slots)
-
-
-def _released(after, tiles=3):
-    """Return what goes wrong if a slot of K is released `after` some commands, both products being begun."""
-    (k,), (v,) = (pipeline.ring(name, 1, protocol.SIZES.kv_bytes) for name in "kv")
-    (k_full, v_full), (k_empty, v_empty) = (pipeline.barriers(name, 2) for name in ("full", "empty"))
-
-    def producer():
-        for g in range(tiles):
-            for name, slot, full, empty in (("K", k, k_full, k_empty), ("V", v, v_full, v_empty)):
-                yield Wait(empty, g % 2 ^ 1)
-                yield pipeline.Expect(full, slot.n_bytes)
-                yield pipeline.Copy(f"{name}{g}", slot, full)
-
-    def consumer():
-        for g in range(tiles):
-            yield Wait(k_full, g % 2)
-            yield Product(f"S{g}", ((k, f"K{g}"),), protocol.SIZES.flops)
-            yield Wait(v_full, g % 2)
-            yield Product(f"PV{g}", ((v, f"V{g}"),), protocol.SIZES.flops)
-            yield from after
-            yield Arrive(k_empty)
-            yield Finish()
-            yield Arrive(v_empty)
-
-    return _happens({"producer": producer, "consumer": consumer}, (k_full, k_empty, v_full, v_empty), (k, v))
-
-
-def _earliest_release():
-    """Return the earliest time at which nothing goes wrong, of those in RELEASES."""
-    return next(words for words, after in RELEASES.items() if _released(after) == NOTHING)
 
 
 def _one_slot(tiles=4):
@@ -154,22 +108,6 @@ def _first_turns():
 
 QUESTIONS = [
     Question(
-        "hopper_alike",
-        _alike,
-        "the products are 2 * 2 * 128 * 128 * 128 FLOP, 2048 clocks, and the exponentials 128 * 128 / 16 = 1024 "
-        "clocks. In those the tensor cores wait: 2048 of 3072 clocks are 66.7 %.",
-        hint="How many clocks do the two products take, and how many the exponentials? They never overlap.",
-        wrong={
-            50.0: "there are two products, and a multiplication and an addition are two operations",
-            33.33: "that is the part of the time that they wait",
-            100.0: "P V needs P, and the next product is not begun before: they wait for the exponentials",
-            2 / 3: "that is the share itself: give it in percent",
-            80.0: "each product is 2 * 128 * 128 * 128 FLOP, 1024 clocks",
-        },
-        tolerance=0.02,
-        unit="%",
-    ),
-    Question(
         "hopper_fresh",
         _passes_at_once,
         "phase 0 is under way, so whoever waits for it, with parity 0, waits. The phase before it would have "
@@ -191,19 +129,6 @@ QUESTIONS = [
         wrong={
             NOTHING: "tile 2 goes into slot 0, which is still read",
             DEADLOCK: "a producer that never waits is never stuck",
-        },
-    ),
-    Question(
-        "hopper_early_release",
-        _earliest_release,
-        "the product that reads K was begun first, so it is done when all but the last are. That of V may go on: "
-        "its slot has to wait for Finish(0).",
-        hint="Which of the two products reads K? The older product is done first.",
-        choices=tuple(RELEASES),
-        wrong={
-            "at once": "that a product was begun does not mean that it has read its tiles: the next tile would "
-            "come while the tensor cores still read",
-            "after Finish(0)": "then both are done, and the product that reads K was the first",
         },
     ),
     Question(

@@ -32,7 +32,7 @@ def largest(launch: str) -> str:
     return max(filter(None, SPEEDS[launch]), key=lambda limit: gain(launch, limit))
 
 
-@exercise(title="Name the limit", minutes=20, difficulty="medium")
+@exercise(title="Name the limit", minutes=30, difficulty="medium")
 def name_the_limit(answer: Callable, known: Known) -> Verdict:
     """Each launch after the one before it, so that a mistake in one of them is named."""
     named: dict[str, str] = {}
@@ -49,7 +49,8 @@ def name_the_limit(answer: Callable, known: Known) -> Verdict:
 
     verdict = examine(judged, [[Case(f"launch {letter}", (letter,), largest(letter))] for letter in SPEEDS], known)
     if not verdict.right:  # what is expected would be the answer
-        return replace(verdict, details=_move(*list(named.items())[-1]) if named else ())
+        wrong = [move for move in named.items() if gain(*move) < ENOUGH]
+        return replace(verdict, details=_move(*wrong[-1]) if wrong else ())
     gains = and_list(f"{letter} x {gain(letter, named[letter]):.2f}" for letter in SPEEDS)
     better = and_list(
         f"{letter} x {gain(letter, largest(letter)):.2f}" for letter in SPEEDS if named[letter] != largest(letter)

@@ -2,7 +2,6 @@
 
 from flashlib import cost
 from flashlib.checks.engine.prediction import Question
-from flashlib.gpus import GPUS, KB
 
 FLOP_PER_CLOCK = 4096  # of the tensor cores of a multiprocessor of the H100, for 16-bit numbers
 EXP_PER_CLOCK = 16
@@ -11,18 +10,6 @@ EXP_PER_CLOCK = 16
 def _clocks(B_r, B_c, d):
     """Return the clocks that the products and the exponentials of a tile take at best."""
     return {"products": cost.flops(B_r, B_c, d) // FLOP_PER_CLOCK, "exponentials": B_r * B_c // EXP_PER_CLOCK}
-
-
-def _shared(B_r, B_c, d, stages, itemsize):
-    """Return the KB of Q_i and of the stages' K_j and V_j."""
-    return (B_r + 2 * stages * B_c) * d * itemsize // KB
-
-
-def _ceiling(N, d, B_r, B_c, gpu):
-    """Return FLOPs for each byte that programs request, and their limit if every request went to HBM."""
-    traffic = cost.fa2_traffic(N, N, d, B_r=B_r, B_c=B_c, dtype="bfloat16")
-    intensity = cost.intensity(cost.flops(N, N, d), traffic)
-    return {"intensity": intensity, "limit": "bandwidth" if intensity < GPUS[gpu].ridge else "arithmetic"}
 
 
 def _launches(n, kernel, launch):
@@ -82,40 +69,6 @@ QUESTIONS = [
             ("exponentials", 16384): "that is how many there are: 16 of them are made in a clock",
         },
         unit="clocks",
-    ),
-    Question(
-        "speed_stages",
-        lambda: _shared(128, 128, 128, 3, 2),
-        "a tile of 128 x 128 in bf16 takes 32 KB. Q_i is there once, K_j and V_j once for each stage: 1 + 2 * "
-        "3 tiles. A program of the H100 can have 227 KB, so a fourth stage does not fit.",
-        hint="How many bytes does one tile take? How many tiles are there at once: one of Q, and K and V for each "
-        "stage.",
-        wrong={
-            192: "Q_i stays in shared memory too",
-            96: "a stage holds K_j and V_j, and Q_i stays there too",
-            128: "a stage holds both K_j and V_j",
-            288: "Q_i does not change, and is there once",
-            448: "a number in bf16 takes 2 bytes",
-            64: "that is one stage, without Q_i",
-        },
-        unit="KB",
-    ),
-    Question(
-        "speed_ceiling",
-        lambda: _ceiling(4096, 128, 64, 64, "H200"),
-        "each row block reads all of K and V, 4 N d bytes, for 4 * 64 * N * d FLOPs: about B_r for each byte. "
-        "The H200 needs 206, so HBM would allow 64 * 4.8 = 307 TFLOP/s. A kernel that is faster has its K and "
-        "V from the L2 cache, which many programs share.",
-        hint="Each row block reads all of K and V. Compare FLOPs per byte with the ridge, 989 / 4.8.",
-        choices=("bandwidth", "arithmetic"),
-        wrong={
-            ("intensity", 2048): "that is if K and V were read once: each of the 64 row blocks reads them again",
-            ("intensity", 1024): "that is if K and V were read once: each of the 64 row blocks reads them again",
-            ("intensity", 128): "a number in bf16 takes 2 bytes, and both K and V are read",
-            ("intensity", 32): "a row of K and one of V, 4 d bytes, serve 64 queries, with 4 d FLOPs each",
-        },
-        tolerance=0.05,
-        unit={"intensity": "FLOP/byte"},
     ),
     Question(  # as recorded in h200_ladder.json: tests/checks/test_recorded_answers.py compares
         "speed_ranking",

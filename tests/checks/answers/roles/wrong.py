@@ -252,3 +252,34 @@ def my_overlapped(n, q, k, v, flops, softmax, rescale):
         yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
     yield Finish()
     yield Arrive(v.empty[(n - 1) % len(v.slots)])
+
+
+# overlapped, K_wait_early: the next K is waited for at the end of a round, before V is released
+def my_overlapped(n, q, k, v, flops, softmax, rescale):
+    def arrived(g):
+        return Wait(k.full[g % len(k.slots)], g // len(k.slots) % 2)
+
+    def output(g):
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield from rescale(g)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+
+    yield Wait(q.full[0], 0)
+    yield arrived(0)
+    for g in range(n):
+        s = g % len(k.slots)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+        if g:
+            yield from output(g - 1)
+        yield Finish(1 if g else 0)
+        yield Arrive(k.empty[s])
+        yield from softmax(g)
+        if g < n - 1:
+            yield arrived(g + 1)
+        if g:
+            yield Finish()
+            yield Arrive(v.empty[(g - 1) % len(v.slots)])
+    yield from output(n - 1)
+    yield Finish()
+    yield Arrive(v.empty[(n - 1) % len(v.slots)])

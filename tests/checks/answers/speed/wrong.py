@@ -12,6 +12,17 @@ def my_base_2(S, m, l, O_acc, v, scale_log2e):
     return m_new, l * alpha + tl.sum(p, 1), acc
 
 
+# base_2, shift_for_m: what is subtracted is kept as m
+@triton.jit
+def my_base_2(S, m, l, O_acc, v, scale_log2e):
+    top = tl.maximum(m, tl.max(S, axis=1) * scale_log2e)
+    top = tl.where(top == -float("inf"), 0.0, top)
+    P = tl.exp2(S * scale_log2e - top[:, None])
+    alpha = tl.exp2(m - top)
+    O_acc = O_acc * alpha[:, None] + tl.dot(P.to(v.dtype), v, input_precision="ieee")
+    return top, l * alpha + tl.sum(P, axis=1), O_acc
+
+
 # base_2, l_not_rescaled: l never rescaled, another style
 @triton.jit
 def my_base_2(S, m, l, O_acc, v, scale_log2e):

@@ -11,6 +11,11 @@ def my_name_the_limit(launch):
     return "ABCDEF".index(launch)
 
 
+# name_the_limit, unnamed: a misspelt name after three right ones
+def my_name_the_limit(launch):
+    return {"A": "HBM", "B": "programs", "C": "loads"}.get(launch, "Shared memory")
+
+
 # name_the_limit, B_few: whatever is full
 def my_name_the_limit(launch):
     return {"A": "HBM", "B": "registers", "C": "registers", "D": "shared memory"}.get(launch, "registers")
