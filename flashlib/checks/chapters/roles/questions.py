@@ -150,9 +150,8 @@ QUESTIONS = [
     ),
     Question(  # as recorded in h200_hopper_ladder.json: tests/checks/test_recorded_answers.py compares
         "roles_steps",
-        lambda: {"most": "r3_consumers", "second": "r5_registers", "slower": "r3_turns"},
-        "the tensor cores had gaps, which a second consumer fills. With tiles of 128 keys a warp does half as "
-        "often what it does once for each tile. Two consumers may fall into turns by themselves, and then "
+        lambda: {"most": "r3_consumers", "slower": "r3_turns"},
+        "the tensor cores had gaps, which a second consumer fills. Two consumers may fall into turns by themselves, and then "
         "waiting for one only costs time.",
         hint="When do the tensor cores have nothing to do, and which step gives them something? Which step adds "
         "a wait and no work?",
@@ -162,14 +161,11 @@ QUESTIONS = [
             ("most", "r4_overlap"): "the second consumer fills most of these gaps already",
             ("most", "r5_registers"): "it is a large step, but not the largest",
             ("most", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
-            ("second", "r3_consumers"): "it gains most",
-            ("second", "r4_overlap"): "a softmax under a product takes nearly as long as both in sequence",
-            ("second", "r6_persistent"): "with thousands of keys a program's beginning and end are a small part",
             ("slower", "r4_overlap"): "it adds no wait, and at this size it gains a little",
             ("slower", "r2_producer"): "it gains little, but it gains",
             ("slower", "r6_persistent"): "it gains little, but it gains",
         },
-        labels={"most": "gains most", "second": "comes second", "slower": "makes it slower"},
+        labels={"most": "gains most", "slower": "makes it slower"},
     ),
     Question(
         "hopper_one_slot",
