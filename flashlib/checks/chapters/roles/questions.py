@@ -151,8 +151,8 @@ QUESTIONS = [
     Question(  # as recorded in h200_hopper_ladder.json: tests/checks/test_recorded_answers.py compares
         "roles_steps",
         lambda: {"most": "r3_consumers", "slower": "r3_turns"},
-        "the tensor cores had gaps, which a second consumer fills. Two consumers may fall into turns by themselves, and then "
-        "waiting for one only costs time.",
+        "the tensor cores had gaps, which a second consumer fills. Two consumers may fall into turns by "
+        "themselves, and then waiting for one only costs time.",
         hint="When do the tensor cores have nothing to do, and which step gives them something? Which step adds "
         "a wait and no work?",
         choices=STEPS,
