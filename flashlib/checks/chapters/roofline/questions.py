@@ -7,7 +7,7 @@ from flashlib.gpus import GPUS
 N, d = 16384, 64
 H200 = GPUS["H200"]
 ASKED = ("more", "as many", "fewer")
-L2_READ = 7704.6e9  # bytes per second, of h200_ladder.json: tests/checks/test_recorded_answers.py compares
+L2_READ = 8256.7e9  # bytes per second, of h200_ladder.json: tests/checks/test_recorded_answers.py compares
 
 
 def _bound():
@@ -53,7 +53,7 @@ QUESTIONS = [
     Question(
         "l2_ridge",
         lambda: round(H200.fp16 / L2_READ),
-        "989 TFLOP/s over 7.7 TB/s: the ridge of the L2 cache is at 128 FLOPs per byte, and FA2 in fp16 does "
+        "989 TFLOP/s over 8.3 TB/s: the ridge of the L2 cache is at 120 FLOPs per byte, and FA2 in fp16 does "
         "about B_r FLOPs for each byte that the SMs receive.",
         hint="The L2 cache has a ridge too. How many FLOPs does FA2 do for each byte that the SMs receive?",
         tolerance=0.1,
