@@ -8,6 +8,8 @@ constants were fitted to the `sweep` of `flashlib.bench.decode`; tests/bench/tes
 best times they come.
 """
 
+import functools
+
 START = 0.7  # until a program gets its first tiles
 TOGETHER = 2  # tiles in flight from the start: two take as long as one
 ALONE = 0.02  # fraction of the time in which a program computes and does not read, if there is room for another
@@ -59,8 +61,8 @@ def chosen(
 ) -> int:
     """Return how many parts to split a sequence with this many tiles into: the number with the lowest `cost`."""
     numbers = {actual_parts(tiles, parts) for parts in range(1, tiles + 1)}
-    about = {"places": places, "ragged": ragged, "looks_up": looks_up}
-    return min(sorted(numbers), key=lambda n: cost(n, tiles, heads, multiprocessors, **about))
+    about = functools.partial(cost, places=places, ragged=ragged, looks_up=looks_up)
+    return min(sorted(numbers), key=lambda n: about(n, tiles, heads, multiprocessors))
 
 
 def columns(rows: int, D_V: int, multiprocessors: int) -> int:

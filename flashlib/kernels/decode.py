@@ -349,10 +349,10 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     gpu, tiles = tile_sizes.room(q.device), max(1, triton.cdiv(seen, config.B_C))
     multiprocessors = gpu.multiprocessors or 8
     if parts is None:
-        places, ragged = splits.places(config.B_R), B > 1 and cache.lengths is not None
-        looks_up = bool(layout.page or layout.fp8)
-        about = {"places": places, "ragged": ragged, "looks_up": looks_up}
-        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, **about)
+        ragged, looks_up = B > 1 and cache.lengths is not None, bool(layout.page or layout.fp8)
+        parts = B * splits.chosen(
+            tiles, B * blocks, multiprocessors, places=splits.places(config.B_R), ragged=ragged, looks_up=looks_up
+        )
     of_tiles = B * max(1, triton.cdiv(layout.capacity, config.B_C))
     parts = min(parts, of_tiles, MOST_PARTS)  # a part has at least one tile
     if parts <= B:  # most programs read a whole sequence
