@@ -135,27 +135,67 @@ def test_the_lab_marks_the_speeds_of_what_is_chosen():
         assert f'"{name}": "{EightBitsLab(N=256, qk=qk, sums=sums).result["way"]}"' in cell.source
 
 
+def rows_of_rings(file):
+    """Return the rows without a window or documents, as (tokens of a rank, row)."""
+    run = json.loads((FOLDER / "data" / file).read_text(encoding="utf-8"))
+    rows = (row for row in run["rows"] if row["left"] is None and row["documents"] is None)
+    return [(row["N"] // row["ranks"], row) for row in rows]
+
+
 def test_what_rings_says_of_its_record_is_so():
     """Its cells say who wins. These are the sentences beside them."""
-    run = json.loads((FOLDER / "data" / "h200_ring.json").read_text(encoding="utf-8"))
-    rows = [row for row in run["rows"] if row["left"] is None and row["documents"] is None]
-    few = [row["efficiency"] for row in rows if row["N"] // row["ranks"] == 4096]
-    assert "With 4096 tokens it is not faster" in text("rings", "measured-steps")
-    assert all(row["ring"] < 1.005 * row["ring_contiguous"] for row in few)
-    assert "4096 tokens should hide the copies, and yet the ring loses" in text("rings", "measured-tokens")
-    assert all(row["ring_copy_engines"] < row["all_gather"] for row in few)
-    assert "copies under the products gain little, and often lose" in text("rings", "measured-steps")
-    overlap = [row["efficiency"]["ring"] / row["efficiency"]["ring_in_turn"] for row in rows]
+    steps, rows = text("rings", "measured-steps"), rows_of_rings("h200_ring.json")
+    assert {row["ranks"] for _, row in rows} == {2}
+
+    def gains(better, worse, *tokens, H_k=None):
+        """Return efficiencies over others, for these numbers of tokens, or all, and heads."""
+        found = [
+            row["efficiency"] for n, row in rows if n in (tokens or (n,)) and row["H_k"] == (H_k or row["H_k"])
+        ]
+        return [row[better] / row[worse] for row in found]
+
+    few = [row["efficiency"] for n, row in rows if n == 4096]
+    assert "**4096:** a ring in a CUDA graph. Without a graph, two GPUs can take longer than one" in steps
+    assert all(row["ring_graph"] == max(row.values()) and row["ring_graph"] > 1 / 2 for row in few)
+    assert any(row["ring_copy_engines"] < 1 / 2 for row in few)
+    assert "**8192 and 16384:** a ring. It is ahead of all-gather in every row" in steps
+    assert min(gains("ring_copy_engines", "all_gather", 8192, 16384)) > 1.03
+    assert "with few heads of K and V all-gather is as fast" in steps
+    assert max(gains("ring_copy_engines", "all_gather", 32768, 65536, H_k=8)) < 1.03
+    assert "With 16 the ring is still ahead, by less and less" in steps
+    longer, longest = (gains("ring_copy_engines", "all_gather", n, H_k=16) for n in (32768, 65536))
+    assert min(longest) > 1.03 and all(x > y for x, y in zip(longer, longest, strict=True))
+    assert "With 4096 tokens it is slower" in steps and max(gains("ring", "ring_contiguous", 4096)) < 0.97
+    assert "copying under the products gains little, and is often slower than *in turn*" in steps
+    overlap = gains("ring", "ring_in_turn")
     assert sum(x < 1 for x in overlap) >= len(overlap) / 3 and statistics.median(overlap) < 1.03
-    assert "With 4096 tokens they did much worse" in text("rings", "measured-end")
-    expected = [row["predicted"]["4"] for row in rows if row["N"] == 4 * 4096 and "4" in row.get("predicted", {})]
-    assert statistics.mean(expected) > 1.5 * statistics.mean(
-        max(row["ring"], row["ring_copy_engines"]) for row in few
+    assert "with 4096 tokens it gains in every row, and with 8192 much less" in steps
+    for graph, calls in (("ring_graph", "ring_copy_engines"), ("all_gather_graph", "all_gather")):
+        at_few, at_more = gains(graph, calls, 4096), gains(graph, calls, 8192)
+        assert min(at_few) > 1.03 and statistics.mean(at_few) - 1 > 3 * (statistics.mean(at_more) - 1)
+    assert "4096 tokens should hide the copies, and yet a ring without a graph loses a quarter" in text(
+        "rings", "measured-tokens"
     )
+    assert all(row["efficiency"]["ring_copy_engines"] < 0.75 for n, row in rows if (n, row["H_k"]) == (4096, 8))
     assert "A contiguous cut above its bound" in text("rings", "measured-all-text")
     bound = {2: 2 / 3, 4: 4 / 7}
-    above = [row for row in rows if row["efficiency"]["ring_contiguous"] > bound[row["ranks"]]]
-    assert all(row["efficiency"]["ring_copy_engines"] > 0.98 for row in above), "the one GPU was slow there"
+    for _, row in rows + rows_of_rings("h200_ring_4.json"):
+        if row["efficiency"]["ring_contiguous"] > bound[row["ranks"]]:
+            assert row["efficiency"]["ring_copy_engines"] > 0.98, "the one GPU was slow there"
+
+
+def test_what_rings_says_of_four_gpus_is_so():
+    said, fours = text("rings", "measured-end"), rows_of_rings("h200_ring_4.json")
+    sizes = {(row["N"], row["H"], row["pass"]): row for _, row in rows_of_rings("h200_ring.json")}
+    off = {}
+    for n, row in fours:
+        best = max(row["efficiency"]["ring"], row["efficiency"]["ring_copy_engines"])
+        off.setdefault(n, []).append(best - sizes[row["N"], row["H"], row["pass"]]["predicted"]["4"])
+    assert "four GPUs can do better than expected" in said and min(off[16384]) > 0
+    assert "With 4096 tokens they did much worse, and all-gather was faster" in said and max(off[4096]) < -0.2
+    few = [row["efficiency"] for n, row in fours if n == 4096]
+    assert all(max(row["ring"], row["ring_copy_engines"]) < row["all_gather"] for row in few)
+    assert "A graph was not timed on four" in said and not any("ring_graph" in row["ms"] for _, row in fours)
 
 
 def gains_of_hopper_rungs():

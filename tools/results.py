@@ -518,7 +518,7 @@ PARTS = (
     Part("Decoding", "h200_decode", "flashlib.bench.decode", decode),
     Part("A language model that writes", "h200_serve", "flashlib.bench.serve", serve),
     Part("Rings", "h200_ring", "flashlib.bench.ring", rings),
-    Part("Rings of four", "h200_ring_4", "flashlib.bench.ring", rings),
+    Part("Rings of four", "h200_ring_4", "flashlib.bench.ring --ranks 4", rings),
     Part("A model of transformers", "h200_models", "flashlib.bench.models", models),
     Part("Training a GPT", "h200_gpt", "flashlib.bench.gpt", gpt),
     Part("Bytes, by the GPU's counters", "h200_counters", "flashlib.bench.counters", counters),

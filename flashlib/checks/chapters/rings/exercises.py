@@ -15,7 +15,7 @@ from flashlib.softmax import State, summarise_rows
 # ---- merging hops
 
 
-@exercise(title="Add a hop", minutes=10, difficulty="medium")
+@exercise(title="Add a hop", minutes=10, difficulty="easy")
 def add_hop(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [

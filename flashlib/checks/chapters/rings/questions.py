@@ -45,10 +45,13 @@ def _ratio(H_k):
     return of_ranks.ring(problem, 8).sent[0] / of_ranks.ulysses(problem, 8).sent[0]
 
 
-def _bytes_of_backward():
-    """Return the bytes of a hop in the backward pass divided by those in the forward pass, in bf16."""
-    size, summed = cost.itemsizes("bfloat16")
-    return (2 * size + 2 * summed) / (2 * size)
+def _tokens_of_backward():
+    """Return how many times as many tokens hide a hop of the backward pass as one of the forward pass."""
+    forward, backward = (
+        of_ranks.tokens_to_hide(flops=1, bandwidth=1, dtype="bfloat16", backward=backward)
+        for backward in (False, True)
+    )
+    return backward / forward
 
 
 QUESTIONS = [
@@ -88,15 +91,11 @@ QUESTIONS = [
     ),
     Question(
         "who_ends",
-        lambda: {"all_send": 0, "one_receives": 4, "copies": _in_turn()},
-        "if all send first, all wait for one that receives, and nobody does. If rank 0 receives, rank 3 gets "
-        "rid of "
-        "its keys and receives those of rank 2, which then receives those of rank 1, and so on. All end, but each "
-        "copy waits for the one before it.",
-        hint="A Send ends when the other side receives. Who receives, in each case, and who can then go on?",
+        lambda: {"one_receives": 4, "copies": _in_turn()},
+        "if rank 0 receives, rank 3 gets rid of its keys and receives those of rank 2, which then receives those "
+        "of rank 1, and so on. All end, but each copy waits for the one before it.",
+        hint="A Send ends when the other side receives. Who receives first, and who can then go on?",
         wrong={
-            ("all_send", 4): "a Send ends only when the other side receives, and all are waiting in their Send",
-            ("all_send", 1): "the first that could go on needs a rank that receives: who is it?",
             ("one_receives", 1): "rank 3, whose keys were taken, now receives, and so helps rank 2",
             ("one_receives", 2): "rank 3 then receives too, so that rank 2 goes on, and so forth",
             ("one_receives", 0): "rank 0 takes the keys of rank 3, which can then go on",
@@ -105,7 +104,6 @@ QUESTIONS = [
             ("copies", 3): "rank 0 sends last, to rank 1",
         },
         labels={
-            "all_send": "ranks that end, all send first",
             "one_receives": "ranks that end, rank 0 receives first",
             "copies": "copies one after the other then",
         },
@@ -156,17 +154,18 @@ QUESTIONS = [
     ),
     Question(
         "backward_bytes",
-        _bytes_of_backward,
-        "K and V are 4 bytes for each d, and dK and dV in fp32 are 8 more. The products grow 2.5 times only, "
-        "so it "
-        "takes 1.2 times as many tokens to hide a hop of the backward pass.",
-        hint="How many bytes are a number of K and one of V? And how many are a number of dK and one of dV?",
+        _tokens_of_backward,
+        "K and V are 4 bytes for each d, and dK and dV in fp32 are 8 more: 3 times the bytes, and 2.5 times the "
+        "products.",
+        hint="How many times the bytes does a hop bring, and how many times the products does it compute?",
         wrong={
-            2.5: "that is how the operations grow",
-            2.0: "dK and dV are fp32: twice as wide as K and V",
-            1.0: "dK and dV travel too",
-            4.0: "dK and dV are twice as wide as K and V, which come with them",
-            1.5: "dK and dV are twice as wide as K and V, not half",
+            3.0: "that is how the bytes grow: there is also more work to hide them under",
+            2.5: "that is how the products grow, and more work hides a copy sooner",
+            0.833: "that is the other way round: the bytes grow more than the products",
+            0.8: "dK and dV are fp32, twice as wide as K and V",
+            7.5: "more products hide more bytes: divide",
+            1.0: "bytes and products do not grow alike",
+            0.4: "dK and dV travel too",
         },
         tolerance=0.01,
     ),
