@@ -1,8 +1,8 @@
 """Small models of eight families with random weights, and what they compute with a given attention.
 
 Two are encoders, one of images and one of text that is padded on the right. Six are decoders, and two of these are
-padded on the left, as `generate` pads the prompts of a batch. All have 37 tokens, more than their windows and
-chunks have keys. An attention is chosen by its name in `transformers.AttentionInterface`.
+padded on the left, as `generate` pads the prompts of a batch. Texts have 37 tokens, more than windows and chunks
+have keys. An attention is chosen by its name in `transformers.AttentionInterface`.
 """
 
 from functools import cache

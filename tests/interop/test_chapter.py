@@ -12,6 +12,7 @@ import pytest
 
 from flashlib import chapters, checks
 from flashlib.interop import weights
+from flashlib.tiled import blocks
 from tools import notebooks
 
 SLUG = "17_real_models"
@@ -72,6 +73,7 @@ def test_all_stored_results_are_there():
 
 
 BUILT = "0e12b15a", "b581a90d"  # the cells of step 1 and of the whole pair
+TILES, WRITES = "9916ddfa", "cfc544ea"  # the cells of the tiles that speak, and of the text
 DECODERS = "GPT-2", "Llama", "Mistral", "Gemma 2", "GPT-OSS", "Llama 4"
 
 
@@ -148,3 +150,25 @@ def test_the_families_that_notice_are_those_of_the_exercise(built):
 def test_without_transformers_its_check_says_what_to_run(nothing_is_here):
     verdict = checks.model_attention(lambda: None)
     assert verdict.outcome == "not checked" and "run make models" in verdict.sentence
+
+
+@pytest.mark.skipif(not weights.are_here(), reason="no weights: make models")
+def test_without_alpha_the_tiles_write_a_colour_twice_unless_the_text_is_one_tile(built):
+    names = dict(built, np=np, blocks=blocks)
+    names["model"], names["tokenizer"] = weights.load()
+    names["prompt"] = names["tokenizer"]("The capital of France is", return_tensors="pt").input_ids
+    names["course"] = pytest.importorskip("flashlib.interop.transformers")
+    source = next(cell.source for cell in CELLS if cell.id == TILES)
+    broken = source.replace("np.exp(m_old - m),", "np.ones(len(m)),")
+    assert broken != source and "B_r=4, B_c=4" in source
+    written = {}
+    for name, cell in {
+        "right": source, "broken": broken, "one tile": broken.replace("B_r=4, B_c=4", "B_r=16, B_c=16")
+    }.items():  # fmt: skip
+        printed = io.StringIO()
+        with built["torch"].no_grad(), contextlib.redirect_stdout(printed):
+            exec(cell, names)
+            run_cell(WRITES, names)
+        written[name] = printed.getvalue()
+    assert written["one tile"] == written["right"] != written["broken"]
+    assert "red, blue, and green" in written["right"] and "red, blue, and blue" in written["broken"]

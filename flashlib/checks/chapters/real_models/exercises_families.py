@@ -14,7 +14,7 @@ from flashlib.checks.engine.verdict import Outcome
 
 NAME = "my_model_attention"  # in the registries of transformers
 STATIC = "Llama with a static cache"
-PAST_WINDOW = "Mistral past its window"  # the first key of its cache is at place kv_offset, not 0
+PAST_WINDOW = "Mistral past its window"  # the first key of its cache is at position kv_offset, not 0
 GEMMA = "Gemma 2 with a different scale"
 # the simplest first: each asks for something that those before it do not
 JUDGES = ("ViT", "GPT-2", "Llama", "BERT", "Mistral", "Gemma 2", GEMMA, "GPT-OSS", "Llama 4", PAST_WINDOW, STATIC)
@@ -70,7 +70,7 @@ def _with_torch(text):
 
 
 @exercise(
-    title="An attention for real models", minutes=35, difficulty="hard", program=_with_torch,
+    title="An attention for real models", minutes=50, difficulty="hard", program=_with_torch,
     model=called_by_models, limit=180.0, needs=("transformers",),
 )  # fmt: skip
 def model_attention(answer: Callable, known: Known) -> Verdict:
