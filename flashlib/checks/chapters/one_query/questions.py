@@ -68,7 +68,7 @@ QUESTIONS = [
         wrong={
             ("unsplit", 4): "a quarter of the bytes, but also a quarter of the programs that read them",
             ("unsplit", 0.25): "each program reads as many keys in both models, and as fast",
-            ("split", 1): "now all of the memory's rate is used in both models, and one has a quarter of the bytes",
+            ("split", 1): "both use all of the memory's rate now, and one has a quarter of the bytes",
             ("split", 0.25): "that is the share of the time: how many times as fast is it?",
         },
         labels={"unsplit": "times as fast, not split", "split": "times as fast, split"},

@@ -25,7 +25,7 @@ def _forked():
 
 
 def _lost(tokens):
-    """Return how many new keys a fork loses, if nobody copies a page: both go into a last page that is not full."""
+    """Return how many new keys a fork loses if nobody copies a page: both go into a last page with room."""
     return int(tokens % PAGE > 0)
 
 
@@ -91,7 +91,7 @@ QUESTIONS = [
         lambda: {"factor": 64 * (8192 + 512) / (8192 + 64 * 512), "at_most": 64},
         "64 * 8704 = 557056 tokens are read if each sequence reads its own prompt, and 8192 + 64 * 512 = 40960 if "
         "it is read once. The longer the prompt, the less the other tokens matter, so the factor nears 64.",
-        hint="Count the tokens read each way: the prompt 64 times or once. Which part wins if it is very long?",
+        hint="Count the tokens read each way: the prompt by each or once, and their own. Which matter if it is long?",
         wrong={
             ("factor", 64): "the 512 tokens of each sequence are read as before",
             ("factor", 17): "8704 / 512 would be without reading the prompt at all",
