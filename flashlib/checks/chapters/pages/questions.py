@@ -91,7 +91,7 @@ QUESTIONS = [
         lambda: {"factor": 64 * (8192 + 512) / (8192 + 64 * 512), "at_most": 64},
         "64 * 8704 = 557056 tokens are read if each sequence reads its own prompt, and 8192 + 64 * 512 = 40960 if "
         "it is read once. The longer the prompt, the less the other tokens matter, so the factor nears 64.",
-        hint="Count the tokens read each way: the prompt by each or once, and their own. Which matter if it is long?",
+        hint="Count the tokens read each way: the prompt by each or once, and their own. Which grow with it?",
         wrong={
             ("factor", 64): "the 512 tokens of each sequence are read as before",
             ("factor", 17): "8704 / 512 would be without reading the prompt at all",
