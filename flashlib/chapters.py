@@ -218,7 +218,7 @@ CHAPTERS = (
     Chapter(
         "14_one_query", "One query",
         "one query: its bytes, split and merged",
-        builds_on=("online_softmax", "triton_flash", "counting_bytes", "roofline", "masks"),
+        builds_on=("online_softmax", "triton_flash", "counting_bytes", "roofline"),
         needs=("triton",),
         widgets=("SplitLab",),
     ),

@@ -265,7 +265,7 @@ def test_the_line_is_written_once_and_says_what_it_must():
 
 def test_a_head_leaves_out_what_a_chapter_that_it_names_builds_on():
     line = chapter_heads.line(named("one_query"), minutes.Minutes(5, 0))
-    assert "[Roofline]" in line and "[Masks]" in line and "[Counting bytes]" not in line
+    assert "[Roofline]" in line and "[FlashAttention in Triton]" in line and "[Counting bytes]" not in line
     assert "attention" in named("one_query").all_before() - {*named("one_query").builds_on}
 
 

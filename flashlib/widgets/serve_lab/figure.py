@@ -100,6 +100,7 @@ def _draw_totals(picture, result, top):
         y = top + 36 + 18 * row
         picture.box(x, y - 6, 14, 12, **({"edge": ink} if ink == READ else {"fill": ink}))
         picture.text(x + 22, y, words, 12)
-    for row, (mark, words) in enumerate([("···", "waits"), ("×", "is preempted"), ("|", "its last token")], 3):
+    marks = [("···", "waits"), ("―", "has a slot, not a turn"), ("×", "is preempted"), ("|", "its last token")]
+    for row, (mark, words) in enumerate(marks, 3):
         picture.text(x + 7, top + 36 + 18 * row, mark, 12, align="m", face="bold")
         picture.text(x + 22, top + 36 + 18 * row, words, 12)

@@ -17,7 +17,7 @@ INF = np.inf
 # ---- tokens that a cache has room for
 
 
-@exercise(title="Room for tokens", minutes=5, difficulty="easy")
+@exercise(title="Room for tokens", minutes=10, difficulty="easy")
 def cache_tokens(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 2, 1 1 1 1 7, 1 1 1 1 0, 2 3 5 2 200, 3 2 7 4 1000, 3 2 7 4 300, 32 8 128 2 60000000000,

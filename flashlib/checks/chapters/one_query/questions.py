@@ -43,36 +43,36 @@ QUESTIONS = [
     ),
     Question(
         "decode_time",
-        lambda: _bytes(32768) / GPUS["H200"].bandwidth * 1e6,
-        "2 * 32768 * 8 * 128 numbers of 2 bytes are 134 MB, and 134 MB / 4.8 TB/s is 28 microseconds. No kernel "
-        "can be faster, whatever it computes.",
-        hint="How many bytes are K and V of this layer? Divide by the bytes per second.",
+        lambda: {name: B * _bytes(32768) / GPUS["H200"].bandwidth * 1e6 for name, B in (("one", 1), ("eight", 8))},
+        "2 * 32768 * 8 * 128 numbers of 2 bytes are 134 MB, and 134 MB / 4.8 TB/s is 28 microseconds. Eight "
+        "sequences have eight caches.",
+        hint="How many bytes are K and V of this layer? Which of them do the sequences of a batch share?",
         wrong={
-            13.98: "K and V are both read",
-            3.495: "that is one of the 8 heads",
-            111.8: "there are 8 heads of K and V, not 32: a group of heads of Q shares one",
+            ("one", 13.98): "K and V are both read",
+            ("one", 3.495): "that is one of the 8 heads",
+            ("one", 111.8): "there are 8 heads of K and V, not 32: a group of heads of Q shares one",
+            ("eight", 27.96): "each sequence has its own K and V, and all of them are read",
+            ("eight", 111.8): "K and V are both read",
         },
+        labels={"one": "one sequence", "eight": "eight sequences"},
         tolerance=0.03,
         unit="microseconds",
     ),
     Question(
         "idle_gpu",
-        lambda: {"share": 100 * 8 / 132, "parts": -(-132 // 8)},
-        "8 heads of K and V are 8 programs, for 132 multiprocessors. With 16 parts of each head there are 128 "
-        "programs, which leaves 4 without work.",
-        hint="How many programs are there without splitting? Then round up 132 / programs.",
+        lambda: {"unsplit": 1, "split": 32 / 8},
+        "with 8 heads of K and V there is a quarter of the bytes, but also a quarter of the programs, and each "
+        "reads as many keys as before, at the same rate. Only with all programs at work do fewer bytes take less "
+        "time.",
+        hint="How many bytes does one program read in each model, and at what rate?",
         wrong={
-            ("share", 24.24): "that is a program for each head of Q: the heads of a group share one",
-            ("share", 0.0606): "that is the share itself: give it in percent",
-            ("parts", 16): "16 parts of 8 heads are 128 programs: 4 multiprocessors have none",
-            ("parts", 19): "19 are enough, but 17 parts of 8 heads are 136 programs already",
-            ("parts", 16.5): "parts are whole: round up",
-            ("parts", 132): "there are 8 heads, and each is split",
-            ("parts", 5): "that is for 32 programs; there is one for each head of K and V",
+            ("unsplit", 4): "a quarter of the bytes, but also a quarter of the programs that read them",
+            ("unsplit", 0.25): "each program reads as many keys in both models, and as fast",
+            ("split", 1): "both use all of the memory's rate now, and one has a quarter of the bytes",
+            ("split", 0.25): "that is the share of the time: how many times as fast is it?",
         },
-        labels={"share": "percent that work", "parts": "parts of each head"},
+        labels={"unsplit": "times as fast, not split", "split": "times as fast, split"},
         tolerance=0.02,
-        unit={"share": "%"},
     ),
     Question(
         "two_parts",

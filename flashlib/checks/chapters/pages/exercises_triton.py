@@ -50,6 +50,7 @@ def append_kernel(answer: Callable, known: Known) -> Verdict:
         ],
         [_appended("a key of d = 5 in the last row of the pool", 3, 4, 5, [[2, 0]], [4])],
         [_appended("a sequence of length 0", 7, 4, 16, [[3, 4], [2, 1]], [0, 6])],
+        [_appended("pages of one key, after a sequence of length 0", 7, 1, 16, [[3, 4], [2, 1]], [0, 2])],
     ]
     verdict = examine_kernel(answer, into_pages, stages, known, outputs=("pool",))
     return far_memory.extended(verdict, known, lambda: far_parts.row_reached(answer))
@@ -67,7 +68,7 @@ def _appended(words, n_pages, page, d, table, lengths, rng=None):
 
 
 def _any_appended(rng, d):
-    page, most, T = map(int, rng.integers((2, 1, 1), (6, 4, 4)))
+    page, most, T = map(int, rng.integers((1, 1, 1), (6, 4, 4)))
     n_pages = 2 * (T * most + 2)  # so that a row written to a wrong place is still in the pool
     table = rng.permutation(T * most + 2)[: T * most].reshape(T, most)
     lengths = [int(n) for n in rng.integers(1, most * page + 1, T)]

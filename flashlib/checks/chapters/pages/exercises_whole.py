@@ -23,7 +23,7 @@ def _entries(table, at, inside):
 
 @exercise(
     title="Decoding over pages",
-    minutes=20,
+    minutes=35,
     difficulty="medium",
     program=partial(DECODING, entries=_entries),
     limit=15.0,

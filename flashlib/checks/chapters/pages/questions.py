@@ -24,6 +24,11 @@ def _forked():
     return pages.used
 
 
+def _lost(tokens):
+    """Return how many new keys a fork loses if nobody copies a page: both go into a last page with room."""
+    return int(tokens % PAGE > 0)
+
+
 def _steps(*answers, slots=2):
     """Return how many steps answers take, at one token per step, if slots are filled in batches and one by one."""
     batches = sum(max(answers[k : k + slots]) for k in range(0, len(answers), slots))
@@ -67,34 +72,34 @@ QUESTIONS = [
     ),
     Question(
         "shared_write",
-        lambda: {"a": 1, "b": 0},
-        "both new keys belong in row 8 of the third page, which both tables still name. b writes last, so the row "
-        "has the key of b, and a reads it as its own. All other keys are the same for both.",
-        hint="In which page and row is key 40 of each? Who wrote there last?",
+        lambda: {"of_40": _lost(40), "of_32": _lost(32)},
+        "after 40 tokens both new keys belong in row 8 of the third page, which both tables name: b writes last, "
+        "and a reads the key of b as its own. 32 tokens fill two pages, so each new key begins a page that its "
+        "sequence takes for itself.",
+        hint="In which page and row does the new key of each go? Is that page full, or shared?",
         wrong={
-            ("a", 0): "the key of b went into the same row, after that of a",
-            ("a", 9): "the other keys of that page were there before the fork, and are the same for both",
-            ("a", 41): "keys 0 to 39 were there before the fork, and are the same for both",
-            ("b", 1): "b wrote last, so the row has the key of b",
-            ("b", 9): "b wrote last, and the other keys of that page are the same for both",
+            ("of_40", 0): "the key of b goes into the same row as that of a, after it",
+            ("of_40", 2): "b writes last, so its key stays",
+            ("of_40", 9): "the other keys of that page are the same for both",
+            ("of_32", 1): "32 tokens fill two pages: the new key of each begins a page of its own",
+            ("of_32", 2): "32 tokens fill two pages: the new key of each begins a page of its own",
         },
-        labels={
-            "a": "keys that a reads and that are not its own",
-            "b": "keys that b reads and that are not its own",
-        },
+        labels={"of_40": "lost after 40 tokens", "of_32": "lost after 32 tokens"},
     ),
     Question(
         "shared_reads",
-        lambda: 64 * (8192 + 512) / (8192 + 64 * 512),
+        lambda: {"factor": 64 * (8192 + 512) / (8192 + 64 * 512), "at_most": 64},
         "64 * 8704 = 557056 tokens are read if each sequence reads its own prompt, and 8192 + 64 * 512 = 40960 if "
-        "it is read once.",
-        hint="Count the tokens read each way: the prompt 64 times or once, and the own tokens of each.",
+        "it is read once. The longer the prompt, the less the other tokens matter, so the factor nears 64.",
+        hint="Count the tokens read each way: the prompt by each or once, and their own. Which grow with it?",
         wrong={
-            64: "the prompt is read 64 times less, but the 512 tokens of each sequence are read as before",
-            17: "8704 / 512 would be without reading the prompt at all",
-            16: "8192 / 512 compares the prompt with the rest of one sequence",
-            12.8: "the prompt of 64 sequences has 524288 tokens, and their own are read too",
+            ("factor", 64): "the 512 tokens of each sequence are read as before",
+            ("factor", 17): "8704 / 512 would be without reading the prompt at all",
+            ("factor", 16): "8192 / 512 compares the prompt with the rest of one sequence",
+            ("factor", 12.8): "the prompt of 64 sequences has 524288 tokens, and their own are read too",
+            ("at_most", 17): "8704 / 512 would be without reading the prompt at all, and only for 8192 tokens",
         },
+        labels={"factor": "prompt of 8192 tokens", "at_most": "prompt that grows and grows"},
         tolerance=0.02,
     ),
     Question(
