@@ -195,6 +195,7 @@ def test_what_the_compiler_refuses_is_reported_with_the_learners_line(name, way,
     ("consumer_step", "B_C: gl.constexpr = k_slots.type.shape[3] -> B_C = k_slots.type.shape[3]", "[B_C, D]",
      "must know B_C, and without an annotation only the GPU does: write B_C: gl.constexpr = ..."),
     ("hopper_attention", "BY_ROW: gl.constexpr = -> BY_ROW =", "BY_ROW =", "write BY_ROW: gl.constexpr = ..."),
+    ("hopper_attention", "D: gl.constexpr = k[0] -> D = k[0]", "gl.zeros([64, D]", "must know D, "),  # refused in gl.zeros
     ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "tiles.slots(k_desc, STAGES)",
      "write STAGES: gl.constexpr in the list of parameters"),
 ])  # fmt: skip
