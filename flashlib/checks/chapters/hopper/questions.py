@@ -45,8 +45,8 @@ QUESTIONS = [
     Question(
         "hopper_launch_registers",
         lambda: {"warps_12": _launched(12), "first_role": 3 * _launched(12) - 200 - 80},
-        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. Three groups of four warps have 3 * 168 = 504 "
-        "in a thread of each. The second consumer takes 200 and the group of the producer 80, so 224 are left.",
+        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. Threads of the three groups of four warps "
+        "have 3 * 168 = 504 together. The second consumer takes 200 and the producer's group 80, so 224 are left.",
         hint="Divide by the threads and round down to a multiple of 8. Then take a thread of each group of four "
         "warps: what have they together, and what do the others keep?",
         wrong={

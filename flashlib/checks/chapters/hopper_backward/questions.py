@@ -30,9 +30,9 @@ QUESTIONS = [
     Question(
         "hopper_adds",
         lambda: {"r3": TWICE, "r4": AS_OFTEN},
-        "in rung 2 the tensor cores sum over all 128 keys of a program, which then adds once to each number. In rung "
-        "3 they sum over 64, and both consumers add. In rung 4 they sum over 128 again, and each number is in the "
-        "columns of one consumer.",
+        "in rung 2 the tensor cores sum over all 128 keys of a program, which then adds once to each number. In "
+        "rung 3 they sum over 64, and both consumers add. In rung 4 they sum over 128 again, and a number is in "
+        "the columns of one consumer.",
         hint="Over how many keys do the tensor cores sum before a consumer adds? And how many consumers of a "
         "program add to the same column?",
         choices=(HALF, AS_OFTEN, TWICE),
