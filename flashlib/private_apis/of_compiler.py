@@ -104,8 +104,9 @@ def located(error: BaseException) -> tuple[str, int] | None:
     Return None if it is unknown, or in a function of Triton.
     """
     line = getattr(getattr(error, "node", None), "lineno", None)
-    known = isinstance(error, CompilationError) and error.src and line
-    return (error.src, line) if known and error.src not in _own_texts() else None
+    if not isinstance(error, CompilationError) or not error.src or not line or error.src in _own_texts():
+        return None
+    return error.src, line
 
 
 @functools.cache
