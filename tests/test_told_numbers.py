@@ -1,5 +1,6 @@
 """Numbers in a chapter's text equal those of the table or the record that they come from."""
 
+import inspect
 import json
 import re
 import statistics
@@ -209,15 +210,11 @@ def gains_of_hopper_rungs():
 
 def test_the_hopper_kernel_is_compared_by_length():
     rows = json.loads((FOLDER / "data" / "h200_hopper.json").read_text(encoding="utf-8"))["rows"]
-    ratios = {
-        N: [row["tflops"]["hopper"] / row["tflops"]["fa4"] for row in rows if row["N"] == N] for N in LENGTHS
-    }
-    said = printed("hopper", "peers-by-length")
-    for N, of in ratios.items():
-        faster, slower = sum(ratio > 1.02 for ratio in of), sum(ratio < 0.98 for ratio in of)
-        level = len(of) - faster - slower
-        start = f"N = {N:6}: against FlashAttention-4 ours is"
-        assert f"{start} faster in {faster}, level in {level} and slower in {slower} of {len(of)} columns" in said
+    said = printed("hopper", "peers-by-length").splitlines()
+    for other, start in (("sdpa_cudnn", said.index("cuDNN")), ("fa4", said.index("FlashAttention-4"))):
+        for line, N in zip(said[start + 1 :], LENGTHS, strict=False):
+            of = [row["tflops"]["hopper"] / row["tflops"][other] for row in rows if row["N"] == N]
+            assert line.split() == ["N", "=", str(N), *(f"{ratio:.2f}" for ratio in of)]
 
 
 def stretches(timeline):
@@ -469,6 +466,27 @@ def test_what_spills_on_a_t4_is_what_the_compiler_says(d):
         answer = solutions.build("attention", kernel)
         (report,) = learner_kernels.reports(answer, "attention", d=d, dtype="float16", causal=True, capability=75)
         assert report.num_warps == warps and (report.spilled >= 2000 if spills else report.spilled == 0)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("d", [64, 128])
+def test_a_step_that_overlaps_needs_the_registers_that_move_and_the_other_does_not(d):
+    pytest.importorskip("triton")
+    from flashlib.checks.engine import solutions
+    from flashlib.kernels.compiler import learner_kernels
+    from flashlib.kernels.hopper.ladder import r5_registers
+
+    assert "keeps some numbers of rung 5 in memory" in text("hopper", "ex-register-budget")
+    assert "It would do without the second" in text("hopper", "own-beside")
+    given, none = "], [4, 1], [240, 24])", "], [4, 1])"
+    rung = inspect.getsource(r5_registers)
+    assert given in rung
+    call = "\n\ndef my_hopper_attention(Q, K, V, causal):\n    return attention(Q, K, V, causal=causal)\n"
+    overlaps = solutions.build("hopper_attention", rung.replace(given, none) + call)
+    own = solutions.program("hopper_attention").edited(f"`{given}` -> `{none}`").function
+    for answer, spills in ((overlaps, True), (own, False)):
+        (report,) = learner_kernels.reports(answer, "attention", d=d)
+        assert "setmaxnreg" not in report.ptx and (report.spilled > 0) == spills
 
 
 def test_where_the_first_row_block_ends_is_told_right():

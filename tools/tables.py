@@ -22,6 +22,7 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 CHANGELOG = ROOT / "CHANGELOG.md"
 START_HERE = ROOT / "notebooks" / "00_start_here.ipynb"
 RESULTS = ROOT / "docs" / "results.md"
+KERNELS = ROOT / "docs" / "kernels.md"
 ELECTIVES = (
     "Before you start one, do the chapters that it builds on. "
     "Missing numbers are kept for chapters still to be written."
@@ -113,23 +114,15 @@ def start_here(nb):
     return nb
 
 
-def with_kernels(nb):
-    """Return a notebook with the current list of kernels, if it has one."""
-    for cell in nb.cells:
-        if markdown.holds(cell.source, "kernels"):
-            cell.source = markdown.replaced(cell.source, "kernels", kernel_list.table())
-    return nb
-
-
 def headed() -> set[str]:
-    """Write the heads of all chapters, links to the next, the list of kernels, and heads of the solved notebooks.
+    """Write the heads of all chapters, links to the next, and heads of the solved notebooks.
 
     Return the numbers of the chapters that changed.
     """
     changed = set()
     for c in NOTEBOOKS:
         path = START_HERE.with_name(f"{c.slug}.ipynb")
-        nb = with_kernels(chapter_heads.stated(notebooks.read(path), c))
+        nb = chapter_heads.stated(notebooks.read(path), c)
         if notebooks.write(path, notebooks.to_text(nb)):
             changed.add(c.number or c.name)
         answers = path.parent / notebooks.SOLVED / path.name
@@ -154,8 +147,12 @@ def write() -> set[str]:
     notebooks.write(CHANGELOG, changelog(CHANGELOG.read_text(encoding="utf-8")))
     notebooks.write(RESULTS, results.page())
     card_questions.write()
-    for path, made in ((README, totals.in_short()), (CONTRIBUTING, totals.in_full())):
-        notebooks.write(path, markdown.replaced(path.read_text(encoding="utf-8"), "totals", made))
+    for path, name, made in (
+        (README, "totals", totals.in_short()),
+        (CONTRIBUTING, "totals", totals.in_full()),
+        (KERNELS, "kernels", kernel_list.table()),
+    ):
+        notebooks.write(path, markdown.replaced(path.read_text(encoding="utf-8"), name, made))
     if f" of {len(EXERCISES)} exercises solved" not in START_HERE.read_text(encoding="utf-8"):
         changed.add(CHAPTERS[0].number)
     return changed

@@ -24,7 +24,7 @@ from flashlib.gluon.tile import Begun, Tile, applied, common, told
 from flashlib.pipeline import commands as c
 from flashlib.private_apis import of_gluon
 
-REGISTERS = 512  # of a multiprocessor, per thread of four warps
+REGISTERS = 65536  # of a multiprocessor
 DTYPES = {
     "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "int1": torch.bool,
     "int8": torch.int8, "int32": torch.int32, "int64": torch.int64, "float64": torch.float64,
@@ -179,11 +179,12 @@ class Language:
         self.roles = [Role(name, *role) for name, role in zip(named, roles, strict=True)]
         for role, count in zip(self.roles, (self.warps, *warps), strict=True):
             role.warps = count
-        if registers is not None:  # the first role gets the rest; registers are handed out for four or eight warps
+        if registers is not None:  # registers move in groups of four warps
             groups = [-(-count // 4) for count in (self.warps, *warps)]
             given = sum(n * count for n, count in zip(groups[1:], registers, strict=True))
-            counts = ((REGISTERS - given) // groups[0], *registers)
-            self.registers = dict(zip(named, map(int, counts), strict=True))
+            at_launch = REGISTERS // (128 * sum(groups)) // 8 * 8  # of each thread
+            rest = max(0, sum(groups) * at_launch - given) // groups[0]  # the first role gets it
+            self.registers = dict(zip(named, map(int, (rest, *registers)), strict=True))
 
     def fence_async_shared(self) -> None:
         self.unfenced = ""

@@ -99,9 +99,24 @@ def ptxas() -> str:
 
 
 def located(error: BaseException) -> tuple[str, int] | None:
-    """Return the text of a function and which of its lines, from 1, the compiler refuses; None if unknown."""
+    """Return the text of a function and which of its lines, from 1, the compiler refuses.
+
+    Return None if it is unknown, or in a function of Triton.
+    """
     line = getattr(getattr(error, "node", None), "lineno", None)
-    return (error.src, line) if isinstance(error, CompilationError) and error.src and line else None
+    if not isinstance(error, CompilationError) or not error.src or not line or error.src in _own_texts():
+        return None
+    return error.src, line
+
+
+@functools.cache
+def _own_texts():
+    """Return the texts of Triton's own functions that are compiled as a kernel is, such as `zeros`."""
+    from triton.experimental.gluon.language import _standard as of_gluon
+    from triton.language import standard
+
+    found = (one for module in (standard, of_gluon) for one in vars(module).values())
+    return {one.src for one in found if isinstance(one, JITFunction)}
 
 
 def refusal(error: BaseException) -> str:

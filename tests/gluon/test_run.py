@@ -140,12 +140,17 @@ def consumer():
     pass
 
 
-@pytest.mark.parametrize("warps, of_first", [(4, 512 - 40 - 2 * 100), (8, (512 - 40 - 2 * 100) // 2)])
-def test_the_first_role_has_the_registers_that_the_others_leave(warps, of_first):
-    """A multiprocessor has 512 for each thread of four warps, so a role of eight takes its number twice."""
+@pytest.mark.parametrize("warps, others, registers, of_first", [
+    (4, [4, 8], [40, 100], 4 * 128 - 40 - 2 * 100),
+    (8, [4, 8], [40, 100], (5 * 96 - 40 - 2 * 100) // 2),  # a role of eight warps takes its number twice
+    (4, [4, 1], [200, 200], 104),  # as the compiler says: three times 168, not a third of all registers
+    (4, [4, 1], [256, 256], 0),
+])  # fmt: skip
+def test_the_first_role_has_the_registers_that_the_others_leave(warps, others, registers, of_first):
     language = Language((0,), (1,), producer.__code__, warps)
-    language.warp_specialize([(producer, ()), (consumer, ()), (consumer, ())], [4, 8], [40, 100])
-    assert language.registers == {"producer": of_first, "consumer 0": 40, "consumer 1": 100}
+    language.warp_specialize([(producer, ()), (consumer, ()), (consumer, ())], others, registers)
+    given = dict(zip(("consumer 0", "consumer 1"), registers, strict=True))
+    assert language.registers == {"producer": of_first} | given
 
 
 ACC = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 16])

@@ -4,6 +4,7 @@ A fault is the final effect of a mistake, such as a deadlock. The cause is often
 role arrives, bytes that no role expects, a parity that does not change.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,6 +54,8 @@ def slowdowns(ran: Ran) -> Iterator[Finding]:
             late = isinstance(one, Wait) and one.barrier in mine and _of(said[n:], Copy)
             if late and not _of(said, Product):
                 yield SideFinding("own_copy", role=role, barrier=one.barrier)
+        for slot in _late_releases(said):
+            yield SideFinding("late_release", role=role, slot=slot)
     counts = [(ran.registers.get(role), role, bool(_of(said, Product))) for role, said in ran.said.items()]
     for given, role, multiplies in counts:
         for more, other, also in counts:
@@ -62,8 +65,35 @@ def slowdowns(ran: Ran) -> Iterator[Finding]:
             yield Finding("registers_of_sums", role=role, given=given, needed=ran.sums[role])
 
 
-def wasted_work(ran: list[Ran], result: Any) -> Iterator[Finding]:
-    """Yield a Finding for programs of a launch whose work is wasted. result: the arrays that it computes."""
+def _late_releases(said):
+    """Yield slots that a role releases after it has issued a product that does not read them."""
+    begun, unread, late = [], set(), set()  # products; slots whose products are done; those with a product since
+    for one in said:
+        if isinstance(one, Product):
+            read = {slot.name for slot, _ in one.reads}
+            late |= unread
+            unread, late = unread - read, late - read
+            begun.append(read)
+        elif isinstance(one, Finish):
+            done = max(0, len(begun) - one.pending)
+            unread, begun = unread.union(*begun[:done]).difference(*begun[done:]), begun[done:]
+        elif isinstance(one, Arrive):
+            released = {slot for slot in unread if _same_place(slot, one.barrier.name)}
+            yield from sorted(released & late)
+            unread, late = unread - released, late - released
+
+
+def wasted_work(ran: list[Ran], result: Any, causal: tuple = ()) -> Iterator[Finding]:
+    """Yield a Finding for programs of a launch whose work is wasted.
+
+    result: the arrays that it computes; causal: the shape (B, H, N_q, N_k), if the mask is.
+    """
+    if causal:
+        *heads, N_q, N_k = causal
+        products = {sum(len(_of(said, Product)) for said in one.said.values()) for one in ran}
+        # with these sizes, the last key that the first row block sees is 128 or more before the last one
+        if N_k >= N_q >= 256 and len(ran) == math.prod(heads) * -(-N_q // 128) and len(products) == 1:
+            yield SideFinding("all_tiles")
     for one in ran:
         if not one.stored and any(_of(said, Product) for said in one.said.values()):
             yield SideFinding("idle_program", number=", ".join(map(str, one.number[:2])))

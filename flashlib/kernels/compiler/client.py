@@ -202,7 +202,8 @@ def _manager(request, sources):
 
 def _sources():
     """Return a hash of everything but the request that answers depend on."""
-    flashlib, others = ROOT / "flashlib", ("types.py", "inputs.py", "gpus.py", "learner/pickling.py")
+    flashlib = ROOT / "flashlib"
+    others = "types.py", "inputs.py", "gpus.py", "learner/pickling.py", "private_apis/of_compiler.py"
     sources = sorted([*flashlib.glob("kernels/**/*.py"), *(flashlib / name for name in others)])
     variables = sorted(item for item in os.environ.items() if item[0].startswith("TRITON_"))
     text = repr(([path.read_text(encoding="utf-8") for path in sources], triton.__version__, variables))

@@ -152,6 +152,22 @@ def test_a_program_that_multiplies_but_stores_nothing_is_reported():
     assert (found.id, found.fields["n"], found.fields["there"]) == ("stored_twice", 16, 15)
 
 
+@pytest.mark.parametrize("products, causal, ids", [
+    ((2, 4), (1, 1, 256, 256), []),
+    ((4, 4), (1, 1, 256, 256), ["all_tiles"]),
+    ((4, 4), (), []),
+    ((4, 4), (1, 1, 130, 200), []),  # both row blocks may see keys of the last tile
+    ((2, 2), (1, 1, 256, 70), []),  # a row block that sees no key may take a tile
+    ((4, 4), (2, 1, 256, 256), []),  # a program takes several row blocks
+])  # fmt: skip
+def test_under_the_causal_mask_programs_visit_fewer_tiles_than_there_are(products, causal, ids):
+    ran = [
+        gluon.Ran((n, 0, 0), {"consumer": [Product("S", (), 1)] * count}, (), (), {}, None, True, {}, 1)
+        for n, count in enumerate(products)
+    ]
+    assert [one.id for one in gluon_causes.wasted_work(ran, (np.zeros(2),), causal)] == ids
+
+
 def test_a_tensor_is_surrounded_by_nan_and_aligned_for_the_copy_unit():
     X = np.arange(2 * 3 * 5 * 64, dtype=np.float32).reshape(2, 3, 5, 64) % 7
     for order in ("BHNd", "BNHd"):
@@ -195,6 +211,7 @@ def test_what_the_compiler_refuses_is_reported_with_the_learners_line(name, way,
     ("consumer_step", "B_C: gl.constexpr = k_slots.type.shape[3] -> B_C = k_slots.type.shape[3]", "[B_C, D]",
      "must know B_C, and without an annotation only the GPU does: write B_C: gl.constexpr = ..."),
     ("hopper_attention", "BY_ROW: gl.constexpr = -> BY_ROW =", "BY_ROW =", "write BY_ROW: gl.constexpr = ..."),
+    ("hopper_attention", "D: gl.constexpr = k[0] -> D = k[0]", "gl.zeros([64, D]", "must know D, "),  # in gl.zeros
     ("hopper_attention", "N_k, STAGES: gl.constexpr, CAUSAL -> N_k, STAGES, CAUSAL", "tiles.slots(k_desc, STAGES)",
      "write STAGES: gl.constexpr in the list of parameters"),
 ])  # fmt: skip

@@ -44,20 +44,25 @@ QUESTIONS = [
     ),
     Question(
         "hopper_launch_registers",
-        lambda: {f"warps_{warps}": _launched(warps) for warps in (12, 20)},
-        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. 20 warps have 640, and 65536 / 640 = 102.4, "
-        "so 96.",
-        hint="Divide the registers by the threads and round down to a multiple of 8.",
+        lambda: {"warps_12": _launched(12), "first_role": 3 * _launched(12) - 200 - 80},
+        "12 warps have 384 threads, and 65536 / 384 = 170.7, so 168. Threads of the three groups of four warps "
+        "have 3 * 168 = 504 together. The second consumer takes 200 and the producer's group 80, so 224 are left.",
+        hint="Divide by the threads and round down to a multiple of 8. Then take a thread of each group of four "
+        "warps: what have they together, and what do the others keep?",
         wrong={
             ("warps_12", 170): "it must be a multiple of 8",
             ("warps_12", 171): "it must be a multiple of 8, and there are not 171 * 384 registers",
             ("warps_12", 176): "384 threads with 176 registers each need 67584, so round down",
             ("warps_12", 160): "168 * 384 = 64512 registers fit too",
             ("warps_12", 5456): "a warp has 32 threads",
-            ("warps_20", 3272): "a warp has 32 threads",
-            ("warps_20", 102): "it must be a multiple of 8",
-            ("warps_20", 104): "640 threads with 104 registers each need 66560, so round down",
+            ("first_role", 168): "registers move: the others end with 200 and 80, and not with 168",
+            ("first_role", 200): "200 is the second consumer's: the first role is in no list",
+            ("first_role", 112): "200 is the second consumer's, and the first role is alone with the rest",
+            ("first_role", 232): "only what the program has at its start can move: 168 in each thread",
+            ("first_role", 304): "the producer keeps registers too",
+            ("first_role", 284): "registers move in groups of four warps: the producer's one counts as four",
+            ("first_role", 56): "a program has three groups: two consumers and the producer's",
         },
-        labels={"warps_12": "12 warps", "warps_20": "20 warps"},
+        labels={"warps_12": "at the start", "first_role": "the first role"},
     ),
 ]

@@ -6,6 +6,7 @@ from flashlib import pipeline
 from flashlib.checks.engine.prediction import Question
 from flashlib.pipeline import backward_protocol
 
+HALF, AS_OFTEN, TWICE = "half as often", "as often", "twice as often"
 NOTHING, DEADLOCK, REPLACED = "nothing", "deadlock", "dS is replaced before both have read it"
 
 
@@ -28,20 +29,20 @@ def _one_slot_of_dS(tiles=3):
 QUESTIONS = [
     Question(
         "hopper_adds",
-        lambda: {"own": 4096 // backward_protocol.KEYS, "both": 4096 // (2 * backward_protocol.KEYS)},
-        "4096 / 64 = 64 consumers see a row, and each adds to all its columns. If the tensor cores sum over the "
-        "keys of both consumers first, a program adds once to each number: 4096 / 128 = 32 times.",
-        hint="How many consumers see a row of Q, and in how many programs are they? How many of those in a "
+        lambda: {"r3": TWICE, "r4": AS_OFTEN},
+        "in rung 2 the tensor cores sum over all 128 keys of a program, which then adds once to each number. In "
+        "rung 3 they sum over 64, and both consumers add. In rung 4 they sum over 128 again, and a number is in "
+        "the columns of one consumer.",
+        hint="Over how many keys do the tensor cores sum before a consumer adds? And how many consumers of a "
         "program add to the same column?",
+        choices=(HALF, AS_OFTEN, TWICE),
         wrong={
-            ("own", 32): "in each of the 32 programs two consumers add to each number",
-            ("own", 128): "a consumer has 64 keys, and the tensor cores sum over them",
-            ("own", 4096): "the tensor cores sum over a consumer's keys before it adds",
-            ("both", 64): "a number is in one half of the columns, which one consumer of a program computes",
-            ("both", 16): "a program has 128 keys, those of both consumers together",
-            ("both", 4096): "the tensor cores sum over 128 keys before a consumer adds",
+            ("r3", HALF): "each consumer sums over fewer keys than in rung 2, so more is left to add",
+            ("r3", AS_OFTEN): "both consumers of a program add to each number, where rung 2 has one",
+            ("r4", HALF): "rung 2 too sums over 128 keys before it adds, since its consumer has all of them",
+            ("r4", TWICE): "each consumer adds to its own half of the columns",
         },
-        labels={"own": "each adds what its own keys contribute", "both": "half the columns each"},
+        labels={"r3": "rung 3", "r4": "rung 4"},
     ),
     Question(
         "hopper_ds_slot",

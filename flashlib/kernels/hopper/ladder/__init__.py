@@ -1,4 +1,4 @@
-"""Numbered, frozen versions of the Hopper kernel, one idea more in each; A Hopper kernel shows them line by line.
+"""Numbered, frozen versions of the Hopper kernel, one idea more in each; A Hopper kernel shows parts of rung 4.
 
      r1_alike        eight warps, all alike, copy, multiply and compute
      r2_producer     one warp brings the tiles; the readers of a slot signal when it is free
