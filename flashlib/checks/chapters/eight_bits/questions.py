@@ -17,7 +17,7 @@ def _count(low, high):
 
 
 def _gain(format, size=1.0):
-    """Return, in words, how much smaller the error of normal numbers, times `size`, is with a scale than without."""
+    """Return, in words, how much a scale reduces the error of normal numbers times `size`."""
     X = size * np.random.default_rng(0).normal(size=(64, 64))
     without, scaled = (lowbit.quantised(X, format, share=share).X for share in ("none", "tensor"))
     return "many times" if lowbit.error(without, X) > 2 * lowbit.error(scaled, X) else "hardly"
@@ -207,9 +207,9 @@ QUESTIONS = [
     Question(  # as recorded in h200_fp8.json: tests/checks/test_recorded_answers.py compares
         "too_small",
         lambda: {"one_sum": GROWS, "two_levels": STAYS, "no_mean": NONE},
-        "a sum of values of one sign grows with the keys, and its unit cuts off more of each term. With two levels "
-        "no sum is longer than a tile, so what is cut off does not depend on the length. Values without their "
-        "mean have both signs: what is cut off them does too.",
+        "a sum of values of one sign grows with the keys, and its unit cuts off more of each term. With two "
+        "levels no sum is longer than a tile, so what is cut off does not depend on the length. Values without "
+        "their mean have both signs: what is cut off them does too.",
         hint="Which sums in 13 bits get longer with more keys? Has what is cut off one sign?",
         choices=(GROWS, STAYS, NONE),
         wrong={
