@@ -108,6 +108,10 @@ def test_errors_in_eight_bits_are_as_the_text_compares_them():
     assert cudnn == sorted(cudnn) and over == sorted(over) and over[-1] > 20
     assert "ours is at 16K nearly as large" in said
     assert 0.9 < errors("channel means", "not centred, one level")[-1] / cudnn[-1] < 1
+    assert "subtracting one mean does not help, and only two levels keep the error from growing" in said
+    assert errors("drifting means", "one_level")[-1] > 3 * errors("drifting means", "one_level")[0]
+    for name in ("fp8", "not centred"):
+        assert max(errors("drifting means", name)) < 1.1 * min(errors("drifting means", name))
 
 
 def test_speeds_in_eight_bits_are_as_the_text_compares_them():
