@@ -1,4 +1,4 @@
-"""Two trials that plain attention in eight bits fails: outliers, and values with a mean."""
+"""Two trials that plain attention in eight bits fails: outliers, and keys and values with a mean."""
 
 from typing import NamedTuple
 
@@ -29,4 +29,4 @@ def _outliers(N=512, d=64):
 def _means(N_k=8192, d=64):
     rng = np.random.default_rng(5)
     Q, K, V = rng.normal(size=(16, d)), rng.normal(size=(N_k, d)), rng.normal(size=(N_k, d))
-    return Trial("means", Q, K + rng.normal(size=d), V + rng.normal(size=d), bound=0.003)
+    return Trial("means", Q, K + 40 * rng.normal(size=d), V + rng.normal(size=d), bound=0.003)

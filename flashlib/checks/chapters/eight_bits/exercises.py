@@ -21,7 +21,7 @@ from flashlib.checks.engine import (
 # ---- the grid of e4m3
 
 
-@exercise(title="Round to e4m3", minutes=15, difficulty="medium")
+@exercise(title="Round to e4m3", minutes=20, difficulty="medium")
 def round_e4m3(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     cases = [
@@ -160,7 +160,13 @@ def _any_scores(rng):
 # ---- weights in e4m3
 
 
-@exercise(title="Weights in e4m3", minutes=15, difficulty="easy", program=partial(written, lowbit=lowbit))
+@exercise(
+    title="Weights in e4m3",
+    minutes=15,
+    difficulty="easy",
+    program=partial(written, lowbit=lowbit),
+    optional=True,
+)
 def e4m3_weights(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [

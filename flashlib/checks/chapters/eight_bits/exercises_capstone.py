@@ -33,7 +33,7 @@ CAUSES = {
 
 @exercise(
     title="Repair plain fp8 attention",
-    minutes=45,
+    minutes=60,
     difficulty="hard",
     program=partial(written, lowbit=lowbit, tiled=tiled),
     limit=12.0,
@@ -117,8 +117,16 @@ def _too_large(trial, core, error, alone):
     cause, second = sorted(alone, key=alone.__getitem__, reverse=True)[:2]
     if cause == "V" and alone["V"] <= 1.02 * _left_of_V(trial):
         cause = second
-    kind = ("_int8" if core.formats == {"int8"} else "_e4m3") if cause == "inputs" else ""
-    return Finding(f"by_{cause}{kind}", alone=f"{alone[cause]:.2%}", **fields)
+    return Finding(
+        f"by_{cause}{_kind(trial, core) if cause == 'inputs' else ''}", alone=f"{alone[cause]:.2%}", **fields
+    )
+
+
+def _kind(trial, core):
+    """Return which repair rounding Q and K needs."""
+    if trial.words == "means":
+        return "_mean"
+    return "_int8" if core.formats == {"int8"} else "_e4m3"
 
 
 def _left_of_V(trial):

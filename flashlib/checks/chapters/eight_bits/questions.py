@@ -8,7 +8,7 @@ from flashlib import lowbit
 from flashlib.checks.engine.prediction import Question
 from flashlib.lowbit import sums
 
-SMALL, RIGHT = "a quarter too small", "right to 1 %"
+GROWS, STAYS, NONE = "grows", "stays", "none"
 
 
 def _count(low, high):
@@ -16,9 +16,9 @@ def _count(low, high):
     return int(((numbers >= low) & (numbers < high)).sum())
 
 
-def _gain(format):
-    """Return, in words, how much smaller the error of normal numbers is with a scale than without one."""
-    X = np.random.default_rng(0).normal(size=(64, 64))
+def _gain(format, size=1.0):
+    """Return, in words, how much a scale reduces the error of normal numbers times `size`."""
+    X = size * np.random.default_rng(0).normal(size=(64, 64))
     without, scaled = (lowbit.quantised(X, format, share=share).X for share in ("none", "tensor"))
     return "many times" if lowbit.error(without, X) > 2 * lowbit.error(scaled, X) else "hardly"
 
@@ -38,7 +38,7 @@ def _below_the_maximum(times):
 def _rotated():
     q, k = np.array([[8.0, 0.0]]), np.array([[1.0, 1.0]])
     R = lowbit.hadamard(2) / np.sqrt(2)
-    return {"largest": float(np.abs(q @ R).max()), "product": round(float((q @ R @ (k @ R).T).item()), 9)}
+    return {"q": float(np.abs(q @ R).max()), "k": float(np.abs(k @ R).max())}
 
 
 def _changed_by_a_constant():
@@ -86,16 +86,19 @@ QUESTIONS = [
     ),
     Question(
         "scale_gain",
-        lambda: {name: _gain(name) for name in ("e4m3", "int8")},
+        lambda: {"e4m3": _gain("e4m3"), "int8": _gain("int8"), "small": _gain("e4m3", size=1e-3)},
         "numbers of e4m3 lie as dense, for their size, in every power of two. A scale moves all numbers "
         "by the same factor, and that changes little. Those of int8 lie 1 apart: without a scale normal numbers "
-        "become -3 to 3.",
-        hint="How far apart, for their size, are the numbers of each format near 1, and near 100?",
+        "become -3 to 3. Numbers near 1/1000 are less than the smallest of e4m3, 2^-9: most become 0 without a "
+        "scale.",
+        hint="How far apart, for their size, are the numbers of each format near 1, near 100, and near 1/1000?",
         choices=("hardly", "many times"),
         wrong={
             ("e4m3", "many times"): "e4m3 has as many numbers from 1 to 2 as from 128 to 256",
             ("int8", "hardly"): "between -3 and 3 int8 has seven numbers",
+            ("small", "hardly"): "below 2^-6 the numbers of e4m3 are 2^-9 apart, which is more than 1/1000",
         },
+        labels={"e4m3": "e4m3", "int8": "int8", "small": "e4m3, a thousandth as large"},
     ),
     Question(
         "outlier_zeros",
@@ -134,19 +137,19 @@ QUESTIONS = [
     Question(
         "rotated_pair",
         _rotated,
-        "q becomes (8, 8) / sqrt(2): two numbers of 5.66. k becomes (2, 0) / sqrt(2), and the product is "
-        "5.66 * 1.41 = 8, as before.",
-        hint="(a, b) becomes (a + b, a - b) / sqrt(2). Do the same with k, and multiply.",
+        "q becomes (8, 8) / sqrt(2): two numbers of 5.66. k becomes (2, 0) / sqrt(2): what was equal is now "
+        "one number, and larger. The product is 5.66 * 1.41 = 8, as before.",
+        hint="(a, b) becomes (a + b, a - b) / sqrt(2), for both.",
         wrong={
-            ("largest", 8.0): "it is divided by sqrt(2)",
-            ("largest", 4.0): "it is divided by sqrt(2), so that lengths stay",
-            ("largest", 11.31): "it is divided by sqrt(2), not multiplied",
-            ("product", 16.0): "both q and k are divided by sqrt(2)",
-            ("product", 5.657): "k is turned too",
-            ("product", 0.0): "both are turned in the same way",
+            ("q", 8.0): "it is divided by sqrt(2)",
+            ("q", 4.0): "it is divided by sqrt(2), so that lengths stay",
+            ("q", 11.31): "it is divided by sqrt(2), not multiplied",
+            ("k", 1.0): "k is turned too: the sum of its numbers is 2",
+            ("k", 2.0): "it is divided by sqrt(2)",
+            ("k", 0.7071): "equal numbers add up in one place, and cancel in the other",
         },
         tolerance=0.01,
-        labels={"largest": "largest number of the turned q", "product": "product of both, turned"},
+        labels={"q": "largest number of the turned q", "k": "largest number of the turned k"},
     ),
     Question(
         "mean_of_keys",
@@ -203,23 +206,24 @@ QUESTIONS = [
     ),
     Question(  # as recorded in h200_fp8.json: tests/checks/test_recorded_answers.py compares
         "too_small",
-        lambda: {"cudnn": SMALL, "one_sum": SMALL, "two_levels": RIGHT, "no_mean": RIGHT},
-        "a sum of 16,384 values of one sign grows until its unit cuts off a part of each term. Two levels keep "
-        "sums short, and values without their mean have both signs, so that their sum stays small. Either is "
-        "enough here.",
-        hint="In which of the four does a sum in 13 bits grow with the number of keys?",
-        choices=(SMALL, RIGHT),
+        lambda: {"one_sum": GROWS, "two_levels": STAYS, "no_mean": NONE},
+        "a sum of values of one sign grows with the keys, and its unit cuts off more of each term. With two "
+        "levels no sum is longer than a tile, so what is cut off does not depend on the length. Values without "
+        "their mean have both signs: what is cut off them does too.",
+        hint="Which sums in 13 bits get longer with more keys? Has what is cut off one sign?",
+        choices=(GROWS, STAYS, NONE),
         wrong={
-            ("cudnn", RIGHT): "it runs on the same units, and does nothing about their sums",
-            ("one_sum", RIGHT): "its sum grows over all 16,384 keys",
-            ("two_levels", SMALL): "no sum in 13 bits is longer than a tile",
-            ("no_mean", SMALL): "without their mean values have both signs: does their sum grow?",
+            ("one_sum", NONE): "its sum grows over all keys",
+            ("one_sum", STAYS): "its sum grows with the keys, and so does its unit",
+            ("two_levels", GROWS): "no sum in 13 bits is longer than a tile",
+            ("two_levels", NONE): "within a tile, too, all that is cut off has one sign",
+            ("no_mean", GROWS): "without their mean values have both signs: does their sum grow?",
+            ("no_mean", STAYS): "numbers are cut toward zero: of values of both signs, what is cut off has both",
         },
         labels={
-            "cudnn": "cuDNN in e4m3",
-            "one_sum": "ours, one sum, V as it is",
-            "two_levels": "ours, two levels, V as it is",
-            "no_mean": "ours, one sum, V without its mean",
+            "one_sum": "one sum, V as it is",
+            "two_levels": "two levels, V as it is",
+            "no_mean": "one sum, V without its mean",
         },
     ),
 ]

@@ -215,7 +215,7 @@ def my_quantise_rows(X, X8, scale):
 # repaired: a scale for each row, two levels, V as it is
 def my_repaired(Q, K, V, core):
     d = Q.shape[1]
-    Q, K = lowbit.rotated(Q, seed=7), lowbit.rotated(K, seed=7)
+    Q, K = lowbit.rotated(Q, seed=7), lowbit.rotated(K - K.mean(axis=0), seed=7)
     q_scale, k_scale = (np.abs(X).max(axis=1, keepdims=True) / 127 for X in (Q, K))
     v_scale = np.abs(V).max(axis=0) / 448
     O = np.empty((len(Q), V.shape[1]))
