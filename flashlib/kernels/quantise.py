@@ -76,14 +76,14 @@ def quantised(
     qk: "e4m3" or "int8", the format of Q and K. permuted: whether V's keys are permuted, as Hopper's kernel takes
     them. rotated, centred: False leaves the idea out, to see what it gains.
     """
-    Q, K, V = (kernel_input(X) for X in (Q, K, V))
     options = qk, permuted, rotated, centred
     key = PLANS.key((Q, K, V), *options)
     return run(Q, K, V, PLANS.get(key) or PLANS.keep(key, plan_of(Q, K, V, *options)))
 
 
 def run(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, plan: QuantisePlan) -> QuantisedQKV:
-    """Do what `quantised` does, by its plan, for tensors as kernels read them."""
+    """Do what `quantised` does, by its plan."""
+    Q, K, V = (kernel_input(X) for X in (Q, K, V))
     (B, H, N_q, d), (H_k, N_k), qk = Q.shape, K.shape[1:3], plan.qk
 
     def empty(*shape, dtype=torch.float32):
@@ -124,6 +124,7 @@ def plan_of(
     Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, qk: str, permuted: bool, rotated: bool, centred: bool
 ) -> QuantisePlan:
     """Return the launches of `quantised` for tensors like these."""
+    Q, K, V = (kernel_input(X) for X in (Q, K, V))
     (B, H, N_q, d), (H_k, N_k) = Q.shape, K.shape[1:3]
     chunks, n_tiles = triton.cdiv(N_k, CHUNK), triton.cdiv(N_k, TILE)
     q, k, v = (X.stride()[:3] for X in (Q, K, V))
