@@ -1,4 +1,4 @@
-"""Which cases of FlashInfer's tests run: about a thousand out of half a million, by a fixed rule.
+"""Which cases of FlashInfer's tests run: 1,200 out of 44,000, by a fixed rule.
 
 Of the cases that fit and are not too large, some are chosen in which every pair of values of two parameters occurs;
 random ones follow until a test has its share. A value that the stand-in refuses occurs in one case only.
@@ -62,7 +62,7 @@ def chosen(name: str, test: Callable) -> list[dict[str, Any]]:
 
 def fits(case: dict) -> bool:
     """Return whether a test runs this case, and does not skip it."""
-    q, kv = _lengths(case)
+    q, kv = lengths(case)
     heads = case.get("num_qo_heads", 1), case.get("num_kv_heads", 1)
     return not (case.get("causal") and q > kv) and ("num_qo_heads" not in case or heads[0] % heads[1] == 0)
 
@@ -74,12 +74,12 @@ def refused(case: dict) -> list[tuple[str, Any]]:
 
 def size(case: dict) -> int:
     """Return about how many numbers a case has in its largest tensors."""
-    q, kv = _lengths(case)
+    q, kv = lengths(case)
     heads = max(case.get(name, 1) for name in ("num_heads", "num_qo_heads", "num_kv_heads"))
     return heads * max(case.get("batch_size", 1) * (q + kv) * case.get("head_dim", 128), q * kv)
 
 
-def _lengths(case):
+def lengths(case):
     """Return how many queries and keys a sequence has."""
     of_all = case.get("seq_len", 1)
     q = case.get("qo_len", case.get("q_len", case.get("chunk_size", of_all)))
