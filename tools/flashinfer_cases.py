@@ -1,7 +1,7 @@
 """Which cases of FlashInfer's tests run: 1,200 out of 44,000, by a fixed rule.
 
-Of the cases that fit and are not too large, some are chosen in which every pair of values of two parameters occurs;
-random ones follow until a test has its share. A value that the stand-in refuses occurs in one case only.
+Of the cases that fit and are not too large, some are chosen in which every pair of values of two parameters
+occurs; random ones follow until a test has its share. A value that the stand-in refuses occurs in one case only.
 """
 
 import itertools
@@ -45,7 +45,8 @@ def left_out(name: str) -> str | None:
 def chosen(name: str, test: Callable) -> list[dict[str, Any]]:
     """Return the cases of a test, as arguments."""
     given = dao_cases.parameters(test) if hasattr(test, "pytestmark") else dao_cases.Parameters([], [])
-    indices = dao_cases.Parameters(given.names, [range(len(of)) for of in given.values])  # some values have no hash
+    # some values have no hash, their indices have
+    indices = dao_cases.Parameters(given.names, [[*range(len(of))] for of in given.values])
     rng = random.Random(name)
 
     def called(case):

@@ -1,8 +1,8 @@
 """Run tests of FlashInfer 0.6.17 against our kernels: python -m tools.flashinfer_tests --out FILE
 
 The tests are fetched by hash from flashinfer-ai/flashinfer, and are not part of this repository.
-`flashinfer_stand_in` takes the place of the package, and `flashinfer_cases` selects the cases. They run on GPUs, in
-several processes; --cpu N runs N small cases of each test in the interpreter. einops must be installed. The
+`flashinfer_stand_in` takes the place of the package, and `flashinfer_cases` selects the cases. They run on GPUs,
+in several processes; --cpu N runs N small cases of each test in the interpreter. einops must be installed. The
 assertions of the tests are unchanged. A case passes only if they hold: one that needs an option which our kernels
 do not take is counted by that option, and one that the test skips is counted separately.
 """
@@ -247,7 +247,7 @@ def show(rows: list[dict], tests: Tests) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--folder", type=Path, default=Path("build/flashinfer"), help="where the package's tests are")
+    parser.add_argument("--folder", type=Path, default=Path("build/flashinfer"), help="where the tests are")
     parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--files", nargs="*", default=[], metavar="WORD", help="only files named so")
     parser.add_argument("--limit", type=float, default=240, help="stop after so many seconds")

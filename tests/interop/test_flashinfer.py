@@ -154,8 +154,8 @@ def test_keys_that_sequences_share_are_merged_with_their_own(cache):
     levels = cascade.MultiLevelCascadeAttentionWrapper(2, rand(1))
     K, V = torch.cat([K, k[None]]), torch.cat([V, v[None]])
     levels.plan(
-        [ints(0, 3), ints(0, 1, 2, 3)], [ints(0, 1), ints(*INDPTR)], [ints(8), ints(*INDICES)], [ints(4), ints(*LAST)],
-        H, H_K, D, PAGE,
+        [ints(0, 3), ints(0, 1, 2, 3)], [ints(0, 1), ints(*INDPTR)], [ints(8), ints(*INDICES)],
+        [ints(4), ints(*LAST)], H, H_K, D, PAGE,
     )  # fmt: skip
     for b, (k_own, v_own) in enumerate(tokens):
         expected, _ = reference(q[b : b + 1], torch.cat([k, k_own]), torch.cat([v, v_own]))

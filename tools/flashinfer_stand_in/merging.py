@@ -14,8 +14,9 @@ def merge_state(v_a: torch.Tensor, s_a: torch.Tensor, v_b: torch.Tensor, s_b: to
 
 
 def merge_state_in_place(
-    v: torch.Tensor, s: torch.Tensor, v_other: torch.Tensor, s_other: torch.Tensor, mask: torch.Tensor | None = None
-) -> None:
+    v: torch.Tensor, s: torch.Tensor, v_other: torch.Tensor, s_other: torch.Tensor,
+    mask: torch.Tensor | None = None,
+) -> None:  # fmt: skip
     """Merge a state into (v, s), in the rows where mask, (N,) of bool, is True."""
     v_new, s_new = merge_state(v, s, v_other, s_other)
     if mask is not None:
