@@ -11,7 +11,6 @@ import argparse
 import collections
 import contextlib
 import io
-import json
 import multiprocessing
 import sys
 import time
@@ -252,8 +251,10 @@ def main() -> int:
     parser.add_argument("--files", nargs="*", default=[], metavar="WORD", help="only files named so")
     parser.add_argument("--limit", type=float, default=240, help="stop after so many seconds")
     parser.add_argument("--cpu", type=int, metavar="N", help="run N small cases of each test in the interpreter")
-    parser.add_argument("--out", type=Path, help="write the results to this file, as JSON")
+    parser.add_argument("--out", type=Path, help="write the results of a GPU to this file, as JSON")
     asked = parser.parse_args()
+    if asked.cpu and asked.out:
+        parser.error("--cpu and --out are given: a record says on which GPU the tests ran")
     folder = dao_tests.fetched(asked.folder, f"{SOURCE}/{COMMIT}", FILES)
     if asked.cpu:
         rows = run_on_cpu(folder, asked.cpu, asked.files).rows()
@@ -261,7 +262,7 @@ def main() -> int:
         rows = run(folder, asked.processes, asked.limit, asked.files).rows()
     show(rows, LOADED or tests_of(folder))
     if asked.out:
-        asked.out.write_text(json.dumps({"commit": COMMIT, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        harness.write(asked.out, {"commit": COMMIT, **harness.environment(), "rows": rows})
     passed, failed, left = (sum(row[name] for row in rows) for name in ("passed", "failed", "left"))
     harness.say(f"{passed} cases passed, {failed} failed, {left} left")
     return int(failed + left > 0 or not passed)
