@@ -65,13 +65,13 @@ UV := uv==0.13.9
 
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval.cfg --nbval-cell-timeout=120
 
-.PHONY: help setup lab models fresh before for-tests test test-all notebooks site check fix test-gpu test-dao bench vllm deepspeed measure \
-        film lock clean moved
+.PHONY: help setup lab models fresh before for-tests test test-all notebooks site check fix test-gpu test-dao test-flashinfer bench \
+        vllm deepspeed measure film lock clean moved
 
 help:
 	@echo "The FlashAttention course. Start with: make lab"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## make .venv with all the course needs (TORCH=cpu: without CUDA; PYTHON=python3.12)
 
@@ -123,6 +123,10 @@ test-gpu: setup ## run the tests that need a CUDA device
 test-dao: $(TESTS) ## run 6,000 of flash_attn's own tests on a GPU, fetched by hash (ARGS="--cpu 2": some without one)
 	@$(PY) -m pip install -q einops==0.8.1
 	@$(PY) -m tools.dao_tests $(ARGS)
+
+test-flashinfer: $(TESTS) ## run 1,200 of FlashInfer's own tests on a GPU, fetched by hash (ARGS="--cpu 1": some without one)
+	@$(PY) -m pip install -q einops==0.8.1
+	@$(PY) -m tools.flashinfer_tests $(ARGS)
 
 bench: setup ## verify and time attention: the kernels on a GPU, else NumPy on the CPU (ARGS="--quick")
 	@$(PY) -m flashlib.bench $(ARGS)

@@ -47,13 +47,13 @@ PATIENCE = 20  # times that a case is tried again for lack of memory
 KEPT = 2 * 2**30  # bytes of GPU memory that a process keeps between two cases
 
 
-def fetched(folder: Path) -> Path:
+def fetched(folder: Path, source: str = f"{SOURCE}/{COMMIT}", files: dict[str, str] = FILES) -> Path:
     """Return the folder with the files, and fetch missing ones; raise ValueError for unexpected contents."""
-    for name, expected in FILES.items():
+    for name, expected in files.items():
         path = folder / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with urllib.request.urlopen(f"{SOURCE}/{COMMIT}/{name}", timeout=60) as answer:
+            with urllib.request.urlopen(f"{source}/{name}", timeout=60) as answer:
                 path.write_bytes(answer.read())
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         if found != expected:
