@@ -56,6 +56,14 @@ def get_default_dtype():
     return dtypes.float32
 
 
+def get_num_threads():
+    return 1
+
+
+def set_num_threads(n):
+    """Do nothing: a page computes in one thread."""
+
+
 is_tensor, concat, concatenate = functions.is_tensor, functions.cat, functions.cat
 globals().update(functions.of_methods())
 for _module, _names in _SEEN.items():
