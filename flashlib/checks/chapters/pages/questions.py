@@ -7,11 +7,11 @@ PAGE = 16
 
 
 def _waste(*lengths):
-    """Return how many rows hold no token: in pages, and if the longest length is reserved for each sequence."""
+    """Return how many rows of pages hold no token."""
     pages = Pages(64, PAGE)
     for length in lengths:
         pages.append(pages.start()[0], length)
-    return {"pages": pages.waste, "reserved": max(lengths) * len(lengths) - sum(lengths)}
+    return pages.waste
 
 
 def _forked():
@@ -42,20 +42,16 @@ QUESTIONS = [
     Question(
         "pages_waste",
         lambda: _waste(5, 17, 40),
-        "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. Reserved are 3 * 40 = 120 rows. In "
-        "pages less than a page is lost for each sequence, however long it grows. And to reserve, one must know "
-        "the 40 beforehand.",
-        hint="Round each length up to whole pages of 16. For the other case compare with 3 times 40.",
+        "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. In pages less than a page is lost for "
+        "each sequence, however long it grows. If 40 rows were reserved for each, 58 would be empty, and one would "
+        "have to know the 40 beforehand.",
+        hint="Round each length up to whole pages of 16.",
         wrong={
-            ("pages", 18): "sequence 5 leaves 11 rows, 17 leaves 15, and 40 leaves 8",
-            ("pages", 96): "that is all rows of the 6 pages; 62 of them hold a token",
-            ("pages", 6): "that is the number of pages",
-            ("pages", 2): "each sequence has its own pages: 1, 2 and 3",
-            ("reserved", 120): "that is all rows that are reserved; 62 of them hold a token",
-            ("reserved", 40): "three times 40 rows are reserved",
-            ("reserved", 82): "48 would be rows of whole pages; here 40 rows are reserved for each",
+            18: "sequence 5 leaves 11 rows, 17 leaves 15, and 40 leaves 8",
+            96: "that is all rows of the 6 pages; 62 of them hold a token",
+            6: "that is the number of pages",
+            2: "each sequence has its own pages: 1, 2 and 3",
         },
-        labels={"pages": "empty rows in pages", "reserved": "empty rows if the longest is reserved"},
     ),
     Question(
         "fork_pages",
