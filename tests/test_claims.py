@@ -66,7 +66,7 @@ def test_the_table_has_the_verdicts_and_chapters_of_the_lists():
             verdict, source, chapters = table[found[1]]
             assert f"**{verdict}**" in found[0].replace(".**", "**"), found[1]
             assert re.findall(r"\b\d\d\b", chapters) == re.findall(r"\((\d\d)_\w+\.ipynb\)", found[0]), found[1]
-            assert source == "-" or (FOLDER / "data" / f"{source}.json").is_file()
+            assert source == "-" or all((FOLDER / "data" / f"{one}.json").is_file() for one in source.split(", "))
 
 
 def test_no_result_is_typed():
@@ -101,7 +101,7 @@ def test_two_to_four_times_depends_on_the_pass_the_width_and_the_mask():
 
 
 def test_roles_and_larger_tiles_gain_most():
-    assert "roles and larger tiles gain most, and turns next to nothing" in text("claims-speed")
+    assert "roles and larger tiles gain most, and turns nothing" in text("claims-speed")
     rungs = rows("h200_hopper_ladder", "rungs")
 
     def least_and_most(rung, before):
@@ -111,7 +111,7 @@ def test_roles_and_larger_tiles_gain_most():
     roles, tiles = least_and_most("r3_consumers", "r2_producer"), least_and_most("r5_registers", "r4_overlap")
     others = [("r3_turns", "r3_consumers"), ("r4_overlap", "r3_turns"), ("r6_persistent", "r5_registers")]
     assert min(roles[0], tiles[0]) > max(least_and_most(*pair)[1] for pair in others)
-    assert least_and_most(*others[0])[1] < 1.03
+    assert least_and_most(*others[0])[1] < 1.005
 
 
 def test_parallel_rows_gain_most_where_heads_are_few():
