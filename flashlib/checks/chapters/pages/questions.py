@@ -42,9 +42,9 @@ QUESTIONS = [
     Question(
         "pages_waste",
         lambda: _waste(5, 17, 40),
-        "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. In pages less than a page is lost for "
-        "each sequence, however long it grows. If 40 rows were reserved for each, 58 would be empty, and one would "
-        "have to know the 40 beforehand.",
+        "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. In pages less than a page is lost "
+        "for each sequence, however long it grows. If 40 rows were reserved for each, 58 would be empty, and one "
+        "would have to know the 40 beforehand.",
         hint="Round each length up to whole pages of 16.",
         wrong={
             18: "sequence 5 leaves 11 rows, 17 leaves 15, and 40 leaves 8",
