@@ -41,7 +41,7 @@ QUESTIONS = [
             ("no_mask", "ours"): "it is rung 8 for all inputs, with two small changes",
             ("causal", "r4_exp2"): "it saves a few instructions for each score, hidden ones too",
             ("causal", "r6_tiles"): "larger tiles waste more work above the diagonal",
-            ("causal", "r8_descriptors"): "descriptors save the computing of addresses, for tiles that are computed",
+            ("causal", "r8_descriptors"): "descriptors save addresses, for the same tiles",
             ("causal", "ours"): "it is rung 8 for all inputs, and computes the same tiles",
             ("causal", "r7_stages"): "waiting less is worth much, and not computing at all is worth more",
         },
