@@ -7,9 +7,13 @@ FLOP_PER_CLOCK = 4096  # of the tensor cores of a multiprocessor of the H100, fo
 EXP_PER_CLOCK = 16
 
 
-def _clocks(B_r, B_c, d):
-    """Return the clocks that the products and the exponentials of a tile take at best."""
-    return {"products": cost.flops(B_r, B_c, d) // FLOP_PER_CLOCK, "exponentials": B_r * B_c // EXP_PER_CLOCK}
+def _limit(*ds):
+    """Return the percentage of the peak at which products and exponentials take turns, for each d."""
+    limits = []
+    for d in ds:
+        products, exponentials = cost.flops(128, 128, d) / FLOP_PER_CLOCK, 128 * 128 / EXP_PER_CLOCK
+        limits.append(100 * products / (products + exponentials))
+    return dict(zip(("d64", "d128"), limits, strict=True))
 
 
 def _launches(n, kernel, launch):
@@ -48,22 +52,25 @@ QUESTIONS = [
     ),
     Question(
         "speed_exp",
-        lambda: _clocks(128, 128, 64),
-        "the two products take 4 * 128 * 128 * 64 FLOPs, at 4096 a clock; the tile has 128 * 128 exponentials, "
-        "at 16 a clock. At d = 64 they take equally long. If a product and the softmax that needs it take turns, "
-        "as in our loop, and nothing else fills the gaps, the limit is half of the peak; at d = 128, with twice "
-        "the FLOPs for each exponential, two thirds.",
-        hint="The two products have 4 * 128 * 128 * d FLOPs, and each score has one exponential. Divide by what a "
-        "clock does.",
+        lambda: _limit(64, 128),
+        "a tile of 128 x 128 has 4 * 128 * 128 * d FLOPs, at 4096 a clock, and 128 * 128 exponentials, at 16 a "
+        "clock. At d = 64 they take equally long; d = 128 has twice the FLOPs for each exponential.",
+        hint="How many clocks do the two products of a tile of 128 x 128 take, and how many its exponentials? "
+        "The tensor cores work only in the former.",
         wrong={
-            ("products", 512): "there are two products, or a multiplication and an addition count as two",
-            ("products", 2048): "4 * 128 * 128 * 64 FLOPs are those of both products already",
-            ("products", 256): "there are two products, and a multiplication and an addition count as two",
-            ("exponentials", 16): "a tile has 128 * 128 scores: each has its exponential",
-            ("exponentials", 8): "a tile has 128 * 128 scores: each has its exponential",
-            ("exponentials", 16384): "that is how many there are: 16 of them are made in a clock",
+            ("d64", 100): "while the exponentials are computed, the tensor cores wait",
+            ("d128", 100): "while the exponentials are computed, the tensor cores wait",
+            ("d64", 33.33): "there are two products, and a multiplication and an addition count as two",
+            ("d128", 50): "there are two products, and a multiplication and an addition count as two",
+            ("d64", 66.67): "4 * 128 * 128 * 64 FLOPs are those of both products already",
+            ("d128", 80): "4 * 128 * 128 * 128 FLOPs are those of both products already",
+            ("d128", 33.33): "that is the share of the exponentials: the peak is that of the products",
+            ("d64", 0.5): "that is the share itself: give it in percent",
+            ("d128", 0.6667): "that is the share itself: give it in percent",
         },
-        unit="clocks",
+        tolerance=0.01,
+        unit="%",
+        labels={"d64": "d = 64", "d128": "d = 128"},
     ),
     Question(  # as recorded in h200_ladder.json: tests/checks/test_recorded_answers.py compares
         "speed_ranking",
