@@ -95,7 +95,7 @@ def _any_scores(rng, B_C, d, **options):
 
 @exercise(
     title="From base 2 to lse",
-    minutes=5,
+    minutes=10,
     difficulty="easy",
     program=partial(written, math=math, LN2=LN2),
     optional=True,
