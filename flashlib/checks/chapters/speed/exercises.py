@@ -33,7 +33,7 @@ def _state(S, V, scale_log2e):
     return m / LN2, l, O_acc
 
 
-@exercise(title="The update in base 2", minutes=20, difficulty="medium", program=_base_2)
+@exercise(title="The update in base 2", minutes=25, difficulty="medium", program=_base_2)
 def base_2(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts import updated
@@ -95,7 +95,7 @@ def _any_scores(rng, B_C, d, **options):
 
 @exercise(
     title="From base 2 to lse",
-    minutes=5,
+    minutes=10,
     difficulty="easy",
     program=partial(written, math=math, LN2=LN2),
     optional=True,
@@ -145,7 +145,7 @@ def _tail(text):
 
 @exercise(
     title="A mask for the tail only",
-    minutes=25,
+    minutes=35,
     difficulty="medium",
     program=_tail,
     variants=("m = np.fmax(m_old, np.fmax.reduce(S_ij, axis=1))",),  # as on GPUs

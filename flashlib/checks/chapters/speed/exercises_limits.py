@@ -32,7 +32,7 @@ def largest(launch: str) -> str:
     return max(filter(None, SPEEDS[launch]), key=lambda limit: gain(launch, limit))
 
 
-@exercise(title="Name the limit", minutes=30, difficulty="medium")
+@exercise(title="Name the limit", minutes=40, difficulty="medium")
 def name_the_limit(answer: Callable, known: Known) -> Verdict:
     """Each launch after the one before it, so that a mistake in one of them is named."""
     named: dict[str, str] = {}

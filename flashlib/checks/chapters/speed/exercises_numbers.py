@@ -24,7 +24,7 @@ def tflops(answer: Callable, known: Known) -> Verdict:
     return examine(answer, sizes.cases(right, fixed, draw), known)
 
 
-@exercise(title="Programs on a multiprocessor", minutes=15, difficulty="medium")
+@exercise(title="Programs on a multiprocessor", minutes=20, difficulty="medium")
 def programs(answer: Callable, known: Known) -> Verdict:
     fixed = """
         128 128 4, 64 128 4, 168 128 4, 169 128 4, 133 128 4, 33 128 4, 39 128 4, 20 128 8, 51 128 8, 32 128 8,

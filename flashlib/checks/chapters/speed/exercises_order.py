@@ -8,7 +8,7 @@ from flashlib.checks.harness import sizes
 PROBLEMS = (1, 1, 3), (2, 1, 2), (1, 2, 3), (3, 2, 1), (2, 2, 2), (3, 2, 2), (2, 3, 3), (4, 3, 2), (2, 5, 2)
 
 
-@exercise(title="The longest rows first", minutes=10, difficulty="medium", optional=True)
+@exercise(title="The longest rows first", minutes=15, difficulty="medium", optional=True)
 def block_order(answer: Callable, known: Known) -> Verdict:
     """All tiles of PROBLEMS: row blocks of a head, heads of a section, sections."""
     fixed = [

@@ -7,9 +7,13 @@ FLOP_PER_CLOCK = 4096  # of the tensor cores of a multiprocessor of the H100, fo
 EXP_PER_CLOCK = 16
 
 
-def _clocks(B_r, B_c, d):
-    """Return the clocks that the products and the exponentials of a tile take at best."""
-    return {"products": cost.flops(B_r, B_c, d) // FLOP_PER_CLOCK, "exponentials": B_r * B_c // EXP_PER_CLOCK}
+def _limit(*ds):
+    """Return the percentage of the peak at which products and exponentials take turns, for each d."""
+    limits = []
+    for d in ds:
+        products, exponentials = cost.flops(128, 128, d) / FLOP_PER_CLOCK, 128 * 128 / EXP_PER_CLOCK
+        limits.append(100 * products / (products + exponentials))
+    return dict(zip(("d64", "d128"), limits, strict=True))
 
 
 def _launches(n, kernel, launch):
@@ -19,15 +23,6 @@ def _launches(n, kernel, launch):
         started += launch
         done = max(started, done) + kernel
     return {"launched": done, "graph": n * kernel}
-
-
-def _share(N, *tiles):
-    """Return the percentage of tiles that are computed under a causal mask."""
-    shares = []
-    for B in tiles:
-        each, every = (cost.tiles_per_row_block(N, N, B_r=B, B_c=B, causal=causal) for causal in (True, False))
-        shares.append(float(100 * each.sum() / every.sum()))
-    return dict(zip(("large", "small"), shares, strict=True))
 
 
 RUNGS = ("r4_exp2", "r5_causal", "r6_tiles", "r7_stages", "r8_descriptors", "ours")
@@ -47,28 +42,35 @@ QUESTIONS = [
             ("no_mask", "r5_causal"): "without a mask hardly a tile is masked or skipped",
             ("no_mask", "r6_tiles"): "a larger tile by itself still waits until it has arrived",
             ("no_mask", "r8_descriptors"): "descriptors save the computing of addresses, not the waiting",
+            ("no_mask", "ours"): "it is rung 8 for all inputs, with two small changes",
             ("causal", "r4_exp2"): "it saves a few instructions for each score, hidden ones too",
             ("causal", "r6_tiles"): "larger tiles waste more work above the diagonal",
+            ("causal", "r8_descriptors"): "descriptors save addresses, for the same tiles",
+            ("causal", "ours"): "it is rung 8 for all inputs, and computes the same tiles",
             ("causal", "r7_stages"): "waiting less is worth much, and not computing at all is worth more",
         },
     ),
     Question(
         "speed_exp",
-        lambda: _clocks(128, 128, 64),
-        "the two products take 4 * 128 * 128 * 64 FLOPs, at 4096 a clock; the tile has 128 * 128 exponentials, "
-        "at 16 a clock. At d = 64 they take equally long. If a product and the softmax that needs it take turns, "
-        "as in our loop, and nothing else fills the gaps, the limit is half of the peak; at d = 128, with twice "
-        "the FLOPs for each exponential, two thirds.",
-        hint="The two products have 4 * 128 * 128 * d FLOPs, and each score has one exponential. Divide by what a "
-        "clock does.",
+        lambda: _limit(64, 128),
+        "a tile of 128 x 128 has 4 * 128 * 128 * d FLOPs, at 4096 a clock, and 128 * 128 exponentials, at 16 a "
+        "clock. At d = 64 they take equally long; d = 128 has twice the FLOPs for each exponential.",
+        hint="How many clocks do the two products of a tile of 128 x 128 take, and how many its exponentials? "
+        "The tensor cores work only in the former.",
         wrong={
-            ("products", 512): "there are two products, or a multiplication and an addition count as two",
-            ("products", 256): "there are two products, and a multiplication and an addition count as two",
-            ("exponentials", 16): "a tile has 128 * 128 scores: each has its exponential",
-            ("exponentials", 8): "a tile has 128 * 128 scores: each has its exponential",
-            ("exponentials", 16384): "that is how many there are: 16 of them are made in a clock",
+            ("d64", 100): "while the exponentials are computed, the tensor cores wait",
+            ("d128", 100): "while the exponentials are computed, the tensor cores wait",
+            ("d64", 33.33): "there are two products, and a multiplication and an addition count as two",
+            ("d128", 50): "there are two products, and a multiplication and an addition count as two",
+            ("d64", 66.67): "4 * 128 * 128 * 64 FLOPs are those of both products already",
+            ("d128", 80): "4 * 128 * 128 * 128 FLOPs are those of both products already",
+            ("d128", 33.33): "that is the share of the exponentials: the peak is that of the products",
+            ("d64", 0.5): "that is the share itself: give it in percent",
+            ("d128", 0.6667): "that is the share itself: give it in percent",
         },
-        unit="clocks",
+        tolerance=0.01,
+        unit="%",
+        labels={"d64": "d = 64", "d128": "d = 128"},
     ),
     Question(  # as recorded in h200_ladder.json: tests/checks/test_recorded_answers.py compares
         "speed_ranking",
@@ -107,23 +109,5 @@ QUESTIONS = [
         },
         tolerance=0.01,
         unit="microseconds",
-    ),
-    Question(
-        "speed_causal",
-        lambda: _share(1024, 128, 64),
-        "with T tiles in a row T (T + 1) / 2 of T^2 are computed: 36 of 64, and 136 of 256. What is above one "
-        "half are the tiles on the diagonal, half of each computed in vain: the shorter the sequence, the larger "
-        "their share.",
-        hint="With T tiles in a row, T (T + 1) / 2 of T^2 are computed. What is T in each case?",
-        wrong={
-            ("large", 50): "the tiles on the diagonal are computed whole",
-            ("small", 50): "the tiles on the diagonal are computed whole",
-            ("large", 43.75): "the tiles on the diagonal are cut by the mask, and computed",
-            ("small", 46.875): "the tiles on the diagonal are cut by the mask, and computed",
-            ("large", 53.125): "that is with tiles of 64 x 64: larger tiles waste more work",
-            ("small", 56.25): "that is with tiles of 128 x 128: smaller tiles waste less work",
-        },
-        tolerance=0.005,
-        unit="%",
     ),
 ]

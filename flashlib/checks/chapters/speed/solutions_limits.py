@@ -8,7 +8,7 @@ def my_name_the_limit(launch):
         "B": "programs",  # fewer than multiprocessors
         "C": "loads",  # one stage
         "D": "shared memory",  # one program of four warps, and the registers have room for two
-        "E": "loads",  # one stage; "registers" is right too, as they leave room for eight warps only
+        "E": "loads",  # one stage; "registers" is right too: two programs of eight warps fit as well
         "F": "shared memory",  # as D; "loads" is right too
     }
     return limits[launch]

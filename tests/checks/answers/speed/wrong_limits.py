@@ -21,7 +21,7 @@ def my_name_the_limit(launch):
     return {"A": "HBM", "B": "registers", "C": "registers", "D": "shared memory"}.get(launch, "registers")
 
 
-# name_the_limit, C_one_stage: one program fits by its registers
+# name_the_limit, C_one_program: one program fits by its registers
 def my_name_the_limit(launch):
     known = dict(zip("ABDEF", ("HBM", "programs", "shared memory", "registers", "shared memory"), strict=True))
     return known.get(launch, "registers")
