@@ -221,9 +221,9 @@ def _softmax(u):
 
 
 def turns_work(program: Program, n: int, consumers: int) -> None:  # noqa: ARG001
-    """Raise Finding unless each consumer takes all its turns, and passes each on before its products are done."""
+    """Raise Finding unless each consumer takes all its turns, and hands each on before it waits."""
     for make in program.roles.values():
-        names, late = [], False  # late: whether the products of this turn are done
+        names, late = [], False  # late: whether one of the products of this turn was waited for
         for one in make():
             if isinstance(one, Product | Finish):
                 late = isinstance(one, Finish)
@@ -266,7 +266,19 @@ def overlapped_work(program: Program, n: int, k_slots: int, v_slots: int) -> Non
         raise Finding("not_overlapped", n=len(alone), all=n)
 
 
-OVERLAPPED = CONSUMER._replace(work=overlapped_work)
+def overlapped_cause(program: Program, found: Finding) -> Finding:
+    """Return a Finding about K waited for before the only slot of V is released, if that hangs; else `found`."""
+    done = list(enumerate(program.roles["consumer"]()))
+    waits = [n for n, one in done if isinstance(one, Wait) and one.barrier.name.startswith("k_full")]
+    releases = [n for n, one in done if isinstance(one, Arrive) and one.barrier.name.startswith("v_empty")]
+    early = any(wait < release for wait, release in zip(waits[2:], releases, strict=False))  # K of g, V of g - 2
+    one_slot = len({done[n][1].barrier for n in releases}) == 1
+    if found.id == "deadlock" and early and one_slot and len(waits) == len(releases):
+        return Finding("K_wait_early", **found.fields)
+    return found
+
+
+OVERLAPPED = CONSUMER._replace(work=overlapped_work, cause=overlapped_cause)
 
 
 @exercise(

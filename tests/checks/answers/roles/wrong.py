@@ -172,7 +172,7 @@ def my_in_turns(me, consumers, n, turn, products, softmax):
         yield from softmax(u)
 
 
-# in_turns, turn_late: each product is waited for, and the turn handed on between
+# in_turns, turn_late: handed on once the first product is done
 def my_in_turns(me, consumers, n, turn, products, softmax):
     for u in range(n):
         yield Wait(turn[me], (u + 1) % 2 if me == 0 else u % 2)
@@ -280,6 +280,38 @@ def my_overlapped(n, q, k, v, flops, softmax, rescale):
         if g:
             yield Finish()
             yield Arrive(v.empty[(g - 1) % len(v.slots)])
+    yield from output(n - 1)
+    yield Finish()
+    yield Arrive(v.empty[(n - 1) % len(v.slots)])
+
+
+# overlapped, K_wait_early: V is released in the next round, after its K was waited for
+def my_overlapped(n, q, k, v, flops, softmax, rescale):
+    def scores(g):
+        s = g % len(k.slots)
+        yield Wait(k.full[s], g // len(k.slots) % 2)
+        yield Product(f"S{g}", ((q.slots[0], "Q"), (k.slots[s], f"K{g}")), flops)
+
+    def output(g):
+        t = g % len(v.slots)
+        yield Wait(v.full[t], g // len(v.slots) % 2)
+        yield from rescale(g)
+        yield Product(f"PV{g}", ((v.slots[t], f"V{g}"),), flops)
+
+    yield Wait(q.full[0], 0)
+    for g in range(n):
+        yield from scores(g)
+        if g > 1:
+            yield Finish(1)
+            yield Arrive(v.empty[(g - 2) % len(v.slots)])
+        if g:
+            yield from output(g - 1)
+        yield Finish(1 if g else 0)
+        yield Arrive(k.empty[g % len(k.slots)])
+        yield from softmax(g)
+    yield Finish()
+    if n > 1:
+        yield Arrive(v.empty[(n - 2) % len(v.slots)])
     yield from output(n - 1)
     yield Finish()
     yield Arrive(v.empty[(n - 1) % len(v.slots)])
