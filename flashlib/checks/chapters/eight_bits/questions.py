@@ -207,7 +207,7 @@ QUESTIONS = [
         "outliers hurt Q and K, which only the rotation repairs. With channel means, either two levels or the "
         "subtraction keeps the sums right: one may be missing. Where the mean drifts, and is 0 over all keys, "
         "nothing is subtracted, and only two levels are left.",
-        hint="Which error does each kind of numbers make? Which of the three repair it, and does one of these remain?",
+        hint="Which error does each kind make? Which of the three repair it, and does one of these remain?",
         choices=(ROTATION, LEVELS, MEANS, NONE),
         wrong={
             ("outliers", LEVELS): "these values have both signs: their sums stay small",
