@@ -75,16 +75,15 @@ def test_the_launches_of_rung_8_in_their_order():
     assert fastest in asked
 
 
-def test_whose_sums_are_too_small():
-    grows, stays, none = questions()["too_small"].choices
-    rows = {row["N"]: row["bias"] for row in record("h200_fp8")["errors"] if row["kind"] == "positive"}
-    measured = {"one_sum": "not centred, one level", "two_levels": "not centred", "no_mean": "one_level"}
+def test_which_repair_may_be_left_out():
+    rotation, levels, means, none = questions()["left_out"].choices
+    left_out = {rotation: "not rotated", levels: "one_level", means: "not centred"}
+    errors = {row["kind"]: row["error"] for row in record("h200_fp8")["errors"] if row["N"] == 16384}
     found = {}
-    for part, name in measured.items():
-        short, long = (abs(rows[N][name]) for N in (1024, 16384))
-        found[part] = none if max(short, long) < 0.001 else stays if 0.6 < long / short < 1.5 else grows
-        assert found[part] != grows or long > 4 * short
-    assert answer("too_small") == found
+    for part, kind in questions()["left_out"].labels.items():
+        doubled = [idea for idea, name in left_out.items() if errors[kind][name] >= 2 * errors[kind]["fp8"]]
+        (found[part],) = doubled or [none]
+    assert answer("left_out") == found
 
 
 def test_both_losses_to_three_digits():

@@ -8,7 +8,8 @@ from flashlib import lowbit
 from flashlib.checks.engine.prediction import Question
 from flashlib.lowbit import sums
 
-GROWS, STAYS, NONE = "grows", "stays", "none"
+PAIRS = {"one": (8, 0), "nearly": (8, 1), "equal": (5, 5), "opposite": (5, -5)}
+ROTATION, LEVELS, MEANS, NONE = "rotation", "two levels", "means", "none"
 
 
 def _count(low, high):
@@ -35,10 +36,9 @@ def _below_the_maximum(times):
     return math.log(times / (numbers[numbers > 0][0] / 2))
 
 
-def _rotated():
-    q, k = np.array([[8.0, 0.0]]), np.array([[1.0, 1.0]])
-    R = lowbit.hadamard(2) / np.sqrt(2)
-    return {"q": float(np.abs(q @ R).max()), "k": float(np.abs(k @ R).max())}
+def _grows_when_turned(vector):
+    turned = np.array(vector) @ lowbit.hadamard(2) / np.sqrt(2)
+    return bool(np.abs(turned).max() > np.abs(vector).max())
 
 
 def _changed_by_a_constant():
@@ -136,20 +136,17 @@ QUESTIONS = [
     ),
     Question(
         "rotated_pair",
-        _rotated,
-        "q becomes (8, 8) / sqrt(2): two numbers of 5.66. k becomes (2, 0) / sqrt(2): what was equal is now "
-        "one number, and larger. The product is 5.66 * 1.41 = 8, as before.",
-        hint="(a, b) becomes (a + b, a - b) / sqrt(2), for both.",
+        lambda: {name: _grows_when_turned(vector) for name, vector in PAIRS.items()},
+        "(8, 0) becomes two numbers of 5.66, and (8, 1) becomes 6.36 and 4.95. (5, 5) becomes (7.07, 0), and "
+        "(5, -5) becomes (0, 7.07). A turn keeps the length: what was spread evenly may end up in one number.",
+        hint="A turn keeps a vector's length. Of which is all the length in one number before, or after?",
         wrong={
-            ("q", 8.0): "it is divided by sqrt(2)",
-            ("q", 4.0): "it is divided by sqrt(2), so that lengths stay",
-            ("q", 11.31): "it is divided by sqrt(2), not multiplied",
-            ("k", 1.0): "k is turned too: the sum of its numbers is 2",
-            ("k", 2.0): "it is divided by sqrt(2)",
-            ("k", 0.7071): "equal numbers add up in one place, and cancel in the other",
+            ("one", True): "it becomes (8, 8) / sqrt(2), and sqrt(2) is more than 1",
+            ("nearly", True): "it becomes (9, 7) / sqrt(2), and 9 / sqrt(2) is less than 8",
+            ("equal", False): "equal numbers add up in the first place, and cancel in the second",
+            ("opposite", False): "numbers of opposite signs cancel in the first place, and add up in the second",
         },
-        tolerance=0.01,
-        labels={"q": "largest number of the turned q", "k": "largest number of the turned k"},
+        labels={name: f"{vector}" for name, vector in PAIRS.items()},
     ),
     Question(
         "mean_of_keys",
@@ -205,25 +202,24 @@ QUESTIONS = [
         labels={"largest": "largest", "second": "second largest"},
     ),
     Question(  # as recorded in h200_fp8.json: tests/checks/test_recorded_answers.py compares
-        "too_small",
-        lambda: {"one_sum": GROWS, "two_levels": STAYS, "no_mean": NONE},
-        "a sum of values of one sign grows with the keys, and its unit cuts off more of each term. With two "
-        "levels no sum is longer than a tile, so what is cut off does not depend on the length. Values without "
-        "their mean have both signs: what is cut off them does too.",
-        hint="Which sums in 13 bits get longer with more keys? Has what is cut off one sign?",
-        choices=(GROWS, STAYS, NONE),
+        "left_out",
+        lambda: {"outliers": ROTATION, "channel": NONE, "drifting": LEVELS},
+        "outliers hurt Q and K, which only the rotation repairs. With channel means, either two levels or the "
+        "subtraction keeps the sums right: one may be missing. Where the mean drifts, and is 0 over all keys, "
+        "nothing is subtracted, and only two levels are left.",
+        hint="Which error does each kind make? Which of the three repair it, and does one of these remain?",
+        choices=(ROTATION, LEVELS, MEANS, NONE),
         wrong={
-            ("one_sum", NONE): "its sum grows over all keys",
-            ("one_sum", STAYS): "its sum grows with the keys, and so does its unit",
-            ("two_levels", GROWS): "no sum in 13 bits is longer than a tile",
-            ("two_levels", NONE): "within a tile, too, all that is cut off has one sign",
-            ("no_mean", GROWS): "without their mean values have both signs: does their sum grow?",
-            ("no_mean", STAYS): "numbers are cut toward zero: of values of both signs, what is cut off has both",
+            ("outliers", LEVELS): "these values have both signs: their sums stay small",
+            ("outliers", MEANS): "these numbers have no mean to speak of",
+            ("outliers", NONE): "an outlier's own rounding is in the scores, and neither sums nor means repair it",
+            ("channel", ROTATION): "Q and K have no outliers here",
+            ("channel", LEVELS): "without their mean the values have both signs, and their sums stay small",
+            ("channel", MEANS): "in two levels no sum is longer than a tile, whatever its sign",
+            ("drifting", ROTATION): "Q and K have no outliers here",
+            ("drifting", MEANS): "over all keys the mean is 0: nothing is subtracted anyway",
+            ("drifting", NONE): "over a part of the keys, values have one sign, and one sum grows long",
         },
-        labels={
-            "one_sum": "one sum, V as it is",
-            "two_levels": "two levels, V as it is",
-            "no_mean": "one sum, V without its mean",
-        },
+        labels={"outliers": "outliers", "channel": "channel means", "drifting": "drifting means"},
     ),
 ]
