@@ -185,9 +185,8 @@ def test_what_rings_says_of_its_record_is_so():
     for graph, calls in (("ring_graph", "ring_copy_engines"), ("all_gather_graph", "all_gather")):
         at_few, at_more = gains(graph, calls, 4096), gains(graph, calls, 8192)
         assert min(at_few) > 1.03 and statistics.mean(at_few) - 1 > 3 * (statistics.mean(at_more) - 1)
-    assert "4096 tokens should hide the copies, and yet a ring without a graph loses a quarter" in text(
-        "rings", "measured-tokens"
-    )
+    tokens = text("rings", "measured-tokens")
+    assert "Yet with 4096 tokens a ring without a graph loses a quarter" in tokens
     assert all(row["efficiency"]["ring_copy_engines"] < 0.75 for n, row in rows if (n, row["H_k"]) == (4096, 8))
     assert "A contiguous cut above its bound" in text("rings", "measured-all-text")
     bound = {2: 2 / 3, 4: 4 / 7}
@@ -197,16 +196,10 @@ def test_what_rings_says_of_its_record_is_so():
 
 
 def test_what_rings_says_of_four_gpus_is_so():
-    said, fours = text("rings", "measured-end"), rows_of_rings("h200_ring_4.json")
-    sizes = {(row["N"], row["H"], row["pass"]): row for _, row in rows_of_rings("h200_ring.json")}
-    off = {}
-    for n, row in fours:
-        best = max(row["efficiency"]["ring"], row["efficiency"]["ring_copy_engines"])
-        off.setdefault(n, []).append(best - sizes[row["N"], row["H"], row["pass"]]["predicted"]["4"])
-    assert "four GPUs can do better than expected" in said and min(off[16384]) > 0
-    assert "With 4096 tokens they did much worse, and all-gather was faster" in said and max(off[4096]) < -0.2
+    said, fours = text("rings", "measured-expected"), rows_of_rings("h200_ring_4.json")
     few = [row["efficiency"] for n, row in fours if n == 4096]
-    assert all(max(row["ring"], row["ring_copy_engines"]) < row["all_gather"] for row in few)
+    assert "With 4096 tokens all-gather was faster than the ring" in said
+    assert few and all(max(row["ring"], row["ring_copy_engines"]) < row["all_gather"] for row in few)
     assert "A graph was not timed on four" in said and not any("ring_graph" in row["ms"] for _, row in fours)
 
 
