@@ -130,7 +130,7 @@ def test_a_part_that_is_taken_away_is_named(course, monkeypatch):
         ("03", "engine", "engine already means something"),
         ("03", "mistakes", "mistakes already means something"),
         ("03", "random_cases", "random_cases already means something"),
-        ("03", "too_small", "too_small already means something"),
+        ("03", "left_out", "left_out already means something"),
     ],
 )
 def test_a_bad_chapter_or_name_is_refused_before_anything_is_written(of, name, words, monkeypatch):
