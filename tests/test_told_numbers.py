@@ -247,10 +247,6 @@ def test_where_recorded_row_blocks_differ_from_the_model():
             assert abs(real_tile / tile - 1) < 0.03, row["rung"]
 
 
-def test_the_gain_from_roles_alone_is_that_of_the_record():
-    """More than half of the finished rung's gain; its larger tiles and its overlap give the rest."""
-
-
 def test_what_a_step_gains_is_what_the_record_says():
     said = text("roles", "ladder-seen")
     assert "At $d = 128$ the second consumer gains most, and larger tiles come second" in said

@@ -13,6 +13,7 @@ it goes on. No mark records when the copy unit and barriers did something.
 
 import functools
 from collections.abc import Callable
+from statistics import median
 from typing import NamedTuple
 
 from flashlib.pipeline import commands as c
@@ -199,3 +200,19 @@ def _of_slots(found, on_cores, clocks):
 def order(timeline: Timeline) -> list[tuple]:
     """Return which role began which product, in order."""
     return [(span.role, span.name) for span in timeline.lane("tensor cores")]
+
+
+def softmaxes(timeline: Timeline) -> list[float]:
+    """Return the clocks of a tile's softmax, for each consumer: the median over its tiles.
+
+    A model's timeline has a span for each operation of a softmax; a recorded one has a single span.
+    """
+    found = []
+    for role in sorted({product.role for product in timeline.lane("tensor cores")}):
+        tiles: dict[str, float] = {}
+        for span in timeline.lane(role):
+            if span.kind in ("exp", "fma") and not span.name.startswith(("rescale", "lse")):
+                tile = span.name.split()[-1]
+                tiles[tile] = tiles.get(tile, 0) + span.end - span.start
+        found.append(median(tiles.values()))
+    return found

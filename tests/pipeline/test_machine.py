@@ -79,3 +79,14 @@ def test_the_model_uses_the_tensor_cores_as_the_ladder_does():
         off[row["rung"]] = p.run(measured.program(row, 0)).use() / real - 1
     off.pop("forward", None)  # no rung of its own
     assert len(off) == 7 and all(abs(part) < (0.15 if "r3" in rung else 0.1) for rung, part in off.items()), off
+
+
+def test_a_softmax_takes_its_exponentials_and_less_than_its_share_of_the_program():
+    rows = json.loads((DATA / "h200_timelines.json").read_text(encoding="utf-8"))["rows"]
+    for row in rows:
+        exponentials = row["B_r"] // row["consumers"] * row["B_c"] / timeline.MACHINE.exp
+        for line in (measured.timeline(row, 0), p.run(measured.program(row, 0))):
+            clocks = measured.softmaxes(line)
+            assert len(clocks) == row["consumers"], row["rung"]
+            most = line.clocks / sum(row["programs"][0]["blocks"])
+            assert all(exponentials < one < most for one in clocks), row["rung"]

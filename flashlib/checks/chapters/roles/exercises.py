@@ -62,7 +62,7 @@ PRODUCER = roles.RoleTask(
 
 
 @exercise(
-    title="A producer", minutes=15, difficulty="medium", program=solutions.program("producer"),
+    title="A producer", minutes=20, difficulty="medium", program=solutions.program("producer"),
     model=PRODUCER.model,
 )  # fmt: skip
 def producer(answer: Callable, known: Known) -> Verdict:
@@ -189,7 +189,7 @@ Q_AT_EACH_TILE = (
 
 
 @exercise(
-    title="A consumer with three faults", minutes=25, difficulty="medium", program=solutions.program("consumer"),
+    title="A consumer with three faults", minutes=30, difficulty="medium", program=solutions.program("consumer"),
     variants=(Q_AT_EACH_TILE,), model=CONSUMER.model,
 )  # fmt: skip
 def consumer(answer: Callable, known: Known) -> Verdict:
@@ -240,7 +240,7 @@ TURNS = roles.RoleTask(turns_program, ("turns", "consumers"), ((2, 1), (8, 4)), 
 
 
 @exercise(
-    title="Turns (ping-pong)", minutes=20, difficulty="medium", program=solutions.program("in_turns"),
+    title="Turns (ping-pong)", minutes=25, difficulty="medium", program=solutions.program("in_turns"),
     model=TURNS.model,
 )  # fmt: skip
 def in_turns(answer: Callable, known: Known) -> Verdict:
@@ -282,7 +282,7 @@ OVERLAPPED = CONSUMER._replace(work=overlapped_work, cause=overlapped_cause)
 
 
 @exercise(
-    title="The next product under this softmax", minutes=35, difficulty="hard",
+    title="The next product under this softmax", minutes=55, difficulty="hard",
     program=solutions.program("overlapped"), model=OVERLAPPED.model,
 )  # fmt: skip
 def overlapped(answer: Callable, known: Known) -> Verdict:

@@ -6,7 +6,7 @@ from flashlib.checks.engine import Known, Verdict, exercise
 from flashlib.checks.harness import sizes
 
 
-@exercise(title="Slot and phases of a tile", minutes=5, difficulty="easy")
+@exercise(title="Slot and phases of a tile", minutes=10, difficulty="easy")
 def ring_phase(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 2, 1 2, 2 2, 3 2, 4 2, 5 2, 6 2, 0 1, 1 1, 2 1, 3 1, 0 3, 1 3, 2 3, 3 3, 4 3, 5 3, 6 3, 7 3, 8 3, 9 3,

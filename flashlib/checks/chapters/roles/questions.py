@@ -111,11 +111,11 @@ QUESTIONS = [
         "hopper_fresh",
         _passes_at_once,
         "phase 0 is under way, so whoever waits for it, with parity 0, waits. The phase before it would have "
-        "parity 1, and counts as complete. So a producer that starts with parity 1 finds all slots free.",
-        hint="The phase under way is number 0. Which parity has it, and which of the waits lasts as long?",
+        "parity 1, and counts as complete.",
+        hint="The phase under way is number 0. What is its parity, and which of the waits lasts as long?",
         wrong={
             ("parity_0", True): "nobody has arrived, so phase 0 is not complete",
-            ("parity_1", False): "phase 1 is not meant, but the phase before phase 0: it counts as complete",
+            ("parity_1", False): "a wait for parity 1 lasts only while a phase with parity 1 is under way, and phase 0 is",
         },
         labels={"parity_0": "Wait(b, 0) goes on at once", "parity_1": "Wait(b, 1) goes on at once"},
     ),
