@@ -507,7 +507,7 @@ def test_a_step_that_overlaps_needs_the_registers_that_move_and_the_other_does_n
     from flashlib.kernels.hopper.ladder import r5_registers
 
     assert "keeps some numbers of rung 5 in memory" in text("hopper", "ex-register-budget")
-    assert "It would do without the second" in text("hopper", "own-beside")
+    assert "As it stands it needs no moved registers" in text("hopper", "own-beside")
     given, none = "], [4, 1], [240, 24])", "], [4, 1])"
     rung = inspect.getsource(r5_registers)
     assert given in rung

@@ -6,7 +6,7 @@ from flashlib.checks.engine import Known, Verdict, exercise
 from flashlib.checks.harness import sizes
 
 
-@exercise(title="Registers of a consumer", minutes=10, difficulty="medium", optional=True)
+@exercise(title="Registers of a consumer", minutes=15, difficulty="medium", optional=True)
 def register_budget(answer: Callable, known: Known) -> Verdict:
     fixed = """
         2 24 128 128, 1 24 128 128, 1 40 64 16, 3 24 64 128, 2 24 128 64, 2 40 64 64, 4 24 128 128,

@@ -22,7 +22,7 @@ def _numbers(rng, *shape):
 
 
 @exercise(
-    title="A producer in Gluon", minutes=15, difficulty="medium", program=solutions.program("gluon_producer"),
+    title="A producer in Gluon", minutes=20, difficulty="medium", program=solutions.program("gluon_producer"),
     limit=15.0,
 )  # fmt: skip
 def gluon_producer(answer: Callable, known: Known) -> Verdict:
@@ -68,7 +68,7 @@ def _any_produced(rng):
 
 
 @exercise(
-    title="A consumer's step in Gluon", minutes=40, difficulty="hard",
+    title="A consumer's step in Gluon", minutes=45, difficulty="hard",
     program=solutions.program("consumer_step"), limit=20.0,
 )  # fmt: skip
 def consumer_step(answer: Callable, known: Known) -> Verdict:
@@ -136,7 +136,7 @@ def _any_stepped(rng):
 
 
 @exercise(
-    title="FlashAttention for Hopper", minutes=70, difficulty="hard",
+    title="FlashAttention for Hopper", minutes=75, difficulty="hard",
     program=solutions.program("hopper_attention"), limit=30.0,
 )  # fmt: skip
 def hopper_attention(answer: Callable, known: Known) -> Verdict:

@@ -28,6 +28,14 @@ def my_register_budget(consumers, producer, d, B_c):
     return left // consumers // 128 // 8 * 8, d // 2 + B_c * 3 // 4
 
 
+# register_budget, producer_one_warp: one warp at launch, four when registers move
+def my_register_budget(consumers, producer, d, B_c):
+    warps = 4 * consumers + 1
+    launch = 65536 // (32 * warps) // 8 * 8
+    given = (launch * (consumers + 1) - producer) // consumers
+    return given // 8 * 8, d // 2 + 3 * B_c // 4
+
+
 # register_budget, keeps_one_warp: threads of warps
 def my_register_budget(consumers, producer, d, B_c):
     warps = 4 * consumers + 4
