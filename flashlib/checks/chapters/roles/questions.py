@@ -115,7 +115,7 @@ QUESTIONS = [
         hint="The phase under way is number 0. What is its parity, and which of the waits lasts as long?",
         wrong={
             ("parity_0", True): "nobody has arrived, so phase 0 is not complete",
-            ("parity_1", False): "a wait for parity 1 lasts only while a phase with parity 1 is under way, and phase 0 is",
+            ("parity_1", False): "a wait for parity 1 lasts while an odd phase is under way, and 0 is even",
         },
         labels={"parity_0": "Wait(b, 0) goes on at once", "parity_1": "Wait(b, 1) goes on at once"},
     ),
