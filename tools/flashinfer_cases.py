@@ -30,6 +30,7 @@ WITHOUT = {  # tests of something else, by patterns of their names
     "cuda_graph": "a plan that changes after a CUDA graph was captured",
     "custom_mask": "a custom mask for each sequence of a batch",
     "multi_item_scoring": "scoring of several items",
+    "tensor_cores_with_fast_plan": "the same bits whatever the batch",  # with fixed_split_size or disable_split_kv
     "head_dim_512": "head_dim above 256",
     "rejects": "errors of FlashInfer",
     "deepseek": "different head_dim of keys and values",

@@ -1,8 +1,10 @@
 """The stand-in for FlashInfer, which its own tests run against, and the rule that selects their cases."""
 
 import itertools
+import json
 import math
 import sys
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -280,4 +282,23 @@ def test_tests_of_something_else_are_left_out_with_a_reason():
 
 
 def test_options_without_an_effect_are_taken():
-    assert options.options_of(backend="fa3", disable_split_kv=True, custom_mask=None) == options.Options()
+    assert options.options_of(backend="fa3", enable_pdl=True, custom_mask=None) == options.Options()
+
+
+def test_options_that_promise_the_same_bits_in_every_batch_are_refused():
+    for name, value in (("fixed_split_size", 2048), ("disable_split_kv", True)):
+        with pytest.raises(NotTaken, match=name):
+            options.options_of(**{name: value})
+    assert options.options_of(fixed_split_size=None, disable_split_kv=False) == options.Options()
+    assert flashinfer_cases.left_out("test_batch_decode_tensor_cores_with_fast_plan")
+    assert flashinfer_cases.left_out("test_batch_decode_with_paged_kv_cache_with_fast_plan") is None
+
+
+def test_the_record_has_every_file_and_no_failure():
+    record = json.loads(Path(__file__).with_name("flashinfer_tests.json").read_text(encoding="utf-8"))
+    rows = record["rows"]
+    assert [row["file"] for row in rows] == list(flashinfer_tests.TESTS)
+    assert record["commit"] == flashinfer_tests.COMMIT and sum(row["passed"] for row in rows) > 1100
+    for row in rows:
+        assert not row["failed"] and not row["left"] and row["passed"]
+        assert row["cases"] == row["passed"] + row["skipped"] + sum(row["not_taken"].values())

@@ -10,9 +10,8 @@ from flashlib import masks
 LARGEST_D = 256
 FP8 = torch.float8_e4m3fn, torch.float8_e5m2
 WITHOUT_EFFECT = {  # on the result: how FlashInfer computes it, or what it can tell from the tensors
-    "backend", "block_tables", "data_type", "disable_split_kv", "enable_pdl", "fixed_split_size", "head_dim_vo",
-    "kv_data_type", "max_sequence_kv", "max_token_per_sequence", "non_blocking", "q_data_type", "seq_lens",
-    "seq_lens_q", "use_fp16_qk_reduction",
+    "backend", "block_tables", "data_type", "enable_pdl", "head_dim_vo", "kv_data_type", "max_sequence_kv",
+    "max_token_per_sequence", "non_blocking", "q_data_type", "seq_lens", "seq_lens_q", "use_fp16_qk_reduction",
 }  # fmt: skip
 
 
