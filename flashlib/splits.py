@@ -17,6 +17,7 @@ LOOKING_UP = 0.2  # the same if each tile also waits for its pages, or for scale
 LATE = 0.3  # of a part: how much longer the last program takes, if programs begin as others end
 RAGGED = 0.04  # of a part: the same if all fit, and some sequences may have more parts than others
 MERGE = 0.02  # for each State of a row
+SECOND = 1.5  # the launch of the merge, which full caches need only if they have several parts
 NUMBERS = 4096  # of O_acc, loaded at once by a program of the merge
 
 
@@ -39,29 +40,33 @@ def actual_parts(tiles: int, parts: int, B: int = 1) -> int:
 
 def cost(
     n: int, tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False,
-    looks_up: bool = False,
+    looks_up: bool = False, full: bool = False,
 ) -> float:  # fmt: skip
     """Return the time, in tiles, of n parts for each sequence with this many tiles.
 
     heads: the number of programs for a part of every sequence: heads of K and V, times blocks of rows, times
     sequences. places: see `places`. ragged: sequences may be shorter, and of different lengths. looks_up: whether
-    tiles have pages or scales.
+    tiles have pages or scales. full: whether the kernel is told that no sequence is shorter.
     """
     longest, programs = -(-tiles // n), n * heads
     beside = -(-programs // multiprocessors)  # on the busiest multiprocessor
+    merging = MERGE * n + SECOND * (full and n > 1)
     if beside > places:
-        return (tiles * heads + START * programs) / multiprocessors + LATE * longest + MERGE * n
+        # programs of one length end together, a wave after the other
+        reading = beside * longest if full else tiles * heads / multiprocessors + LATE * longest
+        return reading + START * programs / multiprocessors + merging
     alone = LOOKING_UP if looks_up else ALONE
     reading = beside * max(longest, TOGETHER) * (1 + alone * (beside < places))
-    return reading + START + MERGE * n + RAGGED * longest * (ragged and n > 1)
+    return reading + START + merging + RAGGED * longest * (ragged and n > 1)
 
 
 def chosen(
-    tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False, looks_up: bool = False
-) -> int:
+    tiles: int, heads: int, multiprocessors: int, *, places: int = 1, ragged: bool = False,
+    looks_up: bool = False, full: bool = False,
+) -> int:  # fmt: skip
     """Return how many parts to split a sequence with this many tiles into: the number with the lowest `cost`."""
     numbers = {actual_parts(tiles, parts) for parts in range(1, tiles + 1)}
-    about = functools.partial(cost, places=places, ragged=ragged, looks_up=looks_up)
+    about = functools.partial(cost, places=places, ragged=ragged, looks_up=looks_up, full=full)
     return min(sorted(numbers), key=lambda n: about(n, tiles, heads, multiprocessors))
 
 

@@ -36,3 +36,11 @@ def test_long_parts_cost_more_where_lengths_are_not_known():
 def test_few_rows_are_merged_by_several_programs_each(rows, D_V, programs):
     cols = splits.columns(rows, D_V, SMS)
     assert rows * D_V // cols == programs and splits.states_at_once(cols) * cols == splits.NUMBERS
+
+
+def test_a_full_cache_that_is_one_part_saves_the_launch_of_the_merge():
+    for n in (1, 2):
+        told, not_told = (splits.cost(n, 32, 16, 132, places=2, full=full) for full in (True, False))
+        assert told - not_told == pytest.approx(splits.SECOND * (n > 1))
+    waves = splits.cost(1, 64, 512, 132, places=2, full=True)  # four, of which the last is not full
+    assert waves > 4 * 64 and splits.chosen(64, 512, 132, places=2, full=True) == 1

@@ -345,11 +345,13 @@ def decode(record) -> str:
     """Return the times of a step of decoding with caches of every kind."""
     rows = [
         [row["B"], f"{row['H']} / {row['H_k']}", row["longest"], row["page"] or "contiguous"]
-        + ["fp8" if row["fp8"] else "bfloat16", number(row["us"]["ours"], 1), number(row["us"].get("sdpa"), 1)]
+        + ["fp8" if row["fp8"] else "bfloat16"]
+        + [number(row["us"].get(name), 1) for name in ("ours", "ours_full", "sdpa")]
         + [f"{row['share']['ours']:.0%}"]
         for row in record["rows"]
     ]
-    heads = ["B", "query / key heads", "longest", "page", "cache", "ours", "SDPA", "ours, of a copy's speed"]
+    names = ["ours", "ours, told no lengths", "SDPA", "ours, of a copy's speed"]
+    heads = ["B", "query / key heads", "longest", "page", "cache", *names]
     (shared,), (cpu,) = record["shared"], record["cpu"]
     prompt = (
         f"Microseconds for {shared['B']} sequences that share {shared['prompt']} tokens and have {shared['own']}"

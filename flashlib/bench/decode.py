@@ -5,9 +5,10 @@
 One new query a sequence, d = 128, bf16. Each result is verified on the last head of the last sequence, then timed
 in a CUDA graph that goes through several caches, so that none of them is in the L2 cache.
 
-    rows     us: microseconds of a call; "ours", "ours_last" (one kernel, the last program merges) and "sdpa", the
-             backend that torch chooses; bytes: of K and V, and scales, that a call reads; share: bytes a second
-             relative to the copy, which reads and writes
+    rows     us: microseconds of a call; "ours", "ours_last" (one kernel, the last program merges), "ours_full"
+             (told no lengths: all are full), and "sdpa", which takes none, by the backend that torch chooses;
+             bytes: of K and V, and scales, that a call reads; share: bytes a second relative to the copy, which
+             reads and writes
     parts    ours at one size, by the number of parts
     sweep    ours at each size of `rows` by n, the parts of a sequence; `chosen` is the n of the default
     shared   many sequences with one prompt: read once; in the same pages, but read by each; in separate pages
@@ -152,6 +153,10 @@ def ours_last(Q: torch.Tensor, **cache: torch.Tensor | int) -> torch.Tensor:
     return kernels("ablations.decode").attention(Q, **cache).O
 
 
+def ours_full(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    return ours(Q, K=K, V=V)
+
+
 def sdpa(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     return scaled_dot_product_attention(Q, K, V, enable_gqa=Q.shape[1] != K.shape[1])
 
@@ -162,7 +167,7 @@ def peers(size: DecodeSize) -> dict[str, Callable]:
     if not size.fp8:
         attentions["ours_last"] = ours_last
     if not (size.page or size.fp8 or size.lengths):
-        attentions["sdpa"] = sdpa
+        attentions |= {"ours_full": ours_full, "sdpa": sdpa}
     return attentions
 
 

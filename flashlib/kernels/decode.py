@@ -42,6 +42,7 @@ from flashlib.types import Attention
 
 MOST_SEQUENCES = 4096  # every program reads all lengths
 MOST_CANDIDATES = 32  # of a tree: one bit each
+LONG = 4096  # keys of a sequence: starts and ends of programs hardly count
 MERGES = 2  # programs of the merge on a multiprocessor, if few rows need one
 MOST_PARTS = 2**15  # the product of two numbers of parts has 32 bits
 COMPUTE = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32}
@@ -137,11 +138,11 @@ def extras_of(padding: torch.Tensor | None, slopes: torch.Tensor | None) -> Extr
 class DecodePlan(NamedTuple):
     """A call of `attention`, except its tensors and its scale.
 
-    partial, merge: None if O has no elements. states: how many numbers the States of all parts take. rows: the
-    shape of lse. like_q: whether O has the memory layout of Q. as_given: whether kernels read a call's tensors
-    without a copy. of_shared: the plan for the keys that all sequences share, or None. layout: of the cache, None
-    if nothing is read. left: how many keys before its own a row sees. tiles: how many a sequence has for
-    `splits.chosen`.
+    partial, merge: None if O has no elements; merge also if each sequence is one part. states: how many numbers
+    the States of all parts take. rows: the shape of lse. like_q: whether O has the memory layout of Q. as_given:
+    whether kernels read a call's tensors without a copy. of_shared: the plan for the keys that all sequences
+    share, or None. layout: of the cache, None if nothing is read. left: how many keys before its own a row sees.
+    tiles: how many a sequence has for `splits.chosen`.
     """
 
     partial: planning.Launch | None
@@ -346,17 +347,17 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     config = _config(*of_config)
     blocks = H_k * triton.cdiv(H // H_k * N_q, config.B_R)
     seen = min(layout.capacity - shared, sees.left + N_q)  # of a sequence's keys
-    gpu, tiles = tile_sizes.room(q.device), max(1, triton.cdiv(seen, config.B_C))
+    gpu, tiles, full = tile_sizes.room(q.device), max(1, triton.cdiv(seen, config.B_C)), cache.lengths is None
     multiprocessors = gpu.multiprocessors or 8
     if parts is None:
-        ragged, looks_up = B > 1 and cache.lengths is not None, bool(layout.page or layout.fp8)
-        parts = B * splits.chosen(
-            tiles, B * blocks, multiprocessors, places=splits.places(config.B_R), ragged=ragged, looks_up=looks_up
-        )
+        about = {"ragged": B > 1 and not full, "looks_up": bool(layout.page or layout.fp8), "full": full}
+        parts = B * splits.chosen(tiles, B * blocks, multiprocessors, places=splits.places(config.B_R), **about)
     of_tiles = B * max(1, triton.cdiv(layout.capacity, config.B_C))
     parts = min(parts, of_tiles, MOST_PARTS)  # a part has at least one tile
     if parts <= B:  # most programs read a whole sequence
-        config = _config(*of_config, beside=triton.cdiv(B * blocks, multiprocessors))
+        in_turn = triton.cdiv(B * blocks, multiprocessors)
+        config = _config(*of_config, beside=in_turn, keys=seen if full else 0)
+    most, merging = _most_parts(B, N_q, layout.capacity, shared, sees.left, parts, config.B_C, full)
     unit, strides = planning.in_units(q, k, v)
     of_scales = (0, 0) if cache.k_scale is None else cache.k_scale.stride()[:2]
     table_stride = 0 if read.table is None else read.table.stride(0)
@@ -370,7 +371,7 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
     of_both = {"EARLY": early, "FINISH": not shared, "B_C": config.B_C, "B_P": triton.next_power_of_2(B)}
     partial = planning.Launch(
         _partial,
-        (parts + B - 1) * blocks,
+        most * blocks,
         (*strides, *of_scales, table_stride, B, H_k, H // H_k, N_q, *about, sees.right, parts, args),
         {"DIMS": dims, "B_R": config.B_R, "MASK": sees.code, "TREE": sees.tree} | own | of_both,
         {"num_warps": config.num_warps, "num_stages": config.num_stages} | pdl,
@@ -387,19 +388,30 @@ def _planned(Q, cache, layout, sees, shared, parts) -> DecodePlan:
         {"d_v": d_v, "D_V": D_V, "SCORED": scored, "COLS": cols, "JOINED": joined} | of_both,
         {"num_warps": 1 if joined * cols <= 2048 else 2} | pdl,  # one warp sums without waiting for another
     )
-    states = (parts + B - 1) * H * N_q * (d_v + AFTER_O.value)
+    states = most * H * N_q * (d_v + AFTER_O.value) if merging else 0
     as_given = all(X is Y for X, Y in zip((Q, *cache), (q, *read), strict=True))
     like_q = d_v == d and q.is_contiguous()
     return DecodePlan(
-        partial, merge, (B, H, N_q), states, like_q, as_given, layout=layout, left=sees.left, tiles=tiles
-    )
+        partial, merge if merging else None, (B, H, N_q), states, like_q, as_given, layout=layout, left=sees.left,
+        tiles=tiles,
+    )  # fmt: skip
 
 
-def _config(R, D, dtype, itemsize, paged, device, simple, beside=0):
+def _most_parts(B, N_q, capacity, shared, left, parts, B_C, full) -> tuple[int, bool]:
+    """Return the most parts that all sequences can have together, and whether there is anything to merge."""
+    if not full:
+        return parts + B - 1, True
+    first = max(capacity - N_q - left, shared) // B_C  # as in `_tiles`
+    n = splits.actual_parts(max(triton.cdiv(capacity, B_C) - first, 1), parts, B)
+    return n * B, n > 1 or shared > 0
+
+
+def _config(R, D, dtype, itemsize, paged, device, simple, beside=0, keys=0):
     """Return tiles for R rows. simple: whether bounds alone decide what is seen, and scores are not changed.
 
     beside: how many programs, each of which reads a whole sequence, a multiprocessor gets in turn; 0: they read
-    parts. A tile of many pages waits for its entries of the table, which take half of the stages.
+    parts. keys: of a sequence, if all are full, else 0. A tile of many pages waits for its entries of the table,
+    which take half of the stages.
     """
     gpu = tile_sizes.room(device)
     if dtype == torch.float32 or not gpu.tensor_cores:
@@ -412,10 +424,11 @@ def _config(R, D, dtype, itemsize, paged, device, simple, beside=0):
         warps = 8 if B_R * D > 64 * 128 or B_R == 32 else 4  # or registers spill
         config = tile_sizes.Config(B_R, B_C, warps, 3)
         if B_R == 16 and D <= 128 and gpu.tma:
-            if beside > 2:  # small, so that many fit: while one starts or ends, the others read
-                config = tile_sizes.Config(16, min(128, 8192 // (D * itemsize)), 2, 3)
-            elif beside == 2 and not paged and itemsize > 1:
+            plain, steady = not paged and itemsize > 1, keys >= LONG if keys else beside == 2
+            if beside and plain and steady:
                 config = tile_sizes.Config(16, 64, 4, 4)
+            elif beside > 2 or (beside == 2 and plain):  # small: while one starts or ends, the others read
+                config = tile_sizes.Config(16, min(128, 8192 // (D * itemsize)), 2, 3)
 
     def taken(config):
         held = config.num_stages - (config.B_R < 64 or not gpu.tma)  # Hopper's wgmma reads a tile from there
@@ -449,7 +462,7 @@ def run(
     q, (k, v, lengths, table, k_scale, v_scale) = (Q, cache) if plan.as_given else as_read(Q, cache)
     o = torch.empty_like(q, dtype=dtype) if plan.like_q else q.new_empty((*plan.rows, v.shape[3]), dtype=dtype)
     lse = q.new_empty(plan.rows, dtype=torch.float32)
-    if plan.partial and plan.merge:
+    if plan.partial:
         states = q.new_empty(plan.states, dtype=torch.float32)
         if sink is not None:
             sink = kernel_input(sink_tensor(sink, Q).float().expand(q.shape[1]).contiguous())
@@ -465,5 +478,6 @@ def run(
             alone = None if prior else sink, o, lse
             given = q, k, v, k_scale, v_scale, lengths, table, states, *alone, scale_log2e
             plan.partial(*given, mask_args=own, stream=stream)
-            plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
+            if plan.merge:
+                plan.merge(states, O_prior, lse_prior, sink, lengths, o, lse, scale_log2e, stream=stream)
     return Attention(o if dtype or o.dtype == Q.dtype else o.to(Q.dtype), lse)

@@ -129,10 +129,15 @@ def _own(tiles, in_all, parts):
 def _task(sequences, part, B_C: tl.constexpr, B_P: tl.constexpr):
     """Return a part's sequence, the sequence's first part, number of parts and length, and the part's tiles.
 
-    A sequence with 0 parts does not exist: the grid is for the most parts that there can be. If there is only one
-    sequence, it is known before its length has arrived.
+    A sequence with 0 parts does not exist: the grid is for the most parts that there can be. If all are full, they
+    have as many parts each; if there is only one sequence, it is known before its length has arrived.
     """
-    if B_P == 1:
+    if sequences.lengths_ptr is None:
+        length, first, tiles = _tiles(sequences, 0 * part, B_C)
+        each_has = _own(tiles, tiles * sequences.B, sequences.parts)
+        b = part // each_has
+        first_part, n = b * each_has, tl.where(b < sequences.B, each_has, 0)
+    elif B_P == 1:
         b, first_part = 0 * part, 0 * part
         length, first, tiles = _tiles(sequences, b, B_C)
         n = _own(tiles, tiles, sequences.parts)

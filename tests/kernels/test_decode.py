@@ -77,6 +77,22 @@ def test_the_result_does_not_depend_on_how_keys_are_split(amount, lengths, devic
         check(problem, lengths, causal=True, parts=parts)
 
 
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"mask": masks.window(40, 0)}, {"shared": 20}], ids=str)
+@pytest.mark.parametrize("amount, B, N", [("few", 3, 77), ("all", 1, 130), ("all", 2, 64)])
+def test_a_full_cache_needs_no_lengths(amount, B, N, options, device, poisoned):
+    """The same bits: as many parts, though they are found without reading lengths; one part needs no merge."""
+    Q, cache, *_ = cached.problem(device, [N] * B, N_q=2)
+    if "shared" in options:
+        for name in "KV":
+            cache[name][:, :, : options["shared"]] = cache[name][:1, :, : options["shared"]]
+    full = cache | {"lengths": None}
+    for parts in (1, B, 3 * B + 1):
+        given, expected = (decode.attention(Q, **of, **options, parts=parts) for of in (full, cache))
+        assert torch.equal(given.O, expected.O) and torch.equal(given.lse, expected.lse)
+    plan = decode.plan_of(Q, decode.CacheTensors(cache["K"], cache["V"], *[None] * 4), False, None, None, 0, B)
+    assert plan.partial and plan.merge is None and plan.states == 0
+
+
 def test_pages_do_not_change_a_bit(device, poisoned):
     lengths = [150, 5, 0, 128]
     Q, cache, *_ = cached.problem(device, lengths, N_q=3, N=256)

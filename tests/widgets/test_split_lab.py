@@ -163,7 +163,9 @@ class TestTheKernel:
         for B in (3, 30):
             call = model.DecodeCall(10_007, B, 8, group, d, gpu)
             Q, K = (torch.zeros(1, 1, 1, d).half().expand(B, H, N, d) for H, N in ((8 * group, 1), (8, call.N_k)))
-            plan = decode.plan_of(Q, decode.CacheTensors(K, K, None, None, None, None), False, None, None, 0, None)
+            lengths = torch.full((B,), call.N_k, dtype=torch.int32)
+            cache = decode.CacheTensors(K, K, lengths, None, None, None)
+            plan = decode.plan_of(Q, cache, False, None, None, 0, None)
             tiles, (*_, parts, _) = plan.partial.constants, plan.partial.sizes
             assert (tiles["B_C"], plan.partial.config["num_stages"]) == (model.B_C, model.STAGES)
             assert group <= tiles["B_R"] == call.B_R, "the heads of a group are rows of one tile"
@@ -178,7 +180,8 @@ class TestTheKernel:
 
         B, H_k, group, d = 3, 2, 4, 16
         Q, K = torch.zeros(B, H_k * group, 1, d), torch.zeros(B, H_k, 700, d)
-        plan = decode.plan_of(Q, decode.CacheTensors(K, K, None, None, None, None), True, None, None, 0, 5 * B)
+        lengths = torch.full((B,), 700, dtype=torch.int32)
+        plan = decode.plan_of(Q, decode.CacheTensors(K, K, lengths, None, None, None), True, None, None, 0, 5 * B)
         programs = model.DecodeCall(700, B, H_k, group, d, "H200").programs(model.actual_parts(11, 5))
         assert plan.partial.grid[0] >= programs and plan.states >= programs * group * (d + 2)
 

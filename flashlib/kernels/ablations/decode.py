@@ -59,9 +59,9 @@ class AblatedDecodePlan(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _in_one(plan, device) -> AblatedDecodePlan:
-    partial, merge = plan.partial, plan.merge
-    counts = torch.zeros(merge.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
-    D_V = merge.constants["D_V"]
+    partial = plan.partial
+    counts = torch.zeros(partial.grid[0], dtype=torch.int32, device=device)  # at least one for each block of rows
+    D_V = partial.constants["DIMS"].D_V.value
     own = {"COLS": D_V, "JOINED": 64 if D_V <= 128 else 32, "EARLY": False}  # no kernel follows
     config = {name: value for name, value in partial.config.items() if name != "launch_pdl"}
     launch = planning.Launch(_partial_and_merge, partial.grid[0], partial.sizes, partial.constants | own, config)

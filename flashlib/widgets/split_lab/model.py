@@ -112,9 +112,9 @@ class DecodeCall:
 
     @property
     def default(self) -> int:
-        """Into how many parts `decode` splits a sequence by default."""
+        """Into how many parts `decode` splits a sequence by default, if it reads the lengths from memory."""
         heads, places = self.B * self.H_k, splits.places(self.B_R)
-        return splits.chosen(tiles_of(self.N_k), heads, GPUS[self.gpu].sms, places=places)
+        return splits.chosen(tiles_of(self.N_k), heads, GPUS[self.gpu].sms, places=places, ragged=self.B > 1)
 
     def programs(self, n: int) -> int:
         """How many programs read keys, with n parts of a sequence. Up to 64 heads of a group are rows of one."""
