@@ -99,8 +99,8 @@ QUESTIONS = [
     Question(
         "lab_sliders",
         _other_blocks,
-        "FA1 goes over Q and O once for each of half as many column blocks, and FA2 reads K and V once for each of "
-        "twice as many row blocks. B_r does not count for FA1, nor B_c for FA2.",
+        "FA1 goes over Q and O once for each of half as many column blocks, and FA2 reads K and V once for each "
+        "of twice as many row blocks. B_r does not count for FA1, nor B_c for FA2.",
         hint="How many row blocks are there then, and how many column blocks? Over what does each order go again "
         "for each of them?",
         choices=tuple(CHANGES),
