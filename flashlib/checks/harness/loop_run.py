@@ -89,8 +89,9 @@ class LoopRun:
     were loaded before the first Step. ended: the Finding that ended the run, or None.
     """
 
-    def __init__(self, answer: Callable, order: str, sizes: LoopSizes) -> None:
-        self.order, self.sizes = order, sizes
+    def __init__(self, answer: Callable, order: str, sizes: LoopSizes, O_lost: bool = False) -> None:
+        """O_lost: whether O is overwritten with nan after each Step."""
+        self.answer, self.order, self.sizes, self.O_lost = answer, order, sizes, O_lost
         self.inputs = dict(zip("QKV", inputs(sizes), strict=True))
         self.O = np.full((sizes.N_q, sizes.d), np.nan)
         tiling = {"B_r": sizes.B_r, "B_c": sizes.B_c, "causal": sizes.causal, "scale": sizes.scale}
@@ -133,6 +134,14 @@ class LoopRun:
                 return Finding("hidden_loaded" if self.sizes.causal else "load_again", name=name)
         return None
 
+    def needs_O(self) -> bool:
+        """Return whether later tiles start from O in memory: if it is lost after each Step, other steps follow."""
+        steps = self.recorder.steps
+        without = LoopRun(self.answer, self.order, self.sizes, O_lost=True).recorder.steps
+        if len(without) < len(steps):
+            return True
+        return not all(np.array_equal(x.O_acc, y.O_acc) for x, y in zip(without, steps, strict=True))
+
     def _holds(self, name, stays, block, needed):
         """Return whether more than a block is kept; loading one block ahead is allowed."""
         X = self.given[name]
@@ -155,6 +164,8 @@ class LoopRun:
         try:
             for _ in self.recorder.follow(made):
                 self.stored.append(self.O.copy())
+                if self.O_lost:
+                    self.O.fill(np.nan)
                 self._tally()
         except InvalidStep as error:
             raise _finding(error) from None

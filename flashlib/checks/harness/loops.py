@@ -48,6 +48,8 @@ def examine(answer: Callable, order: str, known: Known) -> Verdict:
         announce(str, sizes)
         if found := _Examination(LoopRun(answer, order, sizes), known).verdict():
             return found
+    if order == "fa1" and (found := _Examination(LoopRun(answer, order, RUNS[0]), known).about_O_between_tiles()):
+        return found
     return Verdict("", Outcome.RIGHT, f"every step and O, in all {len(runs)} runs")
 
 
@@ -100,6 +102,10 @@ class _Examination:
         if found := self._about_stored() or run.about_loads():
             return self._wrong(found)
         return None
+
+    def about_O_between_tiles(self):
+        """Return the Verdict if this run, which is right, never loads the O that it stores, else None."""
+        return None if self.run.needs_O() else self._wrong(Finding("O_not_loaded"))
 
     def _verdict_of(self, found):
         """Return the Verdict for a Finding; a Verdict is returned unchanged."""

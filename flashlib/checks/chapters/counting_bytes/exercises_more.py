@@ -8,7 +8,7 @@ from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, rand
 from flashlib.checks.harness import sizes
 
 
-@exercise(title="The best tile that fits", minutes=15, difficulty="medium", optional=True)
+@exercise(title="The best tile that fits", minutes=20, difficulty="medium", optional=True)
 def best_tile(answer: Callable, known: Known) -> Verdict:
     filled = [  # to the byte by a tile
         _tile(2048, d, cost.sram_bytes(B_r, B_c, d, dtype), dtype)

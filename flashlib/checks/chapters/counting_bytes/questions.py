@@ -67,8 +67,8 @@ QUESTIONS = [
     Question(
         "traffic_sram",
         _twice_the_length_and_SRAM,
-        "a block holds about twice the rows, so there are as many row blocks as before, and each reads K and V of "
-        "twice the length.",
+        "a block holds about twice as many rows, so there are as many row blocks as before, and each reads K and "
+        "V of twice the length.",
         hint="How many row blocks are there then, and how much does each of them read?",
         choices=tuple(CHANGES),
         wrong={

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flashlib import cost
+from flashlib.checks.chapters.counting_bytes.questions import CHANGES
 from flashlib.checks.engine.prediction import Question
 
 POWERS = [2**p for p in range(4, 11)]
@@ -31,16 +32,11 @@ def _three_traffics():
     return {"fewest": min(moved, key=moved.get), "most": max(moved, key=moved.get), "factor": nearest}
 
 
-def _sliders():
-    """Return which block size changes the bytes that each order moves without a mask."""
-    start = _moved(4096, 64, 64, 64, "float16")
-    by_rows, by_cols = _moved(4096, 64, 128, 64, "float16"), _moved(4096, 64, 64, 128, "float16")
-    return {
-        order: {(True, False): "B_r", (False, True): "B_c"}[
-            by_rows[order] != start[order], by_cols[order] != start[order]
-        ]
-        for order in ("FA1", "FA2")
-    }
+def _other_blocks():
+    """Return how the bytes of each order change if B_r is halved and B_c is doubled."""
+    before, after = _moved(4096, 64, 64, 64, "float16"), _moved(4096, 64, 32, 128, "float16")
+    ratios = {order: after[order] / before[order] for order in ("FA1", "FA2")}
+    return {order: min(CHANGES, key=lambda words: abs(CHANGES[words] - x)) for order, x in ratios.items()}
 
 
 def _break_even():
@@ -102,15 +98,17 @@ QUESTIONS = [
     ),
     Question(
         "lab_sliders",
-        _sliders,
-        "FA2 reads K and V once for each row block, N / B_r times; FA1 goes over Q and O N / B_c times. The "
-        "other size changes how many tiles there are, not how many bytes move. So FA2 moves as much "
-        "with each B_c, and FA1 with each B_r.",
-        hint="Halve one of them. Which tensors does FA2 then read more often, and which FA1?",
-        choices=("B_r", "B_c"),
+        _other_blocks,
+        "FA1 goes over Q and O once for each of half as many column blocks, and FA2 reads K and V once for each "
+        "of twice as many row blocks. B_r does not count for FA1, nor B_c for FA2.",
+        hint="How many row blocks are there then, and how many column blocks? Over what does each order go again "
+        "for each of them?",
+        choices=tuple(CHANGES),
         wrong={
-            "B_r": "B_r decides how often K and V are read, and FA1 reads them once",
-            "B_c": "B_c decides how often Q and O are moved, and FA2 moves them once",
+            "the same": "the tiles are as many as before, but the row blocks and the column blocks are not",
+            ("FA1", "about double"): "B_r decides how often K and V are read, and FA1 reads them once",
+            ("FA2", "about half"): "B_c decides how often Q and O are moved, and FA2 moves them once",
+            "about four times": "only one of the two sizes counts for each order",
         },
     ),
     Question(

@@ -8,7 +8,7 @@ from flashlib.gpus import GPUS
 NAMES = "HBM", "L2", "DRAM", "sram"
 
 
-@exercise(title="The least time", minutes=10, difficulty="medium")
+@exercise(title="The least time", minutes=20, difficulty="medium")
 def least_time(answer: Callable, known: Known) -> Verdict:
     gpu = GPUS["A100"]
     one, two = {"HBM": 10.0}, {"HBM": 10.0, "L2": 40.0}

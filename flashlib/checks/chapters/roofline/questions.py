@@ -67,8 +67,8 @@ QUESTIONS = [
     Question(
         "chunked_traffic",
         lambda: "no",
-        "each line is a kernel of its own, which stores its chunk of S or P, and the next loads it again. "
-        "Small chunks make the peak small, not the sum. The L2 cache may hand a chunk on, so that DRAM sees "
+        "each line is a kernel, which stores its chunk of S or P, and the next loads it again. "
+        "Small chunks make the peak small, not the sum. The L2 cache may hand a chunk on, so that HBM sees "
         "less of it, but the SMs load and store no less. Only one kernel for all lines, in which S_ij never "
         "leaves the chip, spares them that: FlashAttention.",
         hint="Where is the chunk of S between one line and the next?",
