@@ -193,7 +193,7 @@ CHAPTERS = (
     Chapter(
         "10_backward", "Backward",
         "the gradients; P computed again from a number per row",
-        builds_on=("attention", "one_pass", "tiling", "counting_bytes"),
+        builds_on=("attention", "one_pass", "tiling", "counting_bytes", "roofline"),
         widgets=("BackwardPlayer",),
     ),
     Chapter(

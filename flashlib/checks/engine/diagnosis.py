@@ -18,6 +18,7 @@ from flashlib.checks.engine.known_mistakes import Known
 from flashlib.checks.engine.program import ProgramText, heads
 from flashlib.checks.engine.verdict import Outcome, Verdict
 
+REFUSED_IN_PLACE = "non-broadcastable output operand"  # NumPy's words where `x += y` would change the shape of x
 TIME_LIMIT = 2.5  # seconds of computing, after which no pairs of mistakes are tried: a check has few more
 
 
@@ -132,6 +133,9 @@ def _has_numbers(guess):
 def _same_outcome(guess, result, case):
     """Return whether a guess is the result, to 1e-6 or the case's tolerance if that is larger, exactly if 0."""
     tolerance = max(1e-6, case.tolerance) if case.tolerance else 0.0
+    refused = isinstance(result, Raised) and REFUSED_IN_PLACE in result.fields["error"]
+    if refused and not isinstance(guess, Finding):
+        return _other_shape(guess, case)
     if isinstance(guess, Finding) or isinstance(result, Finding):
         return isinstance(guess, Raised) and isinstance(result, Raised) and guess.kind == result.kind
     if isinstance(case.expected, tuple):
@@ -141,3 +145,10 @@ def _same_outcome(guess, result, case):
             return False
         return all(same(x, y, tolerance, case.size) for x, y in zip(result, guess, strict=True))
     return same(result, guess, tolerance, case.size)
+
+
+def _other_shape(guess, case):
+    """Return whether an array of a guess has another shape than expected, as the same sum in place cannot have."""
+    several = isinstance(case.expected, tuple) and isinstance(guess, tuple | list)
+    pairs = zip(guess, case.expected, strict=False) if several else [(guess, case.expected)]
+    return any(isinstance(x, np.ndarray) and x.shape != np.shape(right) for x, right in pairs)

@@ -21,6 +21,11 @@ narrow: the numbers are rounded to fp16
     X = x.astype("float16")
 doubled: {name} is read {times} times
 outside: memory of others is read
+[total]
+unsummed: the numbers are not summed
+    part = x
+other_unsummed: other numbers are not summed
+    part = 2 * x
 """
 KNOWN = Known("sum", SUM)
 
@@ -54,6 +59,20 @@ def test_a_mistake_is_named_with_the_smallest_input_that_shows_it():
     verdict = said(lambda x: sum(x) / len(x))
     assert (verdict.mistake, verdict.sentence) == ("mean", "the mean is taken: take the sum")
     assert dict(verdict.details) == {"input": "x = [1. 2. 4.]", "expected": "7.", "given": "2.3333"}
+
+
+@pytest.mark.parametrize("factor, mistake", [(1, "unsummed"), (2, "other_unsummed"), (3, "value")])
+def test_a_sum_in_place_that_numpy_refuses_is_the_mistake_that_changes_its_shape(factor, mistake):
+    program = ProgramText("def my_total(x):\n    part = x.sum(keepdims=True)\n    return 0 * x[:1] + part", {})
+
+    def in_place(x):
+        total = 0 * x[:1]
+        total += factor * x
+        return total
+
+    cases = [Case("one number", (x[:1],), x[:1]), Case("three numbers", (x,), np.array([7.0]))]
+    verdict = examine(in_place, cases, Known("total", program))
+    assert verdict.outcome == "wrong" and verdict.mistake == mistake
 
 
 def test_no_case_is_run_after_one_in_which_a_harness_ended_the_answer():

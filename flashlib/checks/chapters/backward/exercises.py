@@ -29,7 +29,7 @@ def lean(answer: Callable, limit: int) -> Callable:
 # ---- delta
 
 
-@exercise(title="One number for each row", minutes=10, difficulty="medium")
+@exercise(title="One number for each row", minutes=15, difficulty="medium")
 def delta(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
@@ -61,7 +61,7 @@ def _rows(rng, words, N_q, d, size=1, dtype=float, times=1):
 # ---- dV and dS
 
 
-@exercise(title="The gradient of V", minutes=5, difficulty="easy", optional=True)
+@exercise(title="The gradient of V", minutes=5, difficulty="easy")
 def grad_V(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(1)
     plain = [
@@ -140,7 +140,8 @@ def _gradient(words, P, dP, dtype=float):
 @exercise(
     title="A tile of P from lse",
     minutes=10,
-    difficulty="medium",
+    difficulty="easy",
+    optional=True,
     program=gradient.tile_of_P("my_recompute_P(Q_i, K_j, lse_i, scale)", "seen = lse_i[:, None] > -np.inf"),
 )
 def recompute_P(answer: Callable, known: Known) -> Verdict:

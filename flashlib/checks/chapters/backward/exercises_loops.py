@@ -63,7 +63,7 @@ def _size(dO, V, scale):
 DQ = gradient.dq_loop("my_dq_rows(Q_i, dO_i, lse_i, delta_i, K, V, B_c, scale)", gradient.IN_NUMPY, "end = len(K)")
 
 
-@exercise(title="dQ of one row block", minutes=20, difficulty="medium", optional=True, program=DQ)
+@exercise(title="dQ of one row block", minutes=25, difficulty="medium", optional=True, program=DQ)
 def dq_rows(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(4)
     plain = [
@@ -103,7 +103,7 @@ def _any_row_block(rng):
 DKV = gradient.dkv_loop("my_dkv_columns(K_j, V_j, Q, dO, lse, delta, B_r, scale)", gradient.IN_NUMPY)
 
 
-@exercise(title="dK and dV of one column block", minutes=25, difficulty="medium", program=DKV)
+@exercise(title="dK and dV of one column block", minutes=30, difficulty="medium", program=DKV)
 def dkv_columns(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(5)
     plain = [
@@ -145,7 +145,7 @@ def _any_column_block(rng):
 # ---- row blocks under a causal mask
 
 
-@exercise(title="Which row blocks a column block visits", minutes=15, difficulty="medium")
+@exercise(title="Which row blocks a column block visits", minutes=20, difficulty="medium")
 def row_blocks(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 1 1 1 1, 1 2 2 1 1, 0 3 3 1 1, 1 4 4 2 2, 1 7 7 2 2, 1 8 8 4 2, 1 6 6 2 3, 0 2 5 1 2, 1 2 5 1 2,

@@ -26,13 +26,9 @@ def _kept_bytes():
 
 
 def _products():
-    """Return the matrix products per tile in the two passes: those with different results, and all."""
-    made = []
-    for loop in (tiled.dkv_steps, tiled.dq_steps):
-        for node in ast.walk(ast.parse(inspect.getsource(loop))):
-            if isinstance(node, ast.Assign) and any(isinstance(x, ast.MatMult) for x in ast.walk(node.value)):
-                made.append(node.targets[0].id)
-    return {"one_pass": len(set(made)), "two_passes": len(made)}
+    """Return the matrix products per tile in the two passes together."""
+    loops = (ast.parse(inspect.getsource(loop)) for loop in (tiled.dkv_steps, tiled.dq_steps))
+    return sum(isinstance(node, ast.MatMult) for loop in loops for node in ast.walk(loop))
 
 
 def _bytes_of_a_tile():
@@ -99,24 +95,22 @@ QUESTIONS = [
     Question(
         "backward_products",
         _products,
-        "S, dP, dV, dK and dQ are five. Two passes compute S and dP in both: S, dP, dV, dK and S, dP, dQ are "
-        "seven.",
+        "S and dP are computed in both passes: S, dP, dV, dK are four, and S, dP, dQ three.",
         hint="List the products: S, dP, dV, dK, dQ. Which of them does each of the two passes need?",
         wrong={
-            ("one_pass", 4): "P is not kept, so S = Q K^T is computed again too",
-            ("one_pass", 3): "S = Q K^T and dP = dO V^T come before dV, dK and dQ",
-            ("two_passes", 10): "a pass computes only its own gradients: dV and dK, or dQ",
-            ("two_passes", 8): "the pass for dQ has three products: S, dP and dQ",
-            ("two_passes", 6): "both passes need S and dP, one for dV and dK, one for dQ",
-            ("two_passes", 5): "S and dP are computed in both passes",
+            10: "a pass computes only its own gradients: dV and dK, or dQ",
+            8: "the pass for dQ has three products: S, dP and dQ",
+            6: "both passes need S and dP, one for dV and dK, one for dQ",
+            5: "that is one pass: of two, each needs S and dP",
         },
     ),
     Question(
         "backward_costs",
         _bytes_of_a_tile,
-        "for each number of a block, Q_i and dO_i take 2 + 2 bytes, and dQ_i 4 bytes read and 4 written: 12. The "
-        "two passes load four matrices of 2 bytes: 8.",
-        hint="Count bytes for each number of a block: 2 for one that is loaded in fp16. How many for one of dQ_i?",
+        "for each number of a block, the one pass loads 2 bytes of Q_i and 2 of dO_i. Adding to dQ_i reads 4 and "
+        "writes 4: 12 in all. Of two passes one loads Q_i and dO_i, the other K_j and V_j: 8.",
+        hint="Which two blocks does each tile load in each pass? A number loaded in fp16 is 2 bytes. What does an "
+        "addition to dQ_i move?",
         wrong={
             1: "dQ_i is in fp32, and an addition reads it and writes it: 8 bytes a number",
             0.5: "the additions to dQ_i count too",
