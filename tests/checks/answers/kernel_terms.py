@@ -163,7 +163,8 @@ DECODE_PART = {
     "limit = ": "tl.where((c < length -> tl.where((c < ",
     "v_end = ": "V_ptr + rows, mask=(c < length -> V_ptr + rows, mask=(c < ",
     "k_end = ": "K_ptr + rows, mask=(c < length -> K_ptr + rows, mask=(c < ",
-    "shift = m": "", "shift": "m", "DOT": 'tl.dot(P, v, input_precision="ieee")', "seen": "(c < length)[None, :]",
+    "shift = m": "", "shift": "m", "seen": "(c < length)[None, :]",
+    "DOT": 'tl.dot(P.to(v.dtype), v, input_precision="ieee")',
 }  # fmt: skip
 APPEND_KERNEL = {
     "lengths[b]": "tl.load(lengths_ptr + b)", "lengths[0]": "tl.load(lengths_ptr)", "table.shape[1]": "most",

@@ -22,7 +22,7 @@ def _decoding(text):
     return looped.edited("m = np.maximum(m_old, np.fmax.reduce(S_ij, axis=1))")
 
 
-@exercise(title="A part of the keys", minutes=45, difficulty="hard", program=_decoding, limit=8.0)
+@exercise(title="A part of the keys", minutes=50, difficulty="hard", program=_decoding, limit=8.0)
 def decode_part(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness import far_memory, far_parts
     from flashlib.checks.harness.launches import examine_kernel

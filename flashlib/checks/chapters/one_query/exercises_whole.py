@@ -34,7 +34,7 @@ DECODING = partial(
 )
 
 
-@exercise(title="One step of decoding", minutes=35, difficulty="hard", program=DECODING, limit=15.0)
+@exercise(title="One step of decoding", minutes=25, difficulty="hard", program=DECODING, limit=15.0)
 def decode_cache(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness import far_memory
     from flashlib.checks.harness.decoding import DecodingTilings, over_cache

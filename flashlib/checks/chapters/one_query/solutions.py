@@ -63,42 +63,6 @@ def my_decode_part(
         alpha = tl.exp(m_old - m)
         P = tl.exp(S - m[:, None])
         l = alpha * l + tl.sum(P, axis=1)
-        O_acc = alpha[:, None] * O_acc + tl.dot(P, v, input_precision="ieee")
-    at = head * parts + part
-    tl.store(m_ptr + at, m, mask=inside)
-    tl.store(l_ptr + at, l, mask=inside)
-    tl.store(O_ptr + at[:, None] * D + offs_d[None, :], O_acc, mask=inside[:, None])
-
-
-# exercise: decode_cache
-@triton.jit
-def cache_kernel(
-    Q_ptr, K_ptr, V_ptr, lengths_ptr, m_ptr, l_ptr, O_ptr, N, H_k, group, parts, scale,
-    D: tl.constexpr, B_R: tl.constexpr, B_C: tl.constexpr,
-):  # fmt: skip
-    part, h_k, b = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    r, offs_d = tl.arange(0, B_R), tl.arange(0, D)
-    inside = r < group
-    head = (b * H_k + h_k) * group + r  # of Q
-    q = tl.load(Q_ptr + head[:, None] * D + offs_d[None, :], mask=inside[:, None], other=0.0)
-    m = tl.full((B_R,), -float("inf"), tl.float32)
-    l = tl.zeros((B_R,), tl.float32)
-    O_acc = tl.zeros((B_R, D), tl.float32)
-    length = tl.load(lengths_ptr + b)
-    tiles = tl.cdiv(length, B_C)
-    for j in range(tiles * part // parts, tiles * (part + 1) // parts):
-        c = j * B_C + tl.arange(0, B_C)
-        seen = c < length
-        rows = ((b * H_k + h_k).to(tl.int64) * N + c)[:, None] * D + offs_d[None, :]  # a cache may be large
-        k = tl.load(K_ptr + rows, mask=seen[:, None], other=0.0)
-        v = tl.load(V_ptr + rows, mask=seen[:, None], other=0.0)
-        S = tl.dot(q, k.T, input_precision="ieee") * scale
-        S = tl.where(seen[None, :], S, -float("inf"))
-        m_old = m
-        m = tl.maximum(m_old, tl.max(S, axis=1))  # each tile has a key, so it is finite
-        alpha = tl.exp(m_old - m)
-        P = tl.exp(S - m[:, None])
-        l = alpha * l + tl.sum(P, axis=1)
         O_acc = alpha[:, None] * O_acc + tl.dot(P.to(v.dtype), v, input_precision="ieee")
     at = head * parts + part
     tl.store(m_ptr + at, m, mask=inside)
@@ -106,6 +70,7 @@ def cache_kernel(
     tl.store(O_ptr + at[:, None] * D + offs_d[None, :], O_acc, mask=inside[:, None])
 
 
+# exercise: decode_cache, with decode_part
 @triton.jit
 def merge_kernel(m_ptr, l_ptr, acc_ptr, O_ptr, lse_ptr, parts, D: tl.constexpr, PARTS: tl.constexpr):
     row = tl.program_id(0)  # a head of a sequence
@@ -133,6 +98,6 @@ def my_decode_cache(Q, K, V, lengths, parts):
     B_R = max(16, triton.next_power_of_2(group))  # fewer rows are padded to 16
     B_C = 32 if Q.dtype == torch.float32 else 64
     sizes = N, H_k, group, parts, D**-0.5
-    cache_kernel[(parts, H_k, B)](Q, K, V, lengths, m, l, O_acc, *sizes, D=D, B_R=B_R, B_C=B_C)
+    my_decode_part[(parts, H_k, B)](Q, K, V, lengths, m, l, O_acc, *sizes, D=D, B_R=B_R, B_C=B_C)
     merge_kernel[(B * H_q,)](m, l, O_acc, O, lse, parts, D=D, PARTS=triton.next_power_of_2(parts))
     return O, lse

@@ -22,26 +22,37 @@ def gather_pages(answer: Callable, known: Known) -> Verdict:
         _gathered(rng, "a first page that is not full", 6, 5, 2, [3], 2),
         _gathered(rng, "pages of one row and one column", 5, 1, 1, [3, 0, 4, 1], 3),
         _gathered(rng, "a table with more entries than pages", 6, 3, 2, [4, 1, 0, 0], 5),
+    ]
+    later = [
+        _gathered(rng, "the second of two full pages", 4, 2, 3, [2, 0], 4, first=2),
+        _gathered(rng, "keys from the middle of the first page on", 4, 3, 2, [2, 0], 6, first=1),
+        _gathered(rng, "keys from the middle of the second page on", 7, 3, 2, [5, 0, 3, 1], 10, first=4),
+        _gathered(rng, "the last key alone", 7, 3, 2, [5, 0, 3, 1], 11, first=10),
         *random_cases.cases(_any_gathered),
     ]
     beyond = [
         _gathered(rng, "other numbers in unused entries", 6, 3, 2, [4, 1, 10**6, -(10**6)], N) for N in (5, 6)
     ]
-    empty = [_gathered(rng, "no token", 4, 2, 3, [1, 2], 0)]
-    return examine(answer, [plain, beyond, empty], known)
+    given_back = [
+        _gathered(rng, "other numbers in entries before them", 6, 3, 2, [10**6, -(10**6), 4, 1], 11, first=n)
+        for n in (6, 7)
+    ]
+    empty = [_gathered(rng, "no token", 4, 2, 3, [1, 2], N, first=N) for N in (0, 2)]
+    return examine(answer, [plain, later, beyond, given_back, empty], known)
 
 
-def _gathered(rng, words, n_pages, page, d, table, N):
+def _gathered(rng, words, n_pages, page, d, table, N, first=0):
     pool = rng.normal(size=(n_pages, page, d)).round(2)
-    right = np.array([pool[table[c // page], c % page] for c in range(N)]).reshape(N, d)
-    return Case(words, (pool, np.array(table, np.int32), N), right)
+    right = np.array([pool[table[c // page], c % page] for c in range(first, N)]).reshape(N - first, d)
+    return Case(words, (pool, np.array(table, np.int32), first, N), right)
 
 
 def _any_gathered(rng):
     n_pages, page, d = map(int, rng.integers((4, 1, 1), (12, 6, 6)))
     table = rng.permutation(n_pages)[: rng.integers(2, n_pages)]
     N = int(rng.integers(1, len(table) * page + 1))
-    return _gathered(rng, f"{N} tokens in pages of {page}", n_pages, page, d, table, N)
+    first = int(rng.integers(0, N))
+    return _gathered(rng, f"keys {first} to {N - 1} in pages of {page}", n_pages, page, d, table, N, first)
 
 
 # ---- 8 bits

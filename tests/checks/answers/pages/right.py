@@ -2,27 +2,28 @@
 
 
 # gather_pages: a loop over tokens
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page, d = pool.shape[1:]
-    rows = np.empty((N, d))
-    for c in range(N):
-        rows[c] = pool[table[c // page]][c % page]
+    rows = np.empty((N - first, d))
+    for c in range(first, N):
+        rows[c - first] = pool[table[c // page]][c % page]
     return rows
 
 
 # gather_pages: flat rows by slot, np.take
-def my_gather_pages(pool, table, N):
-    i, r = np.divmod(np.arange(N), pool.shape[1])
+def my_gather_pages(pool, table, first, N):
+    i, r = np.divmod(np.arange(first, N), pool.shape[1])
     slots = table.take(i).astype(np.int64) * pool.shape[1] + r
     return pool.reshape(-1, pool.shape[-1]).take(slots, axis=0)
 
 
 # gather_pages: page by page, cut at the last
-def my_gather_pages(pool, table, N):
-    out, page = np.zeros((N, pool.shape[2])), pool.shape[1]
-    for first in range(0, N, page):
-        n = min(page, N - first)
-        out[first : first + n] = pool[int(table[first // page]), :n]
+def my_gather_pages(pool, table, first, N):
+    out, page = np.zeros((N - first, pool.shape[2])), pool.shape[1]
+    for i in range(first // page, -(-N // page)):
+        a, b = max(first, i * page), min(N, (i + 1) * page)
+        if a < b:
+            out[a - first : b - first] = pool[int(table[i]), a - i * page : b - i * page]
     return out
 
 

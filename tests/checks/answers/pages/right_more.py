@@ -2,11 +2,11 @@
 
 
 # gather_pages: np.take and np.concatenate with an empty start
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     _, page, d = pool.shape
     rows = [np.empty((0, d), pool.dtype)]
-    for j in range((N + page - 1) // page):
-        rows.append(np.take(pool, int(table[j]), axis=0)[: N - j * page])
+    for j in range(first // page, (N + page - 1) // page):
+        rows.append(np.take(pool, int(table[j]), axis=0)[max(0, first - j * page) : N - j * page])
     return np.concatenate(rows)
 
 

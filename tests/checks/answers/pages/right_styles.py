@@ -48,16 +48,17 @@ def my_pages(n_pages, page):
 
 
 # gather_pages: take and concatenate
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page, d = pool.shape[1:]
-    pages = [pool[i] for i in table[: -(-N // page)]]
-    return np.concatenate([np.empty((0, d)), *pages])[:N]
+    begin = first // page
+    pages = [pool[i] for i in table[begin : -(-N // page)]]
+    return np.concatenate([np.empty((0, d)), *pages])[first - begin * page : N - begin * page]
 
 
 # gather_pages: slots in a flat pool
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page, d = pool.shape[1:]
-    slots = np.array([table[c // page] * page + c % page for c in range(N)], int)
+    slots = np.array([table[c // page] * page + c % page for c in range(first, N)], int)
     return pool.reshape(-1, d)[slots]
 
 

@@ -2,21 +2,22 @@
 
 
 # gather_pages, no_table: the beginning of the pool
-def my_gather_pages(pool, table, N):
-    return pool.reshape(-1, pool.shape[2])[:N].copy()
+def my_gather_pages(pool, table, first, N):
+    return pool.reshape(-1, pool.shape[2])[first:N].copy()
 
 
 # gather_pages, pages_down: full pages
-def my_gather_pages(pool, table, N):
-    full = [pool[p] for p in table[: N // pool.shape[1]]]
-    return np.vstack(full)[:N] if full else np.zeros((0, pool.shape[2]))
+def my_gather_pages(pool, table, first, N):
+    full = [pool[p] for p in table[first // pool.shape[1] : N // pool.shape[1]]]
+    skip = first % pool.shape[1]
+    return np.vstack(full)[skip : skip + N - first] if full else np.zeros((0, pool.shape[2]))
 
 
 # gather_pages, no_token: np.concatenate of slices
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page, rows = pool.shape[1], []
-    for i in range(-(-N // page)):
-        rows.append(pool[table[i], : min(page, N - i * page)])
+    for i in range(first // page, -(-N // page)):
+        rows.append(pool[table[i], max(0, first - i * page) : min(page, N - i * page)])
     return np.concatenate(rows)
 
 

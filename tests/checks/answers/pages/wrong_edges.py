@@ -209,44 +209,45 @@ def my_pages(n_pages, page):
 
 
 # gather_pages, page_more: a list of too many
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page = pool.shape[1]
-    rows = [pool[table[j]] for j in range(N // page + 1)]
-    return np.concatenate(rows)[:N]
+    begin = first // page
+    rows = [pool[table[j]] for j in range(begin, N // page + 1)]
+    return np.concatenate(rows)[first - begin * page : N - begin * page]
 
 
 # gather_pages, page_more: by numbers
-def my_gather_pages(pool, table, N):
-    n = N // pool.shape[1] + 1
-    return pool[table[:n]].reshape(-1, pool.shape[2])[:N]
+def my_gather_pages(pool, table, first, N):
+    begin, end = first // pool.shape[1], N // pool.shape[1] + 1
+    return pool[table[begin:end]].reshape(-1, pool.shape[2])[first % pool.shape[1] :][: N - first]
 
 
 # gather_pages, fixed_page: at least two rows
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page = max(pool.shape[1], 2)
-    c = np.arange(N)
+    c = np.arange(first, N)
     return pool[table[c // page], c % page]
 
 
 # gather_pages, argument_changed: table cleaned
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page = pool.shape[1]
     n = -(-N // page)
     table[n:] = 0
-    return pool[table].reshape(-1, pool.shape[2])[:N]
+    return pool[table].reshape(-1, pool.shape[2])[first:N]
 
 
 # gather_pages, shape: whole pages as floats
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page = pool.shape[1]
     n = int(N / page + 0.5)
-    return pool[table[:n]].reshape(-1, pool.shape[2])[:N]
+    return pool[table[first // page : n]].reshape(-1, pool.shape[2])[first % page :][: N - first]
 
 
 # gather_pages, shape: squeezed
-def my_gather_pages(pool, table, N):
+def my_gather_pages(pool, table, first, N):
     page = pool.shape[1]
-    c = np.arange(N)
+    c = np.arange(first, N)
     return pool[table[c // page], c % page].squeeze()
 
 
