@@ -79,7 +79,7 @@ def _with_torch(text):
 
 
 @exercise(
-    title="An attention for real models", minutes=50, difficulty="hard", program=_with_torch,
+    title="An attention for real models", minutes=70, difficulty="hard", program=_with_torch,
     model=called_by_models, limit=180.0, needs=("transformers",),
 )  # fmt: skip
 def model_attention(answer: Callable, known: Known) -> Verdict:
