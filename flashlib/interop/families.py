@@ -58,6 +58,12 @@ FAMILIES = {
         EXPERTS | {"attention_chunk_size": 16, "intermediate_size_mlp": 96}, TEXT,
     ),
 }  # fmt: skip
+# It never asks for masks: its attention_mask is None, even if the name has a function that makes them.
+WITHOUT_MASKS = {
+    "CLIP": Family(
+        T.CLIPVisionModel, T.CLIPVisionConfig, FAMILIES["ViT"].options, FAMILIES["ViT"].inputs
+    ),
+}  # fmt: skip
 
 
 @cache
@@ -67,16 +73,23 @@ def model(family: str, attention: str, **options: Any) -> Any:
     The attention is looked up in each call of the model: a name may be registered anew. options: in place of the
     family's.
     """
-    kind, config, default, _ = FAMILIES[family]
+    kind, config, default, _ = _family(family)
     torch.manual_seed(0)
     made = config(**(default | options))
     made._experts_implementation = "eager"
     return kind._from_config(made, attn_implementation=attention).eval()
 
 
-def output(family: str, attention: str, **options: Any) -> torch.Tensor:
-    """Return what the model of a family computes, of its tokens and not of padding. options: as in `model`."""
-    inputs = FAMILIES[family].inputs
+def _family(name):
+    return (FAMILIES | WITHOUT_MASKS)[name]
+
+
+def output(family: str, attention: str, inputs: dict | None = None, **options: Any) -> torch.Tensor:
+    """Return what the model of a family computes, of its tokens and not of padding.
+
+    inputs: in place of the family's. options: as in `model`.
+    """
+    inputs = inputs or _family(family).inputs
     with torch.no_grad():
         found = model(family, attention, **options)(**inputs)[0]
     return found[inputs["attention_mask"].bool()] if "attention_mask" in inputs else found

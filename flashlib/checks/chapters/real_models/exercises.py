@@ -83,7 +83,7 @@ def _any_call(rng):
 # ---- what a query sees
 
 
-@exercise(title="What a model lets a query see", minutes=15, difficulty="medium", optional=True)
+@exercise(title="What a model lets a query see", minutes=20, difficulty="medium", optional=True)
 def seen(answer: Callable, known: Known) -> Verdict:
     cases = [
         _table(1, 1, 0, None),
@@ -147,7 +147,7 @@ def _any_table(rng):
 # ---- packed sequences
 
 
-@exercise(title="Where sequences begin", minutes=10, difficulty="easy", optional=True)
+@exercise(title="Where sequences begin", minutes=15, difficulty="easy", optional=True)
 def packs(answer: Callable, known: Known) -> Verdict:
     fixed = (
         [0], [0, 1, 2], [0, 1, 0, 1], [0, 1, 2, 0, 1], [0, 0], [0, 0, 0, 1], [0, 1, 2, 3, 0], [5, 6, 7],

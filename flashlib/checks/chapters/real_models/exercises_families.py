@@ -16,8 +16,13 @@ NAME = "my_model_attention"  # in the registries of transformers
 STATIC = "Llama with a static cache"
 PAST_WINDOW = "Mistral past its window"  # the first key of its cache is at position kv_offset, not 0
 GEMMA = "Gemma 2 with a different scale"
+UNMASKED = "CLIP, which asks for no mask"
+CHUNKS_PADDED = "Llama 4 with padding"  # where chunks begin depends on the sequence
 # the simplest first: each asks for something that those before it do not
-JUDGES = ("ViT", "GPT-2", "Llama", "BERT", "Mistral", "Gemma 2", GEMMA, "GPT-OSS", "Llama 4", PAST_WINDOW, STATIC)
+JUDGES = (
+    "ViT", UNMASKED, "GPT-2", "Llama", "BERT", "Mistral", "Gemma 2", GEMMA, "GPT-OSS", "Llama 4", CHUNKS_PADDED,
+    PAST_WINDOW, STATIC,
+)  # fmt: skip
 
 
 def called_by_models(answer: Callable) -> Callable:
@@ -62,6 +67,10 @@ def _of_model(judge, attention):
         return families.written(attention, "dynamic", "Mistral", tokens=30, padding=12).numpy()
     if judge == GEMMA:
         return families.output("Gemma 2", attention, query_pre_attn_scalar=32).numpy()
+    if judge == UNMASKED:
+        return families.output("CLIP", attention).numpy()
+    if judge == CHUNKS_PADDED:
+        return families.output("Llama 4", attention, families.PADDED_LEFT).numpy()
     return families.output(judge, attention).numpy()
 
 
@@ -70,7 +79,7 @@ def _with_torch(text):
 
 
 @exercise(
-    title="An attention for real models", minutes=50, difficulty="hard", program=_with_torch,
+    title="An attention for real models", minutes=70, difficulty="hard", program=_with_torch,
     model=called_by_models, limit=180.0, needs=("transformers",),
 )  # fmt: skip
 def model_attention(answer: Callable, known: Known) -> Verdict:

@@ -81,7 +81,7 @@ def _any_scores(rng):
 # ---- a static cache
 
 
-@exercise(title="A step with a static cache", minutes=15, difficulty="medium")
+@exercise(title="A step with a static cache", minutes=20, difficulty="medium")
 def cached_step(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
@@ -157,7 +157,7 @@ def _any_step(rng):
 # ---- as close as eager
 
 
-@exercise(title="As near as eager", minutes=10, difficulty="medium")
+@exercise(title="As near as eager", minutes=15, difficulty="medium")
 def agrees(answer: Callable, known: Known) -> Verdict:
     a, b = (0, 0, 0), (0, 1, 1)  # two numbers of the first sequence
     padded = (1, 3, 0)
@@ -250,7 +250,7 @@ def _any_comparison(rng):
 # ---- attention's share
 
 
-@exercise(title="Attention's share", minutes=10, difficulty="easy", optional=True)
+@exercise(title="Attention's share", minutes=15, difficulty="easy", optional=True)
 def attention_share(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 1 1 1 1, 2 1 1 1 1 1, 3 8 16 2 1 4, 3 8 16 2 2 4, 10 8 24 4 2 2, 10 6 24 4 2 5, 19 576 1536 9 3 64,

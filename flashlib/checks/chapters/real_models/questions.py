@@ -106,14 +106,14 @@ QUESTIONS = [
     ),
     Question(
         "pronoun_head",
-        lambda: "neither",  # a test compares with the stored output
-        "the mask is causal. In the row of `it` the head sees the words up to `it`, which are the same in "
-        "both, so its weights are the same too.",
+        lambda: 0.70,  # a test compares with the stored output
+        "the mask is causal. In the row of `it` the head sees the words up to `it`, which are the same with "
+        "any ending, so its weights are the same too.",
         hint="The model is a decoder. Which words does it see in the row of `it`?",
-        choices=("too wide", "too tired", "neither"),
         wrong={
-            "too tired": "the ending says that `it` is the animal, but can the row of `it` see the ending?",
-            "too wide": "the ending says that `it` is the street; and can the row of `it` see the ending?",
+            1: "the ending says that `it` is the animal, but can the row of `it` see the ending?",
+            0: "the ending says that `it` is the animal, and all that changes is the ending",
         },
+        tolerance=0.02,
     ),
 ]

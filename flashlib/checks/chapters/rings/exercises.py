@@ -15,7 +15,7 @@ from flashlib.softmax import State, summarise_rows
 # ---- merging hops
 
 
-@exercise(title="Add a hop", minutes=10, difficulty="easy")
+@exercise(title="Add a hop", minutes=15, difficulty="easy")
 def add_hop(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
@@ -126,7 +126,7 @@ def _any_rows(rng):
 # ---- the part that a hop computes
 
 
-@exercise(title="What a hop computes", minutes=10, difficulty="easy")
+@exercise(title="What a hop computes", minutes=15, difficulty="easy")
 def hop_part(answer: Callable, known: Known) -> Verdict:
     fixed = """
         0 0 4, 1 1 4, 1 0 4, 0 1 4, 2 0 6, 0 2 6, 2 1 8, 3 1 2, 1 3 2, 2 2 10, 3 2 12, 2 3 12, 5 0 6, 0 5 6, 6 7 4,
@@ -150,7 +150,7 @@ def hop_part(answer: Callable, known: Known) -> Verdict:
 # ---- tokens that hide a copy
 
 
-@exercise(title="Tokens that hide a copy", minutes=10, difficulty="medium")
+@exercise(title="Tokens that hide a copy", minutes=15, difficulty="medium")
 def hide_copy(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 2 1000 10 False, 1 1 2 1000 10 True, 1 1 4 1000 10 False, 4 1 2 1000 7 False, 8 2 2 3000 7 True,
@@ -199,7 +199,7 @@ def way_bytes(answer: Callable, known: Known) -> Verdict:
 # ---- labels across a cut
 
 
-@exercise(title="Labels across a cut", minutes=15, difficulty="medium")
+@exercise(title="Labels across a cut", minutes=20, difficulty="medium")
 def cut_labels(answer: Callable, known: Known) -> Verdict:
     fixed = (
         (8, 2, 1), (8, 2, 0), (16, 4, 0), (16, 4, 1), (16, 4, 3), (4, 2, 0), (4, 2, 1), (2, 1, 0), (9, 1, 0),

@@ -107,7 +107,7 @@ def my_model_attention():
     return attention, mask
 
 
-# model_attention, raises: the table of a static cache is longer than what says where padding is
+# model_attention, padding_too_short: the last keys of what says where padding is
 def my_model_attention():
     def attention(module, query, key, value, attention_mask, scaling=None, softcap=None, s_aux=None, **others):
         group = query.shape[1] // key.shape[1]
@@ -118,11 +118,13 @@ def my_model_attention():
         P = torch.cat([S, torch.zeros_like(S[..., :1]) + rest], dim=-1).softmax(-1)[..., :-1].nan_to_num()
         return (P @ value.repeat_interleave(group, 1)).transpose(1, 2), None
 
-    def mask(batch_size, q_length, kv_length, q_offset=0, mask_function=None, attention_mask=None, **others):
-        i, j = q_offset + torch.arange(q_length)[:, None], torch.arange(kv_length)
+    def mask(
+        batch_size, q_length, kv_length, q_offset=0, kv_offset=0, mask_function=None, attention_mask=None, **others
+    ):
+        i, j = q_offset + torch.arange(q_length)[:, None], kv_offset + torch.arange(kv_length)
         seen = mask_function(torch.arange(batch_size)[:, None, None, None], torch.tensor(0), i, j)
         seen = seen.expand(batch_size, 1, q_length, kv_length)
-        return seen if attention_mask is None else seen & attention_mask[:, None, None].bool()
+        return seen if attention_mask is None else seen & attention_mask[:, None, None, -kv_length:].bool()
 
     return attention, mask
 
