@@ -54,13 +54,12 @@ def test_each_claim_has_numbers_before_its_verdict(section):
     at = [cell.id for cell in CELLS].index(f"claims-{section}")
     assert CELLS[at + 2].id == f"verdicts-{section}"
     printed = "".join(output.text for output in CELLS[at + 1].outputs if output.output_type == "stream")
-    lines, dates = printed.split("\nRecords: ")
+    lines, sources = printed.split("\nRecords:\n")
     assert [name for line in lines.splitlines() if (name := line[:20].strip())] == NAMES[section]
     assert not re.search(r"\b(nan|inf|None)\b", printed)
-    named_records = {
-        name for names in re.findall(r"\[(\w+(?:, \w+)*)\]$", lines, re.MULTILINE) for name in names.split(", ")
-    }
-    assert named_records == {line.split(", ")[0] for line in dates.strip().split("; ")}
+    for source in sources.splitlines():
+        file, date, claims = re.fullmatch(r"(\w+), (\d{4}-\d\d-\d\d): (.+)", source).groups()
+        assert rows(file, "date") == date and {*claims.split(", ")} <= {*NAMES[section]}
 
 
 def test_no_result_is_typed():
