@@ -277,7 +277,7 @@ UNNUMBERED = (  # notebooks that are no chapters: pages of the site, in no route
         "claims",
         "Claims, judged",
         "what is said about FlashAttention, and what the records say",
-        builds_on=("speed",),
+        builds_on=("pages", "rings", "real_models", "speed", "hopper", "eight_bits"),
     ),
     Chapter(
         "hopper_backward",

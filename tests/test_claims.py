@@ -14,17 +14,18 @@ from tools import notebooks  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 CLAIMS = {
-    "claims-softmax": """Overflow, Three passes, Online softmax, Two recurrences, Any other function, No division,
-        No scale, One array""",
-    "claims-bytes": """Six trips, A gigabyte, The hierarchy, Order of traffic, Tiled traffic, Linear memory,
-        Times less memory, Block size, Two orders, Without a kernel""",
-    "claims-speed": """Two GPUs, Two to four, Linear time, Long sequences, More operations, Parallel rows,
-        Fitting blocks, Fused operations, Recomputing, Three devices, 740 of 989, 1.2 PFLOP/s, Built in""",
-    "claims-use": """Exact, Mixed precision, Eight bits, On by default, One interface, Pages, Shared keys, Rings,
+    "softmax": """Overflow, Three passes, Online softmax, Two recurrences, Any other function, No division,
+        No scale, lse in place of m""",
+    "bytes": """Six trips, A gigabyte, The hierarchy, Order of traffic, Tiled traffic, Linear memory,
+        Times less memory, Block size, Two loop orders, Without a kernel""",
+    "speed": """2.4 to 4.2 times, 2 to 4 times, Linear time, Long sequences, More operations, Parallel rows,
+        Fitting blocks, Fused operations, Recomputing, Roles and turns, 1.2 PFLOP/s, Built in""",
+    "use": """Exact, Mixed precision, Eight bits, On by default, One interface, Pages, Shared keys, Rings,
         Long contexts, Training, Latency""",
 }
-NAMES = {id: [name.strip() for name in text.split(",")] for id, text in CLAIMS.items()}
-ITEM = re.compile(r"^- \*\*(.+?)\.\*\* .*\*\*(.+?)\*\*.*$", re.MULTILINE)
+NAMES = {section: [name.strip() for name in text.split(",")] for section, text in CLAIMS.items()}
+CLAIM = re.compile(r"^- \*\*(.+?)\.\*\* ", re.MULTILINE)
+VERDICT = re.compile(r"^- \*(.+?)\*: \*\*(.+?)\*\*.*$", re.MULTILINE)
 CELLS = notebooks.read(FOLDER / f"{named('claims').slug}.ipynb").cells
 
 
@@ -36,44 +37,36 @@ def rows(name, key="rows"):
     return json.loads((FOLDER / "data" / f"{name}.json").read_text(encoding="utf-8"))[key]
 
 
-@pytest.mark.parametrize("cell_id", NAMES)
-def test_each_claim_has_a_verdict_and_a_chapter(cell_id):
-    items = {found[1]: found[0] for found in ITEM.finditer(text(cell_id))}
-    assert list(items) == NAMES[cell_id]
+@pytest.mark.parametrize("section", NAMES)
+def test_each_claim_has_a_verdict_and_a_chapter(section):
+    assert CLAIM.findall(text(f"claims-{section}")) == NAMES[section]
+    items = {found[1]: found[0] for found in VERDICT.finditer(text(f"verdicts-{section}"))}
+    assert list(items) == NAMES[section]
     files = {f"{c.slug}.ipynb" for c in CHAPTERS}
     for item in items.values():
         linked = re.findall(r"\]\(([^)]+\.ipynb)\)", item)
         assert linked and {*linked} <= files, item
 
 
-@pytest.mark.parametrize("cell_id", NAMES)
-def test_each_claim_has_numbers(cell_id):
-    """The cell below a list prints a line for each of its claims, in their order, with a number or a name."""
-    at = [cell.id for cell in CELLS].index(cell_id)
+@pytest.mark.parametrize("section", NAMES)
+def test_each_claim_has_numbers_before_its_verdict(section):
+    """Between a list and its verdicts, a cell prints the lines of each claim, with a number or a name."""
+    at = [cell.id for cell in CELLS].index(f"claims-{section}")
+    assert CELLS[at + 2].id == f"verdicts-{section}"
     printed = "".join(output.text for output in CELLS[at + 1].outputs if output.output_type == "stream")
-    answered = list(dict.fromkeys(line[:22].strip() for line in printed.splitlines()))
-    assert answered == NAMES[cell_id]
+    lines, sources = printed.split("\nRecords:\n")
+    assert [name for line in lines.splitlines() if (name := line[:20].strip())] == NAMES[section]
     assert not re.search(r"\b(nan|inf|None)\b", printed)
-
-
-def test_the_table_has_the_verdicts_and_chapters_of_the_lists():
-    lines = re.search(r'"""\n(.*?)\n"""', text("claims-index"), re.DOTALL)[1].splitlines()
-    table = {name: rest for name, *rest in (line.split(" | ") for line in lines)}
-    assert len(lines) == len(table)
-    assert list(table) == [name for names in NAMES.values() for name in names]
-    for cell_id in NAMES:
-        for found in ITEM.finditer(text(cell_id)):
-            verdict, source, chapters = table[found[1]]
-            assert f"**{verdict}**" in found[0].replace(".**", "**"), found[1]
-            assert re.findall(r"\b\d\d\b", chapters) == re.findall(r"\((\d\d)_\w+\.ipynb\)", found[0]), found[1]
-            assert source == "-" or all((FOLDER / "data" / f"{one}.json").is_file() for one in source.split(", "))
+    for source in sources.splitlines():
+        file, date, claims = re.fullmatch(r"(\w+), (\d{4}-\d\d-\d\d): (.+)", source).groups()
+        assert rows(file, "date") == date and {*claims.split(", ")} <= {*NAMES[section]}
 
 
 def test_no_result_is_typed():
     """Numbers in the lists are those of claims, papers and formulas: a verdict has no time and no ratio."""
     judged = re.compile(r"\*\*(?:True|Half true|False|Depends|Possible)\*\*(.*)$", re.MULTILINE)
-    for id in NAMES:
-        for verdict in judged.findall(text(id)):
+    for section in NAMES:
+        for verdict in judged.findall(text(f"verdicts-{section}")):
             assert not re.search(r"\d+(\.\d+)? (times|%|ms|MB|TFLOP)", verdict), verdict
 
 
@@ -90,32 +83,34 @@ def test_two_to_four_times_depends_on_the_pass_the_width_and_the_mask():
             if row["tflops"]["eager"]:
                 ratio = row["tflops"]["sdpa_flash"] / row["tflops"]["eager"]
                 fastest.setdefault((which, row["d"], row["causal"]), []).append(ratio)
-    told = text("claims-speed")
+    told = text("verdicts-speed")
     assert "without a mask it is true forward at $d = 128$ and backward at $d = 64$" in told
     assert all(2 < x < 4 for x in fastest["forward", 128, False] + fastest["backward", 64, False])
-    assert "forward at $d = 64$ it is more, and backward at $d = 128$ less" in told
+    assert "forward at $d = 64$ the ratio is larger, and backward at $d = 128$ smaller" in told
     assert min(fastest["forward", 64, False]) > 4 and max(fastest["backward", 128, False]) < 2
     assert "Under a mask each ratio is higher." in told
     for (which, d, causal), masked in fastest.items():
         assert not causal or all(x > y for x, y in zip(masked, fastest[which, d, False], strict=True))
 
 
-def test_roles_and_larger_tiles_gain_most():
-    assert "roles and larger tiles gain most, and turns nothing" in text("claims-speed")
+def test_a_second_group_of_consumers_and_larger_tiles_gain_most():
+    assert "a second group of consumers and larger tiles gain most. Taking turns gains nothing" in text(
+        "verdicts-speed"
+    )
     rungs = rows("h200_hopper_ladder", "rungs")
 
     def least_and_most(rung, before):
         found = [row["tflops"][f"hopper_{rung}"] / row["tflops"][f"hopper_{before}"] for row in rungs]
         return min(found), max(found)
 
-    roles, tiles = least_and_most("r3_consumers", "r2_producer"), least_and_most("r5_registers", "r4_overlap")
+    groups, tiles = least_and_most("r3_consumers", "r2_producer"), least_and_most("r5_registers", "r4_overlap")
     others = [("r3_turns", "r3_consumers"), ("r4_overlap", "r3_turns"), ("r6_persistent", "r5_registers")]
-    assert min(roles[0], tiles[0]) > max(least_and_most(*pair)[1] for pair in others)
+    assert min(groups[0], tiles[0]) > max(least_and_most(*pair)[1] for pair in others)
     assert least_and_most(*others[0])[1] < 1.005
 
 
 def test_parallel_rows_gain_most_where_heads_are_few():
-    assert "the first gains most where heads are few" in text("claims-speed")
+    assert "the first gains most where heads are few" in text("verdicts-speed")
     gains, whole = {}, None
     for row in rows("h200_ladder"):
         if row["part"] == "fa2":
@@ -127,7 +122,7 @@ def test_parallel_rows_gain_most_where_heads_are_few():
 
 
 def test_flash_attention_is_not_the_fastest_backend_on_an_h200():
-    assert "on an H200 not the fastest" in text("claims-speed")
+    assert "on an H200 not the fastest" in text("verdicts-speed")
     assert all(row["tflops"]["sdpa_cudnn"] > row["tflops"]["sdpa_flash"] for row in rows("h200_forward"))
 
 
@@ -153,5 +148,15 @@ def test_a_ring_pays_with_many_tokens_on_each_gpu():
 
 
 def test_no_kernel_reaches_740():
-    assert "No kernel of our record reaches it" in text("claim-740-text")
-    assert max(speed or 0 for row in rows("h200_hopper") for speed in row["tflops"].values()) < 740
+    """Of all records of bf16, one kernel comes near: ours for d = 256, if O is rescaled rarely."""
+    told = text("claim-740-text")
+    assert "No kernel of our records reaches 740, but one comes within two percent" in told
+    timed = [*rows("h200_hopper"), *rows("h200_hopper", "more"), *rows("h200_hopper_ladder", "rungs")]
+    others = [speed for row in timed for speed in row["tflops"].values() if speed]
+    others += [row["tflops"]["hopper"] for row in rows("h200_fp8")]
+    rescaled = {}
+    for row in rows("h200_hopper_rescaling", "rungs"):
+        for name, speed in row["tflops"].items():
+            rescaled[name] = max(speed, rescaled.get(name, 0))
+    nearest = rescaled.pop("hopper_lazily_rescaled")
+    assert 0.98 * 740 < nearest < 740 and max(*others, *rescaled.values()) < 0.98 * 740

@@ -60,6 +60,16 @@ CAUSES = {
 }
 """{cause of error: the fields of a Recipe that leave only this cause}"""
 
+CAUSE_NAMES = {
+    "inputs": "Q and K",
+    "S": "sums of Q K^T",
+    "P": "P",
+    "V": "V",
+    "sums": "sums of P V",
+    "O": "O",
+}
+"""{cause of error: what a table or a message calls it}"""
+
 
 def alone(recipe: Recipe, cause: str) -> Recipe:
     """Return the recipe in which only one cause of CAUSES remains, and everything else is exact."""

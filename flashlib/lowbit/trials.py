@@ -1,4 +1,4 @@
-"""Two trials that plain attention in eight bits fails: outliers, and keys and values with a mean."""
+"""Three trials that plain attention in eight bits fails: outliers, means, and values whose mean drifts."""
 
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ class Trial(NamedTuple):
     bound: float
 
 
-def trials() -> tuple[Trial, Trial]:
-    """Return both trials, the same ones in each call. The second one has the length that sums of 13 bits feel."""
-    return _outliers(), _means()
+def trials() -> tuple[Trial, Trial, Trial]:
+    """Return the trials, the same ones in each call. All but the first are so long that sums of 13 bits matter."""
+    return _outliers(), _means(), _drifting_means()
 
 
 def _outliers(N=512, d=64):
@@ -30,3 +30,12 @@ def _means(N_k=8192, d=64):
     rng = np.random.default_rng(5)
     Q, K, V = rng.normal(size=(16, d)), rng.normal(size=(N_k, d)), rng.normal(size=(N_k, d))
     return Trial("means", Q, K + 40 * rng.normal(size=d), V + rng.normal(size=d), bound=0.003)
+
+
+def _drifting_means(N_k=8192, d=64):
+    """V is near 1, and then near -1: its mean is 0, and yet the running sum grows over the first half."""
+    rng = np.random.default_rng(5)
+    Q, K, V = rng.normal(size=(16, d)), rng.normal(size=(N_k, d)), 0.3 * rng.normal(size=(N_k, d))
+    V[: N_k // 2] += 1
+    V[N_k // 2 :] -= 1
+    return Trial("drifting means", Q, K, V, bound=0.08)

@@ -59,7 +59,7 @@ def test_what_it_does_not_know_is_refused(inputs):
         lowbit.TensorCore().scores(Q, K, "bf16")
 
 
-def test_plain_eight_bits_fail_both_trials_and_careful_ones_pass():
+def test_plain_eight_bits_fail_each_trial_and_careful_ones_pass():
     plain, careful = lowbit.OUTPUT_TOO, lowbit.INT8
     for words, *given, bound in lowbit.trials():
         exact = lowbit.exact(*given)

@@ -14,7 +14,6 @@ from flashlib.lowbit import sums
 from flashlib.widgets import EightBitsLab
 from flashlib.widgets.eight_bits_lab import choices, problem, words
 from flashlib.widgets.eight_bits_lab.rounded_attention import (
-    NAMES,
     PARTS,
     POINTS,
     attention,
@@ -85,10 +84,10 @@ def test_causes_are_those_of_lowbit(lab):
     recipe, r = lab.recipe, lab.result
     expected = lowbit.by_cause(*problem.problem(*of(lab)), recipe)
     assert r["total"] == pytest.approx(expected.pop("all"), rel=1e-3, abs=FP32)
-    assert NAMES.keys() == expected.keys() == lowbit.CAUSES.keys()
+    assert lowbit.CAUSE_NAMES.keys() == expected.keys() == lowbit.CAUSES.keys()
     found = [cause["error"] for cause in r["causes"]]
     assert found == pytest.approx([*expected.values()], rel=1e-3, abs=FP32)
-    assert [cause["name"] for cause in r["causes"]] == [*NAMES.values()]
+    assert [cause["name"] for cause in r["causes"]] == [*lowbit.CAUSE_NAMES.values()]
     squares = np.square(found)
     assert [cause["part"] for cause in r["causes"]] == pytest.approx(squares / squares.sum())
 

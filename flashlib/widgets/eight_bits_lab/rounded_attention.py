@@ -19,14 +19,6 @@ KEYS_SUMMED = 1024  # keys of a product in 13 bits, whose terms fit in a cache
 SHOWN = B_C  # keys whose scores are drawn: the first tile
 POINTS = 32  # of a running sum, at most
 OCTAVES, PARTS = 20, 2  # of the axis of the histograms, and the bars of each
-NAMES = {  # of lowbit.CAUSES
-    "inputs": "Q and K",
-    "S": "sums of Q K^T",
-    "P": "P",
-    "V": "V",
-    "sums": "sums of P V",
-    "O": "O",
-}
 
 
 class Exact(NamedTuple):
@@ -145,11 +137,11 @@ def _lost(now, ready, recipe, in_sum):
 def causes(of: tuple, recipe: Recipe) -> list[dict]:
     """Return, for each cause, the error of O that it makes alone, as a share of O, and its part of the squares."""
     exact = exact_attention(of, recipe.k_minus_mean)
-    errors = [_error(of, recipe, cause, exact) for cause in NAMES]
+    errors = [_error(of, recipe, cause, exact) for cause in lowbit.CAUSE_NAMES]
     squares = sum(error**2 for error in errors)
     return [
         {"name": name, "error": error, "part": error**2 / squares if squares else 0.0}
-        for name, error in zip(NAMES.values(), errors, strict=True)
+        for name, error in zip(lowbit.CAUSE_NAMES.values(), errors, strict=True)
     ]
 
 

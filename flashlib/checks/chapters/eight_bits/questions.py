@@ -8,8 +8,7 @@ from flashlib import lowbit
 from flashlib.checks.engine.prediction import Question
 from flashlib.lowbit import sums
 
-PAIRS = {"one": (8, 0), "nearly": (8, 1), "equal": (5, 5), "opposite": (5, -5)}
-ROTATION, LEVELS, MEANS, NONE = "rotation", "two levels", "means", "none"
+ROTATION, LEVELS, MEANS = "rotation", "two levels", "means"
 
 
 def _count(low, high):
@@ -36,9 +35,8 @@ def _below_the_maximum(times):
     return math.log(times / (numbers[numbers > 0][0] / 2))
 
 
-def _grows_when_turned(vector):
-    turned = np.array(vector) @ lowbit.hadamard(2) / np.sqrt(2)
-    return bool(np.abs(turned).max() > np.abs(vector).max())
+def _largest_when_turned(vector):
+    return float(np.abs(vector @ lowbit.hadamard(64) / 8).max())
 
 
 def _changed_by_a_constant():
@@ -58,13 +56,13 @@ def _sum(term):
 
 
 def _largest_causes():
-    """Return which two causes alone make the largest errors of the plain way, on positive values."""
+    """Return which two causes alone have the largest errors in the plain way, on positive values."""
     rng = np.random.default_rng(0)
     Q, K, V = rng.normal(size=(64, 64)), rng.normal(size=(4096, 64)), np.abs(rng.normal(size=(4096, 64))) + 1
     causes = lowbit.by_cause(Q, K, V, lowbit.OUTPUT_TOO)
     del causes["all"]
     largest, second = sorted(causes, key=causes.__getitem__, reverse=True)[:2]
-    return {"largest": largest, "second": second}
+    return {"largest": lowbit.CAUSE_NAMES[largest], "second": lowbit.CAUSE_NAMES[second]}
 
 
 QUESTIONS = [
@@ -136,17 +134,24 @@ QUESTIONS = [
     ),
     Question(
         "rotated_pair",
-        lambda: {name: _grows_when_turned(vector) for name, vector in PAIRS.items()},
-        "(8, 0) becomes two numbers of 5.66, and (8, 1) becomes 6.36 and 4.95. (5, 5) becomes (7.07, 0), and "
-        "(5, -5) becomes (0, 7.07). A turn keeps the length: what was spread evenly may end up in one number.",
-        hint="A turn keeps a vector's length. Of which is all the length in one number before, or after?",
-        wrong={
-            ("one", True): "it becomes (8, 8) / sqrt(2), and sqrt(2) is more than 1",
-            ("nearly", True): "it becomes (9, 7) / sqrt(2), and 9 / sqrt(2) is less than 8",
-            ("equal", False): "equal numbers add up in the first place, and cancel in the second",
-            ("opposite", False): "numbers of opposite signs cancel in the first place, and add up in the second",
+        lambda: {
+            "one": _largest_when_turned(100.0 * np.eye(64)[5]),
+            "equal": _largest_when_turned(np.full(64, 5.0)),
         },
-        labels={name: f"{vector}" for name, vector in PAIRS.items()},
+        "H has entries of 1 and -1, and R is H / 8. The 100 becomes 64 entries of 12.5, some of them negative. "
+        "Equal numbers add up where H has only ones, to 320 / 8, and cancel everywhere else. R keeps the length: "
+        "what was spread evenly may end up in one entry.",
+        hint="Each entry of q R is a sum of entries of q, with signs, over 8. Which signs are in column 0 of H?",
+        wrong={
+            ("one", 100.0): "each entry of H is 1 or -1, and H is divided by the root of 64",
+            ("one", 1.5625): "H is divided by the root of d, not by d",
+            ("equal", 5.0): "in one column of H all entries are 1: there equal numbers add up",
+            ("equal", 0.625): "in one column of H all entries are 1: there equal numbers add up",
+            ("equal", 0.0): "they cancel in all places but one: one column of H has only ones",
+            ("equal", 320.0): "R is H over the root of 64",
+        },
+        labels={"one": "one 100 among zeros", "equal": "64 times 5"},
+        tolerance=0.01,
     ),
     Question(
         "mean_of_keys",
@@ -187,39 +192,39 @@ QUESTIONS = [
         "the end, to three fraction bits, and nothing averages that out. All else averages out over 4096 keys.",
         hint="Which of these errors have one sign, and do not cancel over 4096 keys? Which comes after the sum "
         "over keys?",
-        choices=tuple(lowbit.CAUSES),
+        choices=tuple(lowbit.CAUSE_NAMES.values()),
         wrong={
             **{
-                (which, cause): f"errors of {words} have both signs, and over many keys they cancel"
+                (
+                    which,
+                    lowbit.CAUSE_NAMES[cause],
+                ): f"errors of {words} have both signs, and over many keys they cancel"
                 for which in ("largest", "second")
                 for cause, words in (("inputs", "scores"), ("P", "weights"), ("V", "values"))
             },
-            ("largest", "S"): "the sums of Q K^T have 64 terms of both signs",
-            ("second", "S"): "the sums of Q K^T have 64 terms of both signs",
-            ("largest", "O"): "O is rounded once, to three fraction bits: about 3 %. The sums lose more",
-            ("second", "sums"): "4096 terms of one sign lose more bits than one rounding of O",
+            ("largest", "sums of Q K^T"): "these sums have 64 terms of both signs",
+            ("second", "sums of Q K^T"): "these sums have 64 terms of both signs",
+            ("largest", "O"): "O is rounded once, to three fraction bits: about 3 %. The sums of P V lose more",
+            ("second", "sums of P V"): "4096 terms of one sign lose more bits than one rounding of O",
         },
         labels={"largest": "largest", "second": "second largest"},
     ),
     Question(  # as recorded in h200_fp8.json: tests/checks/test_recorded_answers.py compares
         "left_out",
-        lambda: {"outliers": ROTATION, "channel": NONE, "drifting": LEVELS},
-        "outliers hurt Q and K, which only the rotation repairs. With channel means, either two levels or the "
-        "subtraction keeps the sums right: one may be missing. Where the mean drifts, and is 0 over all keys, "
-        "nothing is subtracted, and only two levels are left.",
-        hint="Which error does each kind make? Which of the three repair it, and does one of these remain?",
-        choices=(ROTATION, LEVELS, MEANS, NONE),
+        lambda: {"outliers": ROTATION, "drifting": LEVELS, "positive": MEANS},
+        "outliers hurt Q and K, which only the rotation repairs. Where the mean drifts, and is 0 over all keys, "
+        "nothing is subtracted, and only two levels are left. Of positive values the subtraction leaves both "
+        "signs, so that one sum is enough. With their mean left in, two levels keep a small bias.",
+        hint="Which error does each kind cause? Which of the three repair it, and does one of these remain?",
+        choices=(ROTATION, LEVELS, MEANS),
         wrong={
             ("outliers", LEVELS): "these values have both signs: their sums stay small",
-            ("outliers", MEANS): "these numbers have no mean to speak of",
-            ("outliers", NONE): "an outlier's own rounding is in the scores, and neither sums nor means repair it",
-            ("channel", ROTATION): "Q and K have no outliers here",
-            ("channel", LEVELS): "without their mean the values have both signs, and their sums stay small",
-            ("channel", MEANS): "in two levels no sum is longer than a tile, whatever its sign",
+            ("outliers", MEANS): "these inputs have no mean to speak of",
             ("drifting", ROTATION): "Q and K have no outliers here",
             ("drifting", MEANS): "over all keys the mean is 0: nothing is subtracted anyway",
-            ("drifting", NONE): "over a part of the keys, values have one sign, and one sum grows long",
+            ("positive", ROTATION): "Q and K have no outliers here",
+            ("positive", LEVELS): "without their mean the values have both signs, and one sum stays small too",
         },
-        labels={"outliers": "outliers", "channel": "channel means", "drifting": "drifting means"},
+        labels={"outliers": "outliers", "drifting": "drifting means", "positive": "positive"},
     ),
 ]

@@ -235,12 +235,12 @@ def my_repaired(Q, K, V, core):
     return core.stored(O, "bf16")
 
 
-# repaired: one sum over all tiles, V without its mean; the whole row at once
+# repaired: the whole row at once, and short sums over a few keys
 def my_repaired(Q, K, V, core):
     mean = V.mean(0, keepdims=True)
     Q, K, V = lowbit.rotated(Q), lowbit.rotated(K - K.mean(0)), V - mean
     a, b, c = np.abs(Q).max() / 127, np.abs(K).max() / 127, np.abs(V).max() / 448
     S = core.scores(Q / a, K / b, "int8") * (a * b * Q.shape[1] ** -0.5)
     P = 256 * np.exp(S - S.max(axis=1, keepdims=True))
-    O = core.values(P, V / c) * c / P.sum(axis=1, keepdims=True) + mean
-    return core.stored(O, "bf16")
+    O_acc = sum(core.values(P[:, at : at + 200], V[at : at + 200] / c) for at in range(0, len(K), 200))
+    return core.stored(O_acc * c / P.sum(axis=1, keepdims=True) + mean, "bf16")

@@ -374,6 +374,17 @@ def my_repaired(Q, K, V, core):
     return core.stored(O, "bf16")
 
 
+# repaired, by_sums: one sum over all tiles, V without its mean, which does not help where the mean drifts
+def my_repaired(Q, K, V, core):
+    mean = V.mean(0, keepdims=True)
+    Q, K, V = lowbit.rotated(Q), lowbit.rotated(K - K.mean(0)), V - mean
+    a, b, c = np.abs(Q).max() / 127, np.abs(K).max() / 127, np.abs(V).max() / 448
+    S = core.scores(Q / a, K / b, "int8") * (a * b * Q.shape[1] ** -0.5)
+    P = 256 * np.exp(S - S.max(axis=1, keepdims=True))
+    O = core.values(P, V / c) * c / P.sum(axis=1, keepdims=True) + mean
+    return core.stored(O, "bf16")
+
+
 # repaired, past_the_core: no tensor core at all
 def my_repaired(Q, K, V, core):
     S = Q @ K.T / np.sqrt(Q.shape[1])
