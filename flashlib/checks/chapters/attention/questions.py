@@ -5,7 +5,6 @@ import numpy as np
 from flashlib import cost, naive
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
-from flashlib.language.phrases import and_list
 from flashlib.memory import HBM
 
 N = 16384  # 16K
@@ -13,6 +12,10 @@ LONG = 8192  # of the bars
 WORDS = "the", "cat", "drank", "milk", "it", "purred"
 OFFERS = (0, 0, 0, 0), (1, 1, 0, 0), (0, 0, 0, 1), (1, 0, 1, 0), (0, 0, 0, 0), (0, 0, 0, 1)  # their keys
 ASKS = {"purred": (0, 3, 0, 0), "drank": (0, 2, 2, 0)}  # two queries
+SHARE = {  # what is chosen, by the words with the largest weight
+    ("cat",): "cat", ("milk",): "milk", ("it",): "it", ("drank",): "drank", ("cat", "milk"): "cat and milk",
+    WORDS: "all equally",
+}  # fmt: skip
 SRAM_SIDE = 0.037  # metres, of one multiprocessor's in the picture of the memories
 
 
@@ -26,7 +29,7 @@ def _moved():
 
 def _found():
     scores = {asks: np.dot(OFFERS, query) for asks, query in ASKS.items()}
-    return {asks: and_list(WORDS[j] for j in np.flatnonzero(row == max(row))) for asks, row in scores.items()}
+    return {asks: SHARE[tuple(WORDS[j] for j in np.flatnonzero(row == max(row)))] for asks, row in scores.items()}
 
 
 def _without_a_key():
@@ -50,7 +53,7 @@ QUESTIONS = [
         "purred asks for something alive, and only cat offers that: its score is 3, and all others are 0. drank "
         "scores 2 with cat, which is alive, and 2 with milk, which is a drink.",
         hint="A score is a dot product: multiply a key by the query, number by number, and add up.",
-        choices=("cat", "milk", "it", "drank", "cat and milk", "all equally"),
+        choices=tuple(SHARE.values()),
         wrong={
             ("purred", "it"): "the sentence says so, but the key of it is all 0: it offers nothing",
             ("purred", "drank"): "it asks for something alive, and drank offers an action",

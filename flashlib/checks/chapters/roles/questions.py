@@ -9,12 +9,15 @@ from flashlib.checks.chapters.roles import exercises
 from flashlib.checks.engine.prediction import Question
 from flashlib.gpus import GPUS
 from flashlib.pipeline import Arrive, Finish, Product, Wait, protocol
-from flashlib.pipeline.multiprocessor import MultiprocessorState
+from flashlib.pipeline.multiprocessor import MultiprocessorState, PipelineFaultKind
 
 GPU = GPUS["H200"]
 NOTHING, DEADLOCK, OVERWRITTEN = "nothing", "deadlock", "a tile is overwritten while it is read"
 TOO_EARLY = "a tile is read before it is there"
-HAPPENS = {"": NOTHING, "deadlock": DEADLOCK, "overwritten": OVERWRITTEN, "read too early": TOO_EARLY}
+HAPPENS = {
+    PipelineFaultKind.DEADLOCK: DEADLOCK, PipelineFaultKind.OVERWRITTEN: OVERWRITTEN,
+    PipelineFaultKind.READ_TOO_EARLY: TOO_EARLY,
+}  # fmt: skip
 STEPS = ("r2_producer", "r3_consumers", "r3_turns", "r4_overlap", "r5_registers", "r6_persistent")
 
 
@@ -28,7 +31,7 @@ def _passes_at_once():
 def _happens(roles, barriers, slots):
     """Return what goes wrong first under some schedule."""
     fault = pipeline.check(pipeline.Program(roles, tuple(barriers), tuple(slots))).fault
-    return HAPPENS[fault.kind if fault else ""]
+    return HAPPENS[fault.kind] if fault else NOTHING
 
 
 def _fetched_early(tiles=4, stages=2):
