@@ -68,6 +68,8 @@ def test_the_widgets_of_all_chapters_are_drawn(open_lab):
         assert shown.count() == sum(counts.values())
         for widget in shown.all():
             widget.scroll_into_view_if_needed()
+            if "is not solved yet" in widget.inner_text():  # it shows an answer
+                continue
             assert int(widget.get_attribute("data-loads")) == 1
             assert widget.bounding_box()["height"] > 100
 
