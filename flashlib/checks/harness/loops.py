@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from flashlib import naive
+from flashlib import naive, tiled
 from flashlib.checks.engine import Known, Outcome, ProgramText, Verdict, announce, diagnose, random_cases, written
 from flashlib.checks.engine.cases import UNSOLVED, Case, Finding, Tried, attempt, find_problem
 from flashlib.checks.engine.equality import same
@@ -236,7 +236,14 @@ class _Examination:
             return "ends_at_hidden"
         if hidden and missed == [tile for tile in right if tile > min(hidden)]:
             return "all_ends"
+        if not sizes.causal and all(self._would_hide(*tile) for tile in missed):
+            return "skipped_without_mask"
         return "visible_missed" if hidden and sizes.causal else "tile_missed"
+
+    def _would_hide(self, i, j):
+        """Return whether a causal mask would hide all of a tile."""
+        rows, cols = self.recorder.rows[i], self.recorder.cols[j]
+        return tiled.is_hidden(rows, cols, self.sizes.N_k - self.sizes.N_q)
 
     def _about_O(self):
         """Return the Verdict on O if it is wrong although all steps are right, or None."""
