@@ -19,6 +19,7 @@ def least_time(answer: Callable, known: Known) -> Verdict:
         _case("8 FLOPs, most bytes from the L2 cache", 8, 2.0, {"HBM": 60, "L2": 90}, two),
         _case("8 FLOPs, many bytes from the L2 cache", 8, 2.0, {"HBM": 60, "L2": 800}, two),
         _case("100 FLOPs, many bytes from the L2 cache", 100, 2.0, {"HBM": 60, "L2": 800}, two),
+        _case("8 FLOPs, most bytes from HBM", 8, 2.0, {"HBM": 90, "L2": 60}, two),
         _case("memories in different orders", 8, 2.0, {"L2": 90, "HBM": 60}, two),
         _case("other memories", 3, 2.0, {"DRAM": 20, "L2": 90, "sram": 99}, three),
         _case("an A100, 10^9 FLOPs and 6 MB", 10**9, gpu.fp16, {"HBM": 6_000_000}, {"HBM": gpu.bandwidth}),
