@@ -56,7 +56,7 @@ def any_sizes(rng: Any) -> tuple:
     return *rng.integers(1, 300, size=4), _itemsize(rng)
 
 
-@exercise(title="What FlashAttention-2 moves", minutes=15, difficulty="easy", program=program_of(*FA2))
+@exercise(title="What FlashAttention-2 moves", minutes=20, difficulty="easy", program=program_of(*FA2))
 def fa2_bytes(answer: Callable, known: Known) -> Verdict:
     return examine(sizes.whole_numbers(answer, fa2_moved), sizes.cases(fa2_moved, SIZES, any_sizes), known)
 
@@ -77,7 +77,7 @@ def my_causal_bytes(N, d, B_r, B_c, itemsize):
 
 @exercise(
     title="Bytes under a causal mask",
-    minutes=25,
+    minutes=30,
     difficulty="hard",
     optional=True,
     program=program_of(CAUSAL, BYTES, "    return total"),
@@ -113,7 +113,7 @@ def my_break_even(N, d, itemsize):
 
 @exercise(
     title="Where tiling pays",
-    minutes=15,
+    minutes=20,
     difficulty="medium",
     program=program_of(FA2[0].replace("my_fa2_bytes", "moved"), *FA2[1:], SEARCH),
 )
@@ -145,7 +145,7 @@ def break_even(answer: Callable, known: Known) -> Verdict:
 
 
 @exercise(
-    title="The largest row block that fits", minutes=15, difficulty="medium", program=partial(written, cost=cost)
+    title="The largest row block that fits", minutes=20, difficulty="medium", program=partial(written, cost=cost)
 )
 def largest_tile(answer: Callable, known: Known) -> Verdict:  # the first fit to the byte, or are one byte short
     fixed = """

@@ -7,6 +7,6 @@ from flashlib.checks.engine import Known, Verdict, exercise
 from flashlib.checks.harness import loops
 
 
-@exercise(title="The loop with K and V outside", minutes=45, difficulty="hard", program=LOOP)
+@exercise(title="The loop with K and V outside", minutes=35, difficulty="hard", program=LOOP)
 def fa1(answer: Callable, known: Known) -> Verdict:
     return loops.examine(answer, "fa1", known)

@@ -74,13 +74,24 @@ QUESTIONS = [
             2: "the worst moves about 4 N^2 numbers; put B_c = 4 d into the formula of FA1",
             20: "the worst moves about 4 N^2 numbers; put B_c = 4 d into the formula of FA1",
         },
+        tolerance=0.05,  # the factor before rounding is right too
     ),
     Question(
         "fits_48_KB",
-        lambda: cost.sram_bytes(64, 64, 64, "float16") <= 48 * 1024,
-        "Q_i, K_j and V_j take 24 KB, and O_acc and S_ij 16 KB each in fp32; with m and l it is 56.5 KB.",
+        lambda: cost.sram_bytes(64, 64, 64, "float16") / 1024,
+        "Q_i, K_j and V_j take 24 KB, O_acc and S_ij 16 KB each in fp32, and m and l half a KB. So it does not "
+        "fit into 48.",
         hint="Add up Q_i, K_j and V_j in 2 bytes a number, and S_ij and O_acc in 4.",
-        wrong={True: "O_acc and S_ij are fp32, 16 KB each"},
+        wrong={
+            24: "that is Q_i, K_j and V_j; S_ij and O_acc are on chip too",
+            40.25: "O_acc and S_ij are two, 16 KB each in fp32",
+            32: "that is O_acc and S_ij; Q_i, K_j and V_j are on chip too",
+            48: "K_j and V_j are two, 8 KB each",
+            72: "P_ij takes the place of S_ij",
+            80: "Q_i, K_j and V_j are fp16, 8 KB each",
+        },
+        tolerance=0.012,  # 56, without m and l, is right too
+        unit="KB",
     ),
     Question(
         "small_traffic",
@@ -114,8 +125,8 @@ QUESTIONS = [
     Question(
         "lab_break_even",
         _break_even,
-        "3 d / B_c = 4 at B_c = 3 d / 4 = 96, or 98 with m and l counted. It moves with d, and hardly with N once "
-        "N is much larger than d.",
+        "3 d / B_c = 4 at B_c = 3 d / 4 = 96. The search gives 98, since whole column blocks are counted. The "
+        "size grows with d, and hardly changes with N once N is much larger than d.",
         hint="Set 3 N^2 d / B_c equal to 4 N^2 and solve for the block size.",
         tolerance=0.03,
         wrong={

@@ -33,6 +33,7 @@ QUESTIONS = [
         hint="Divide the 4 N^2 d FLOPs by the bytes that Counting bytes found, 2 a number: 4 N^2 numbers, and "
         "2 N^2 d / B_r. Then compare with the ridge.",
         choices=("memory", "arithmetic"),
+        labels={"flash": "FA2"},
         wrong={
             ("standard", "arithmetic"): "it does about 32 FLOPs for each byte, and the bytes take longer",
             ("flash", "arithmetic"): "its 128 FLOPs per byte are four times as many, and still below 206",
