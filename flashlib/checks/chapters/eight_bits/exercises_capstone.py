@@ -29,7 +29,7 @@ CAUSES = {
 
 @exercise(
     title="Repair plain fp8 attention",
-    minutes=80,
+    minutes=75,
     difficulty="hard",
     program=partial(written, lowbit=lowbit, tiled=tiled),
     limit=12.0,
