@@ -8,7 +8,7 @@
     attention    `attention`, the pass that quantises (`prepared`) and the loop over tiles (`steps`)
     errors       `error` against fp64, and `by_cause`
     core         a TensorCore that rounds what it multiplies, all of it or one cause of error alone
-    trials       three Trials that plain attention in eight bits fails
+    trials       four Trials that plain attention in eight bits fails
 
 Source: Micikevicius and others, FP8 Formats for Deep Learning (2022); Shah and others, FlashAttention-3 (2024),
 section 3.3; Zhang and others, SageAttention (2024) for K minus its mean.

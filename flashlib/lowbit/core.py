@@ -22,7 +22,8 @@ class TensorCore:
 
     causes: those of CAUSES that make errors, by default all; the others are exact.
     multiplied: the products so far, of two numbers each, by the name of the method. saturated: {what: the largest
-    share of an operand that was beyond its format}. stored_numbers: how many numbers were stored.
+    share of an operand that was beyond its format}. largest: {what: the largest number, in size, that was given}.
+    stored_numbers: how many numbers were stored.
     """
 
     def __init__(self, causes: Collection[str] = tuple(CAUSES)) -> None:
@@ -31,6 +32,7 @@ class TensorCore:
         self.causes = frozenset(causes)
         self.multiplied = {"scores": 0, "values": 0}
         self.saturated: dict[str, float] = {}
+        self.largest: dict[str, float] = {}
         self.formats: set[str] = set()
         self.stored_numbers = 0
 
@@ -76,6 +78,7 @@ class TensorCore:
             raise ValueError(f"format is {format!r}; the core multiplies {', '.join(map(repr, EIGHT))}")
         beyond = float((np.abs(X) > FORMATS[format].largest * BEYOND).mean()) if X.size else 0.0
         self.saturated[name] = max(beyond, self.saturated.get(name, 0.0))
+        self.largest[name] = max(float(np.abs(X).max(initial=0)), self.largest.get(name, 0.0))
         return rounded(X, format) if cause in self.causes else X
 
     def _count(self, name, A, B):

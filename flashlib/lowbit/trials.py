@@ -1,4 +1,4 @@
-"""Three trials that plain attention in eight bits fails: outliers, means, and values whose mean drifts."""
+"""Four trials that plain attention in eight bits fails: outliers, means, a mean of V that drifts, and a sink."""
 
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ class Trial(NamedTuple):
     bound: float
 
 
-def trials() -> tuple[Trial, Trial, Trial]:
-    """Return the trials, the same ones in each call. All but the first are so long that sums of 13 bits matter."""
-    return _outliers(), _means(), _drifting_means()
+def trials() -> tuple[Trial, Trial, Trial, Trial]:
+    """Return the trials, the same ones in each call. The middle two are so long that sums of 13 bits matter."""
+    return _outliers(), _means(), _drifting_means(), _sink()
 
 
 def _outliers(N=512, d=64):
@@ -39,3 +39,11 @@ def _drifting_means(N_k=8192, d=64):
     V[: N_k // 2] += 1
     V[N_k // 2 :] -= 1
     return Trial("drifting means", Q, K, V, bound=0.08)
+
+
+def _sink(N_k=2048, d=64):
+    """The first key takes about half of the weight, so that all other weights are small, and count together."""
+    rng = np.random.default_rng(5)
+    Q, K, V = 1 + 0.3 * rng.normal(size=(64, d)), 0.5 * rng.normal(size=(N_k, d)), rng.normal(size=(N_k, d))
+    K[0], V[0] = 1, 0  # scores of about 8, where those of the others are near 0
+    return Trial("a sink", Q, K, V, bound=0.08)

@@ -44,12 +44,8 @@ def repaired(answer: Callable, known: Known) -> Verdict:
         if found:
             causes = ", ".join(f"{words} {alone[cause]:.2%}" for cause, words in CAUSES.items() if cause in alone)
             return known.verdict(found, *[("each cause alone", causes)] * bool(alone))
-        errors.append(error)
-    return Verdict(
-        "",
-        Outcome.RIGHT,
-        "O is off by {:.1%} with outliers, {:.2%} with means and {:.1%} with drifting means".format(*errors),
-    )
+        errors.append(f"{error:.2%} with {trial.words}")
+    return Verdict("", Outcome.RIGHT, f"O is off by {', '.join(errors[:-1])} and {errors[-1]}")
 
 
 def _cases():
@@ -117,13 +113,17 @@ def _too_large(trial, core, error, alone):
     cause, second = sorted(alone, key=alone.__getitem__, reverse=True)[:2]
     if cause == "V" and alone["V"] <= 1.1 * _left_of_V(trial):
         cause = second
-    return Finding(
-        f"by_{cause}{_kind(trial, core) if cause == 'inputs' else ''}", alone=f"{alone[cause]:.2%}", **fields
-    )
+    fields |= {"alone": f"{alone[cause]:.2%}"}
+    if cause != "inputs":
+        return Finding(f"by_{cause}", **fields)
+    size, name = min((core.largest[name], name) for name in "QK")
+    return Finding(f"by_inputs{_kind(trial, core, size)}", name=name, size=f"{size:.3g}", **fields)
 
 
-def _kind(trial, core):
+def _kind(trial, core, largest):
     """Return which repair rounding Q and K needs."""
+    if core.formats == {"int8"} and largest < lowbit.FORMATS["int8"].largest / 2:
+        return "_unscaled"
     if trial.words == "means":
         return "_mean"
     return "_int8" if core.formats == {"int8"} else "_e4m3"
