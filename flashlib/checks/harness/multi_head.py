@@ -124,11 +124,13 @@ def streaming(
     change: Callable[[Callable], Callable] = lambda launched: launched,
     tiles: AttentionTilings | None = None,
     empty: Callable[[int, int], int] | None = lambda N_q, N_k: max(0, N_q - N_k),
+    only_O: bool = True,
 ) -> Callable:
     """Return answer as a function of arrays; it detects an N_q x N_k matrix, and rows without keys that are not 0.
 
     change: wraps the launched answer, as `O_alone` does. tiles: notes the tiles that it uses. empty: returns how
-    many of the first rows see no key under the mask; None: do not check that.
+    many of the first rows see no key under the mask; None: do not check that. only_O: whether nothing but O is
+    stored, so that fewer numbers than O has cannot be all of it.
     """
     from flashlib.checks.harness.launches import launched
     from flashlib.learner.kernels.new_tensors import NewTensors
@@ -137,7 +139,7 @@ def streaming(
 
     def note(watch):
         (tiles or AttentionTilings()).note(watch)
-        stored.append(watch.elsewhere if watch.programs else np.inf)  # compiled programs are not seen
+        stored.append(watch.elsewhere if watch.programs and only_O else np.inf)  # compiled programs are not seen
 
     @wraps(answer)
     def noted(*arguments):

@@ -86,11 +86,12 @@ QUESTIONS = [
         hint="A row of P has N numbers. How many numbers do O and lse have in a row?",
         wrong={
             4096: "lse is one number in place of 4096, but O is kept too",
+            64: "lse is kept too: a row of O and lse has 65 numbers",
             126: "S is not kept: the backward pass of the softmax needs only P",
             32: "that would be P in 2 bytes a number; all is fp32",
             16: "Q, K and V are kept by both and not counted here: only O and lse are",
         },
-        tolerance=0.016,
+        tolerance=0.005,
     ),
     Question(
         "backward_products",
