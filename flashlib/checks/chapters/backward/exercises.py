@@ -29,7 +29,7 @@ def lean(answer: Callable, limit: int) -> Callable:
 # ---- delta
 
 
-@exercise(title="One number for each row", minutes=15, difficulty="medium")
+@exercise(title="One number for each row", minutes=10, difficulty="medium")
 def delta(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [

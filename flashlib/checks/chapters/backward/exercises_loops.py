@@ -63,7 +63,7 @@ def _size(dO, V, scale):
 DQ = gradient.dq_loop("my_dq_rows(Q_i, dO_i, lse_i, delta_i, K, V, B_c, scale)", gradient.IN_NUMPY, "end = len(K)")
 
 
-@exercise(title="dQ of one row block", minutes=25, difficulty="medium", optional=True, program=DQ)
+@exercise(title="dQ of one row block", minutes=15, difficulty="medium", optional=True, program=DQ)
 def dq_rows(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(4)
     plain = [
