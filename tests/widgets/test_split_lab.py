@@ -235,6 +235,15 @@ def test_a_few_programs_cannot_pull_the_bandwidth():
     assert lab.result["times"]["now"]["keys"] < 1.1 * lab.result["times"]["least"]
 
 
+def test_from_four_parts_on_the_first_step_of_the_chapter_takes_no_less_time():
+    """128 programs ask for the whole bandwidth, and the default is as fast."""
+    call = model.DecodeCall(8192, 1, 32, 1, 128, "H200")
+    times = {n: time.total for n, time in call.curve()}
+    assert times[3] > 1.05 * times[4] and times[4] == pytest.approx(min(times.values()), rel=1e-6)
+    assert call.programs(4) == 128 < 132 < call.places and call.default == 8
+    assert times[8] == pytest.approx(times[4], rel=1e-6)
+
+
 def test_more_states_cost_more():
     call = model.DecodeCall(65_536, 8, 8, 8, 128, "A100")
     costs = [time.states for _, time in call.curve()]
