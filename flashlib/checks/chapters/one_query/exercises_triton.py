@@ -54,20 +54,25 @@ def decode_part(answer: Callable, known: Known) -> Verdict:
             _decoded("parts without a tile", (1, 1, 2, 32), [20], parts=7),
             _decoded("a sequence without a key", (2, 1, 2, 20), [0, 20], parts=2),
         ],
+        [_decoded("tensors in fp16", (1, 1, 2, 40), [37], parts=2, dtype=np.float16, tolerance=2e-3)],
     ]
     outputs = State._fields
     verdict = examine_kernel(answer, by_parts, stages, known, outputs=outputs, nan="nan, or never stored")
     return far_memory.extended(verdict, known, lambda: far_parts.part_reached(answer))
 
 
-def _decoded(words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, rng=None, alike=None, below=0):
+def _decoded(
+    words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, rng=None, alike=None, below=0,
+    dtype=np.float32, tolerance=1e-5,
+):  # fmt: skip
     """Return the Case of a shape (B, H_k, group, N); past the lengths K and V are nan. size, below: of Q.
 
     alike: if given, all keys are the first one times this number.
     """
     rng = rng or np.random.default_rng(5)
     B, H_k, group, N = shape
-    steps = 16 if size > 1 or below else 2**14  # in 1; for small scores, more bits than fp16 has
+    coarse = size > 1 or below or dtype is np.float16
+    steps = 16 if coarse else 2**14  # in 1; for small scores, more bits than fp16 has
     Q, K, V = (
         rng.integers(-1.5 * steps, 1.5 * steps + 1, shape) / steps
         for shape in ((B, H_k * group, d), *[(B, H_k, N, d)] * 2)
@@ -86,8 +91,8 @@ def _decoded(words, shape, lengths, parts=1, d=16, scale=0.375, B_C=16, size=1, 
         m[b, h, part], l[b, h, part], O_acc[b, h, part] = summarise_rows(S, values)
     for b, length in enumerate(lengths):
         K[b, :, length:] = V[b, :, length:] = np.nan
-    given = *(X.astype(np.float32) for X in (Q, K, V)), np.array(lengths, np.int32)
-    return Case(words, (*given, parts, scale, B_C), (m, l, O_acc), 1e-5)
+    given = *(X.astype(dtype) for X in (Q, K, V)), np.array(lengths, np.int32)
+    return Case(words, (*given, parts, scale, B_C), (m, l, O_acc), tolerance)
 
 
 def _any_decoded(rng):

@@ -88,7 +88,8 @@ def my_decode_part(
         S += tl.where(c < length, 0.0, -float("inf"))[None, :]
         m_new = tl.maximum(m, tl.max(S, 1))
         alpha, P = tl.exp(m - m_new), tl.exp(S - m_new[:, None])
-        O_acc = tl.dot(P, tl.load(V_ptr + rows), acc=O_acc * alpha[:, None], input_precision="ieee")
+        V_j = tl.load(V_ptr + rows)
+        O_acc = tl.dot(P.to(V_j.dtype), V_j, acc=O_acc * alpha[:, None], input_precision="ieee")
         l, m = l * alpha + tl.sum(P, 1), m_new
         j += 1
     at = head * parts + part
@@ -106,7 +107,7 @@ def of_tile(q, K_ptr, V_ptr, rows, seen, m, l, O_acc, scale):
     new = tl.maximum(m, tl.max(S, 1))
     alpha = tl.exp2(m - new)
     P = tl.exp2(S - new[:, None])
-    return new, l * alpha + tl.sum(P, 1), tl.dot(P, v, acc=O_acc * alpha[:, None], input_precision="ieee")
+    return new, l * alpha + tl.sum(P, 1), tl.dot(P.to(v.dtype), v, acc=O_acc * alpha[:, None], input_precision="ieee")
 
 
 @triton.jit
@@ -132,7 +133,7 @@ def my_decode_part(
     length = tl.load(lengths_ptr + tl.program_id(2))
     row, cols = tl.arange(0, B_R), tl.arange(0, D)
     at = (kv * group + row)[:, None] * D + cols[None, :]
-    q = tl.load(Q_ptr + at, mask=(row < group)[:, None], other=0.0) * scale
+    q = tl.load(Q_ptr + at, mask=(row < group)[:, None], other=0.0)
     n = (length + B_C - 1) // B_C
     begin, end = n * part // parts * B_C, tl.minimum(n * (part + 1) // parts * B_C, length)
     m = tl.zeros((B_R,), tl.float32) - float("inf")
@@ -141,7 +142,7 @@ def my_decode_part(
     for start in range(begin, end, B_C):
         c = start + tl.arange(0, B_C)
         rows = (kv * N + c)[:, None] * D + cols[None, :]
-        m, l, O = of_tile(q, K_ptr, V_ptr, rows, c < length, m, l, O, 1.4426950408889634)
+        m, l, O = of_tile(q, K_ptr, V_ptr, rows, c < length, m, l, O, scale * 1.4426950408889634)
     state = (kv * group + row) * parts + part
     tl.store(m_ptr + state, m * 0.6931471805599453, mask=row < group)
     tl.store(l_ptr + state, l, mask=row < group)
@@ -198,7 +199,7 @@ def my_decode_part(
             shift = tl.where(m_new == neg, 0.0, m_new)
             p = tl.exp(s - shift[:, None])
             l = l * tl.exp(m - shift) + tl.sum(p, axis=1)
-            acc = acc * tl.exp(m - shift)[:, None] + tl.dot(p, v, input_precision="ieee")
+            acc = acc * tl.exp(m - shift)[:, None] + tl.dot(p.to(v.dtype), v, input_precision="ieee")
             m = m_new
             K_ptr += B_C * D
             V_ptr += B_C * D

@@ -125,7 +125,7 @@ def my_decode_part(
         new = tl.maximum(m, tl.max(s, 1))
         p = tl.exp(s - new[:, None])
         l = l * tl.exp(m - new) + tl.sum(p, 1)
-        O = O * tl.exp(m - new)[:, None] + tl.dot(p, v, input_precision="ieee")
+        O = O * tl.exp(m - new)[:, None] + tl.dot(p.to(v.dtype), v, input_precision="ieee")
         m = new
     place = (kv * group + r) * parts + part
     O = O / tl.where(l == 0, 1.0, l)[:, None]
@@ -172,7 +172,7 @@ def my_decode_part(
             new = tl.maximum(m, tl.max(s, 1))
             p = tl.exp(s - new[:, None])
             l = l * tl.exp(m - new) + tl.sum(p, 1)
-            O = O * tl.exp(m - new)[:, None] + tl.dot(p, v, input_precision="ieee")
+            O = O * tl.exp(m - new)[:, None] + tl.dot(p.to(v.dtype), v, input_precision="ieee")
             m = new
         place = (kv * group + r) * parts + part
         tl.store(m_ptr + place, m, mask=r < group)
