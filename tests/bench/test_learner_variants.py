@@ -33,6 +33,8 @@ def _called(
 @pytest.mark.parametrize("name", learner_variants.FUNCTIONS)
 def test_the_functions_of_a_case_agree_with_its_mask(name, first, h):
     n, N = 64, learner_variants.N
+    if name == "every 4th key":  # an array of N x N, which does not depend on N
+        N = first + n
     if "blocks" in name:
         pytest.skip("its tiles are all whole: nothing is asked")
     S = (30 * torch.randn(n, n)).to(DEVICE)
