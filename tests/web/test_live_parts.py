@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -124,3 +125,15 @@ def test_kernels_print_in_pyodide_what_is_stored(written, tmp_path, name):
     assert not ran.returncode, ran.stderr[-2000:]
     for id, line in zip(asked, ran.stdout.splitlines(), strict=True):
         live_chapters.compare(json.loads(line), stored[id])
+
+
+def test_a_record_that_a_cell_names_is_fetched_and_no_other_file(tmp_path):
+    for source, names in (
+        ('record("h200_ring")', ["data/h200_ring.json"]),
+        (
+            'Path("data/h200_ring_4.json"), "data/shakespeare.txt"',
+            ["data/h200_ring_4.json", "data/shakespeare.txt"],
+        ),
+        ("from flashlib import lm", []),
+    ):
+        assert [part.name for part in parts.write_data(tmp_path, [SimpleNamespace(source=source)])] == names

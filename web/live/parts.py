@@ -24,7 +24,7 @@ SLOWER = 3  # an answer may take this many times as long on a page as elsewhere 
 COURSE = "course.zip"
 KERNELS = "kernels.zip"  # only for pages with cells that need it
 PACKAGES = "traitlets", "cloudpickle"  # pure Python, taken from the environment that builds
-DATA = re.compile(r"\bdata/[\w.]+")
+WORD = re.compile(r"\w+")
 TEXTS = ".txt", ".json"  # files that modules read
 EMPTY = ".js", ".css"  # files of widgets that their classes read; the page has them already
 THEN = 1980, 1, 1, 0, 0, 0  # so that the same files make the same archive
@@ -104,7 +104,10 @@ def no_kernels():
 
 def write_data(place, running):
     """Write the files that cells read, if they are not there yet; return the Part of each."""
-    names = sorted({name for cell in running for name in DATA.findall(cell.source)})
+    source = "\n".join(cell.source for cell in running)
+    words = set(WORD.findall(source))  # of a record a cell may say the name alone
+    files = sorted((ROOT / "notebooks" / "data").iterdir())
+    names = [f"data/{x.name}" for x in files if x.name in source or (x.suffix == ".json" and x.stem in words)]
     for name in names:
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_bytes((ROOT / "notebooks" / name).read_bytes())
