@@ -175,7 +175,8 @@ def test_an_exercise_is_solved_wrongly_and_rightly_and_an_endless_loop_ends(read
     head = re.search(r"^def my_\w+\(.*\):$", text, re.MULTILINE)[0]
     reader.write(stub, f"{head}\n    while True: pass")
     reader.page.evaluate("flashSite.live.slower = 0.1")
-    assert "did not end within 0.4 seconds" in reader.run(check, "Check")
+    said = reader.run(check, "Check")  # kernels may take longer
+    assert "did not end within 0.4 seconds" in said or "did not end within 1.5 seconds" in said
     assert "Python was restarted" in reader.said(check) and "again automatically" in reader.said(check)
     reader.page.evaluate("flashSite.live.slower = 30")
     reader.write(stub, f"{head}\n    return None")
