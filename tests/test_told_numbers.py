@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 import statistics
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -468,7 +469,9 @@ def test_what_speed_says_of_programs_and_of_what_spills_is_what_the_compiler_say
     assert [made("r8_descriptors", 128, *line).spilled > 0 for line in lines] == [True, True, False, False]
     told = " ".join(text("speed", "ex-name-the-limit").split())
     assert "(they even spill)" in told and made("r5_causal", 128, 128, 128, 16, 1).spilled > 0
-    assert "two programs of eight warps fit as well" in told and tiles[64, 8].programs == 2
+    assert "a third program would fit, with one stage; with three stages, two still fit" in told
+    programs = [made("r5_causal", 128, 64, 64, 4, stages).programs for stages in (1, 2, 3)]
+    assert programs == [3, 2, 2] and "D keeps three stages" in told
 
 
 def test_a_move_against_no_limit_gains_nothing():
@@ -479,6 +482,16 @@ def test_a_move_against_no_limit_gains_nothing():
     assert all(gain >= 1.03 or gain < 1 for gain in gains.values())
     assert "Each launch has at least one limit" in text("speed", "ex-name-the-limit")
     assert {launch for (launch, _), gain in gains.items() if gain >= 1.03} == before.keys()
+    assert "In F two moves gain" in text("speed", "ex-name-the-limit")
+    twice = Counter(launch for (launch, _), gain in gains.items() if gain >= 1.03)
+    assert {launch for launch, moves in twice.items() if moves > 1} == {"F"}
+
+
+def test_how_near_the_nearest_of_the_six_launches_is_to_the_roof_of_the_l2_cache():
+    assert "nearest in E, and even there a quarter is left" in text("speed", "ex-name-the-limit")
+    (shares,) = re.findall(r"^L2's roof (.*)$", printed("speed", "8e2b5d07"), flags=re.M)
+    shares = [int(share.rstrip("%")) for share in shares.split() if share != "-"]
+    assert max(shares) == shares[3] and 73 <= max(shares) <= 77  # B to F
 
 
 @pytest.mark.compiles

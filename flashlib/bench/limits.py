@@ -4,7 +4,7 @@
 
 Sizes, verification and rows as in `flashlib.bench.ladder`. A row has two fields more: `launch`, a letter, and
 `limit`, which the row's options relieve, or None for the launch as it is. A move is tried only where
-the launch might need it: E takes little shared memory as it is.
+the launch might need it.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ LAUNCHES = {
     "B": TimedLaunch("without_parallel_rows", 128, SMALL, {PROGRAMS: ("r5_causal", SMALL)}, few=True),
     "C": _launch("r5_causal", 128, (128, 128, 8, 1), less=(128, 64, 8, 1)),
     "D": _launch("r5_causal", 64, (64, 128, 4, 4), less=(64, 128, 4, 3)),
-    "E": _launch("r5_causal", 64, (128, 64, 4, 1)),
+    "E": _launch("r5_causal", 128, (64, 64, 4, 2), less=(64, 64, 4, 1)),
     "F": _launch("r8_descriptors", 128, (64, 128, 4, 2), less=(64, 64, 4, 3)),
 }
 RUNGS = {rung.name: rung for rung in (*ladder.RUNGS, *ladder.WITHOUT)}

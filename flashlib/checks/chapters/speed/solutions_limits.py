@@ -8,7 +8,7 @@ def my_name_the_limit(launch):
         "B": "programs",  # fewer than multiprocessors
         "C": "loads",  # one stage
         "D": "shared memory",  # one program of four warps, and the registers have room for two
-        "E": "loads",  # one stage; "registers" is right too: two programs of eight warps fit as well
+        "E": "loads",  # a third program would fit, with one stage; with three stages, two still fit
         "F": "shared memory",  # as D; "loads" is right too
     }
     return limits[launch]

@@ -14,7 +14,7 @@ def my_name_the_limit(launch):
         return "programs"
     if launch in ("D", "F"):
         return "shared memory"
-    return "loads" if launch == "C" else "registers"  # gains less in E
+    return "loads"
 
 
 # name_the_limit: match

@@ -23,13 +23,18 @@ def my_name_the_limit(launch):
 
 # name_the_limit, C_one_program: one program fits by its registers
 def my_name_the_limit(launch):
-    known = dict(zip("ABDEF", ("HBM", "programs", "shared memory", "registers", "shared memory"), strict=True))
+    known = dict(zip("ABDEF", ("HBM", "programs", "shared memory", "loads", "shared memory"), strict=True))
     return known.get(launch, "registers")
+
+
+# name_the_limit, E_nothing_ahead: whatever makes room for a program more
+def my_name_the_limit(launch):
+    return {"A": "HBM", "B": "programs", "C": "loads"}.get(launch, "shared memory")
 
 
 # name_the_limit, F_alone: more warps
 def my_name_the_limit(launch):
-    known = dict(zip("ABCDE", ("HBM", "programs", "loads", "shared memory", "registers"), strict=True))
+    known = dict(zip("ABCDE", ("HBM", "programs", "loads", "shared memory", "loads"), strict=True))
     return known.get(launch, "registers")
 
 
