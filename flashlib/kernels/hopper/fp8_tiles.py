@@ -84,7 +84,11 @@ def partial_sums(P):
 
 @gluon.jit
 def weights(S, shift, alpha, l, factor, O_LAYOUT: gl.constexpr):
-    """Return P as the left operand of P V, and l with P added."""
+    """Return P as the left operand of P V, and l with P added.
+
+    FlashAttention-4 computes some of the powers by a polynomial. Here one in eight made the kernel slower on an
+    H200: the loop lacks time to issue instructions, and not exponentials.
+    """
     P = gl.exp2(S * factor[:, None] - finite(shift)[:, None])
     return operand(P, O_LAYOUT), l * by_row(alpha, l) + partial_sums(P)
 
