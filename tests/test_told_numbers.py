@@ -468,17 +468,21 @@ def test_what_speed_says_of_programs_and_of_what_spills_is_what_the_compiler_say
     lines = (128, 128, 4, 3), (128, 64, 4, 3), (128, 128, 8, 3), (64, 128, 4, 3)
     assert [made("r8_descriptors", 128, *line).spilled > 0 for line in lines] == [True, True, False, False]
     told = " ".join(text("speed", "ex-name-the-limit").split())
-    assert "(they even spill)" in told and made("r5_causal", 128, 128, 128, 16, 1).spilled > 0
-    assert "a third program would fit, with one stage; with three stages, two still fit" in told
-    programs = [made("r5_causal", 128, 64, 64, 4, stages).programs for stages in (1, 2, 3)]
-    assert programs == [3, 2, 2] and "D keeps three stages" in told
+    assert "after one stage less a third program fits" in told and "One stage more costs C no program" in told
+    assert [made("r5_causal", 128, 64, 64, 4, stages).programs for stages in (1, 2, 3)] == [3, 2, 2]
+    assert "one program, and the registers have room for two" in told and "D keeps three stages" in told
+    assert [made("r5_causal", 64, 64, 128, 4, stages).programs for stages in (3, 4)] == [2, 1]
+    assert "they spill, and one stage less makes no room" in told
+    large = [made("r5_causal", 128, 128, 128, *options) for options in ((4, 2), (4, 3), (8, 3))]
+    assert [report.programs for report in large] == [1, 1, 1]
+    assert [report.spilled > 0 for report in large] == [True, True, False]
 
 
 def test_a_move_against_no_limit_gains_nothing():
     rows = json.loads((FOLDER / "data" / "h200_limits.json").read_text(encoding="utf-8"))["rows"]
     before = {row["launch"]: row["tflops"] for row in rows if row["limit"] is None}
     gains = {(row["launch"], row["limit"]): row["tflops"] / before[row["launch"]] for row in rows if row["limit"]}
-    assert "Any other move gains nothing, or loses" in text("speed", "remember12")
+    assert "A move against anything else gains nothing, or loses" in text("speed", "remember12")
     assert all(gain >= 1.03 or gain < 1 for gain in gains.values())
     assert "Each launch has at least one limit" in text("speed", "ex-name-the-limit")
     assert {launch for (launch, _), gain in gains.items() if gain >= 1.03} == before.keys()
@@ -488,10 +492,10 @@ def test_a_move_against_no_limit_gains_nothing():
 
 
 def test_how_near_the_nearest_of_the_six_launches_is_to_the_roof_of_the_l2_cache():
-    assert "nearest in E, and even there a quarter is left" in text("speed", "ex-name-the-limit")
+    assert "even in C about a quarter is left" in " ".join(text("speed", "ex-name-the-limit").split())
     (shares,) = re.findall(r"^L2's roof (.*)$", printed("speed", "8e2b5d07"), flags=re.M)
     shares = [int(share.rstrip("%")) for share in shares.split() if share != "-"]
-    assert max(shares) == shares[3] and 73 <= max(shares) <= 77  # B to F
+    assert max(shares) == shares[1] and 70 <= max(shares) <= 77  # B to F
 
 
 @pytest.mark.compiles

@@ -3,8 +3,8 @@
     python -m flashlib.bench.limits --out notebooks/data/h200_limits.json
 
 Sizes, verification and rows as in `flashlib.bench.ladder`. A row has two fields more: `launch`, a letter, and
-`limit`, which the row's options relieve, or None for the launch as it is. A move is tried only where
-the launch might need it.
+`limit`, which the row's options relieve, or None for the launch as it is. A and B have the move that their
+launch calls for; the others have all moves of a single kernel that fit into shared memory.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from flashlib.bench import ladder
 from flashlib.bench.common import harness, records
+from flashlib.gpus import GPUS
 
 HBM, PROGRAMS, LOADS, SHARED, REGISTERS = LIMITS = "HBM", "programs", "loads", "shared memory", "registers"
 
@@ -30,25 +31,33 @@ def _options(B_r: int, B_c: int, num_warps: int, num_stages: int) -> dict:
     return {"B_r": B_r, "B_c": B_c, "num_warps": num_warps, "num_stages": num_stages}
 
 
-def _launch(rung: str, d: int, options: tuple, less: tuple | None = None) -> TimedLaunch:
-    """Return a launch in which a program has one row block. less: options that take less shared memory, if any."""
+def _launch(rung: str, d: int, options: tuple[int, int, int, int]) -> TimedLaunch:
+    """Return a launch in which a program has one row block, with the moves that fit into shared memory."""
     B_r, B_c, warps, stages = options
-    moves = {LOADS: (B_r, B_c, warps, stages + 1), REGISTERS: (B_r, B_c, 2 * warps, stages)}
-    if less:
-        moves[SHARED] = less
+    moves = {
+        LOADS: (B_r, B_c, warps, stages + 1),
+        REGISTERS: (B_r, B_c, 2 * warps, stages),
+        SHARED: (B_r, B_c, warps, stages - 1),
+    }
+    fitting = {limit: new for limit, new in moves.items() if _bytes(d, *new) <= GPUS["H200"].block_sram}
     return TimedLaunch(
-        rung, d, _options(*options), {limit: (rung, _options(*new)) for limit, new in moves.items()}
+        rung, d, _options(*options), {limit: (rung, _options(*new)) for limit, new in fitting.items()}
     )
+
+
+def _bytes(d: int, B_r: int, B_c: int, num_warps: int, num_stages: int) -> int:
+    """Return the shared memory of a program: a tile of Q, and tiles of K and V for each stage, in 16 bits."""
+    return (B_r + 2 * num_stages * B_c) * d * 2
 
 
 SMALL = _options(64, 64, 4, 2)
 LAUNCHES = {
     "A": TimedLaunch("r2_softmax", 128, {}, {HBM: ("r3_flash", ladder.SMALL)}),
     "B": TimedLaunch("without_parallel_rows", 128, SMALL, {PROGRAMS: ("r5_causal", SMALL)}, few=True),
-    "C": _launch("r5_causal", 128, (128, 128, 8, 1), less=(128, 64, 8, 1)),
-    "D": _launch("r5_causal", 64, (64, 128, 4, 4), less=(64, 128, 4, 3)),
-    "E": _launch("r5_causal", 128, (64, 64, 4, 2), less=(64, 64, 4, 1)),
-    "F": _launch("r8_descriptors", 128, (64, 128, 4, 2), less=(64, 64, 4, 3)),
+    "C": _launch("r5_causal", 128, (64, 64, 4, 2)),
+    "D": _launch("r5_causal", 64, (64, 128, 4, 4)),
+    "E": _launch("r5_causal", 128, (128, 128, 4, 3)),
+    "F": _launch("r8_descriptors", 128, (64, 128, 4, 2)),
 }
 RUNGS = {rung.name: rung for rung in (*ladder.RUNGS, *ladder.WITHOUT)}
 

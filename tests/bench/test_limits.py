@@ -29,5 +29,11 @@ def test_a_move_changes_what_its_limit_is_about():
             elif limit == limits.REGISTERS:
                 assert options == before | {"num_warps": 2 * before["num_warps"]}
             elif limit == limits.SHARED:
-                held = [(o["B_r"] + 2 * o["num_stages"] * o["B_c"]) for o in (before, options)]
-                assert held[1] < held[0]
+                assert options == before | {"num_stages": before["num_stages"] - 1}
+
+
+@pytest.mark.parametrize("letter", "CDEF")
+def test_a_launch_of_one_kernel_is_timed_after_each_move_that_fits(letter):
+    launch = limits.LAUNCHES[letter]
+    left_out = {limits.LOADS, limits.REGISTERS, limits.SHARED} - launch.moves.keys()
+    assert left_out == ({limits.LOADS} if letter == "E" else set())

@@ -6,9 +6,9 @@ def my_name_the_limit(launch):
     limits = {
         "A": "HBM",  # S and P are stored, and the roof is near
         "B": "programs",  # fewer than multiprocessors
-        "C": "loads",  # one stage
-        "D": "shared memory",  # one program of four warps, and the registers have room for two
-        "E": "loads",  # a third program would fit, with one stage; with three stages, two still fit
-        "F": "shared memory",  # as D; "loads" is right too
+        "C": "loads",  # one stage more, and two programs still fit
+        "D": "shared memory",  # one program, and the registers have room for two
+        "E": "registers",  # they spill, and one stage less makes no room
+        "F": "loads",  # one program, one tile ahead; "shared memory" is right too
     }
     return limits[launch]

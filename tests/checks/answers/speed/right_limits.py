@@ -3,7 +3,7 @@
 
 # name_the_limit: by the letter's place
 def my_name_the_limit(launch):
-    return ("HBM", "programs", "loads", "shared memory", "loads", "shared memory")["ABCDEF".index(launch)]
+    return ("HBM", "programs", "loads", "shared memory", "registers", "loads")["ABCDEF".index(launch)]
 
 
 # name_the_limit: case by case
@@ -12,9 +12,9 @@ def my_name_the_limit(launch):
         return "HBM"
     if launch == "B":
         return "programs"
-    if launch in ("D", "F"):
-        return "shared memory"
-    return "loads"
+    if launch == "E":
+        return "registers"
+    return "loads" if launch == "C" else "shared memory"  # gains less in F
 
 
 # name_the_limit: match
@@ -24,6 +24,8 @@ def my_name_the_limit(launch):
             return "HBM"
         case "B":
             return "programs"
-        case "C" | "E" | "F":  # gains less in F
+        case "C" | "F":
             return "loads"
-    return "shared memory"
+        case "D":
+            return "shared memory"
+    return "registers"

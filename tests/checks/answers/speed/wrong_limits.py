@@ -21,21 +21,28 @@ def my_name_the_limit(launch):
     return {"A": "HBM", "B": "registers", "C": "registers", "D": "shared memory"}.get(launch, "registers")
 
 
-# name_the_limit, C_one_program: one program fits by its registers
+# name_the_limit, C_nothing_ahead: whatever makes room for a program more
 def my_name_the_limit(launch):
-    known = dict(zip("ABDEF", ("HBM", "programs", "shared memory", "loads", "shared memory"), strict=True))
+    return {"A": "HBM", "B": "programs"}.get(launch, "shared memory")
+
+
+# name_the_limit, E_spills: loads where stages are few, and otherwise shared memory
+def my_name_the_limit(launch):
+    stages = dict(C=2, D=4, E=3, F=2)
+    if launch in stages:
+        return "loads" if stages[launch] < 3 else "shared memory"
+    return "HBM" if launch == "A" else "programs"
+
+
+# name_the_limit, F_ahead: more warps wherever few are on a multiprocessor
+def my_name_the_limit(launch):
+    known = dict(zip("ABCD", ("HBM", "programs", "loads", "shared memory"), strict=True))
     return known.get(launch, "registers")
 
 
-# name_the_limit, E_nothing_ahead: whatever makes room for a program more
+# name_the_limit, D_plenty: what limits one of the others
 def my_name_the_limit(launch):
-    return {"A": "HBM", "B": "programs", "C": "loads"}.get(launch, "shared memory")
-
-
-# name_the_limit, F_alone: more warps
-def my_name_the_limit(launch):
-    known = dict(zip("ABCDE", ("HBM", "programs", "loads", "shared memory", "loads"), strict=True))
-    return known.get(launch, "registers")
+    return {"A": "HBM", "C": "loads"}.get(launch, "programs")
 
 
 # name_the_limit, raises: a launch is left out
