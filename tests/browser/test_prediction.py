@@ -82,11 +82,11 @@ def test_a_phone_shows_the_keys_that_an_answer_needs(lab):
 
 
 def test_missing_or_unreadable_parts_are_reported_without_a_verdict(lab):
-    one = card(lab, ONE)
+    one, hint = card(lab, ONE), "Which results are rounded to 0?"
     for text, said in (("-18 keys", "“-18 keys” is not a number: write one such as 12"), ("", "")):
         one.get_by_label("your answer").fill(text)
         one.get_by_role("button", name="Check").click()
-        assert outcome(one) == "open" and "logarithm" not in one.inner_text()
+        assert outcome(one) == "open" and hint not in one.inner_text()
         assert said in one.locator(".flash-card-verdict").inner_text()
     one.get_by_label("your answer").fill("e^2")
     lab.page.keyboard.press("Enter")
