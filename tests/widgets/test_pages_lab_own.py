@@ -357,3 +357,28 @@ def test_a_mistake_in_the_exercise_is_shown_where_it_happens():
     assert lab.result["frames"][-1]["kind"] == "fault" and "fork" in lab.result["frames"][-1]["call"]
     lab = PagesLab(allocator=of_the_exercise(append=lambda self, sequence, n: None))
     assert "It raised TypeError" in lab.result["frames"][-1]["words"]
+
+
+def free_all(self, sequence):
+    """End a sequence, whose pages become free even if others own them."""
+    self.unused += self.tables.pop(sequence)
+    del self.lengths[sequence]
+
+
+def take_before_raising(self, sequence, n):
+    """Append, and take pages one by one until none is left."""
+    table, N = self.tables[sequence], self.lengths[sequence]
+    if N % self.page and self.owners[table[-1]] > 1:
+        self.owners[table[-1]] -= 1
+        table[-1] = self._take()
+    while len(table) * self.page < N + n:
+        if not self.unused:
+            raise MemoryError("no page is free")
+        table.append(self._take())
+    self.lengths[sequence] = N + n
+    return [(table[c // self.page], c % self.page) for c in range(N, N + n)], None
+
+
+@pytest.mark.parametrize("scenario, wrong", [(FORK, {"free": free_all}), (OUT, {"append": take_before_raising})])
+def test_a_scenario_stops_an_allocator_that_breaks_its_rule(scenario, wrong):
+    assert PagesLab(scenario, allocator=of_the_exercise(**wrong)).result["frames"][-1]["kind"] == "fault"

@@ -107,7 +107,7 @@ def _fork(n_pages, page):
         *(Op("fork", "B", of="A", why=fork), Op("fork", "C", of="A", why=fork)),
         *(*_grow("BCA"), *_grow("BCA", 4), *_end("C")),
         Op("fork", "D", of="B", why="This answer is good so far, so it goes on in two ways."),
-        *(*_grow("D", 2), *_grow("B", 3), *_end("A", "B"), *_grow("D", 2), *_end("D")),
+        *(*_grow("D", 2), *_grow("B", 5), *_end("A", "B"), *_grow("D", 2), *_end("D")),
     ]
 
 
@@ -115,7 +115,7 @@ def _out_of_pages(n_pages, page):
     rows = n_pages * page
     n = max(1, rows // 12)
     return [
-        *(*_begin("A", rows * 3 // 10), *_begin("B", rows * 3 // 10), *_begin("C", rows // 4)),
+        *(*_begin("A", rows * 3 // 10), *_begin("B", rows * 3 // 10), *_begin("C", max(1, rows // 5))),
         *(*_grow("ABC", n), *_grow("ABC", n), *_end("A")),
         Op("resume", "C", why="There is room again, so C starts over: what was computed of it is computed again."),
         *(*_grow("C", n), *_end("B", "C")),

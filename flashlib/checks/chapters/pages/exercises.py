@@ -47,7 +47,7 @@ FIXED = """
 TWO_AT_ONCE = "4 4: a+3 b+6 a>c c+2 b- a+1"  # operations on an allocator while there is a second one
 
 
-@exercise(title="An allocator of pages", minutes=65, difficulty="hard", limit=6.0)
+@exercise(title="An allocator of pages", minutes=70, difficulty="hard", limit=6.0)
 def pages(answer: Callable, known: Known) -> Verdict:
     drawn_cases = random_cases.cases(_any_script, 12)
     cases = [_script(line) for line in FIXED.strip().splitlines()] + drawn_cases

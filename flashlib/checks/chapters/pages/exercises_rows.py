@@ -9,7 +9,7 @@ from flashlib.checks.engine import Case, Known, Verdict, examine, exercise, rand
 # ---- the rows of a sequence
 
 
-@exercise(title="The rows of a sequence", minutes=10, difficulty="easy")
+@exercise(title="The rows of a sequence", minutes=15, difficulty="easy")
 def gather_pages(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [

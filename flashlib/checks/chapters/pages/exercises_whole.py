@@ -23,7 +23,7 @@ def _entries(table, at, inside):
 
 @exercise(
     title="Decoding over pages",
-    minutes=50,
+    minutes=55,
     difficulty="medium",
     program=partial(DECODING, entries=_entries),
     limit=15.0,

@@ -6,14 +6,6 @@ from flashlib.checks.engine.prediction import Question
 PAGE = 16
 
 
-def _waste(*lengths):
-    """Return how many rows of pages hold no token."""
-    pages = Pages(64, PAGE)
-    for length in lengths:
-        pages.append(pages.start()[0], length)
-    return pages.waste
-
-
 def _forked():
     """Return how many pages are owned after 40 tokens were forked and each copy has got one more token."""
     pages = Pages(64, PAGE)
@@ -29,6 +21,14 @@ def _lost(tokens):
     return int(tokens % PAGE > 0)
 
 
+def _known():
+    """Return how many tokens of three prompts are known if 8 tokens are in pages of 4."""
+    pages, prompt = Pages(64, 4), [7, 3, 9, 9, 1, 4, 1, 5]
+    pages.append(pages.start(prompt)[0], prompt)
+    prompts = {"longer": [*prompt, 8, 8, 8], "same": prompt, "later": [1, *prompt]}
+    return {name: pages.start(tokens)[1] for name, tokens in prompts.items()}
+
+
 def _steps(*answers, slots=2):
     """Return how many steps answers take, at one token per step, if slots are filled in batches and one by one."""
     batches = sum(max(answers[k : k + slots]) for k in range(0, len(answers), slots))
@@ -39,20 +39,6 @@ def _steps(*answers, slots=2):
 
 
 QUESTIONS = [
-    Question(
-        "pages_waste",
-        lambda: _waste(5, 17, 40),
-        "the sequences have 1, 2 and 3 pages, which is 96 rows for 62 tokens. In pages less than a page is lost "
-        "for each sequence, however long it grows. If 40 rows were reserved for each, 58 would be empty, and one "
-        "would have to know the 40 beforehand.",
-        hint="Round each length up to whole pages of 16.",
-        wrong={
-            18: "sequence 5 leaves 11 rows, 17 leaves 15, and 40 leaves 8",
-            96: "that is all rows of the 6 pages; 62 of them hold a token",
-            6: "that is the number of pages",
-            2: "each sequence has its own pages: 1, 2 and 3",
-        },
-    ),
     Question(
         "fork_pages",
         _forked,
@@ -83,19 +69,39 @@ QUESTIONS = [
         labels={"of_40": "lost after 40 tokens", "of_32": "lost after 32 tokens"},
     ),
     Question(
-        "shared_reads",
-        lambda: {"factor": 64 * (8192 + 512) / (8192 + 64 * 512), "at_most": 64},
-        "64 * 8704 = 557056 tokens are read if each sequence reads its own prompt, and 8192 + 64 * 512 = 40960 if "
-        "it is read once. The longer the prompt, the less the other tokens matter, so the factor nears 64.",
-        hint="Count the tokens read each way: the prompt by each or once, and their own. Which grow with it?",
+        "known_tokens",
+        _known,
+        "whole pages are known, and never all of a prompt: of one that is there in full, the last page is "
+        "computed again. After a different first token all K and V differ, and so does the hash of each page.",
+        hint="Only whole pages are known. Must a token of the prompt go through the model? What does the hash of "
+        "a page depend on?",
         wrong={
-            ("factor", 64): "the 512 tokens of each sequence are read as before",
-            ("factor", 17): "8704 / 512 would be without reading the prompt at all",
-            ("factor", 16): "8192 / 512 compares the prompt with the rest of one sequence",
-            ("factor", 12.8): "the prompt of 64 sequences has 524288 tokens, and their own are read too",
-            ("at_most", 17): "8704 / 512 would be without reading the prompt at all, and only for 8192 tokens",
+            ("longer", 11): "the last three tokens are new",
+            ("longer", 4): "both pages of the first 8 tokens are known",
+            ("same", 8): "the last token goes through the model again: what follows is predicted from it",
+            ("same", 7): "whole pages are known: if one token is computed, so is its page",
+            ("later", 8): "K and V depend on all tokens before, and the first one differs",
+            ("later", 4): "K and V depend on all tokens before, and the first one differs",
+            ("later", 9): "the first token differs, and K and V of all others depend on it",
         },
-        labels={"factor": "prompt of 8192 tokens", "at_most": "prompt that grows and grows"},
+        labels={
+            "longer": "the 8 tokens and 3 more",
+            "same": "exactly the 8 tokens",
+            "later": "one other token first",
+        },
+    ),
+    Question(
+        "shared_reads",
+        lambda: 64 * (8192 + 512) / (8192 + 64 * 512),
+        "64 * 8704 = 557056 tokens are read if each sequence reads its own prompt, and 8192 + 64 * 512 = 40960 if "
+        "it is read once. The longer the prompt, the less the other tokens matter, so the factor approaches 64.",
+        hint="Count the tokens read each way: the prompt by each or once, and their own.",
+        wrong={
+            64: "the 512 tokens of each sequence are read as before",
+            17: "8704 / 512 would be without reading the prompt at all",
+            16: "8192 / 512 compares the prompt with the rest of one sequence",
+            12.8: "the prompt of 64 sequences has 524288 tokens, and their own are read too",
+        },
         tolerance=0.02,
     ),
     Question(

@@ -291,7 +291,7 @@ def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D
     tl.store(pool_ptr + slot * d + cols, tl.load(new_ptr + b * d + cols, mask=inside, other=0.0), mask=inside)
 
 
-# append_kernel, input_written: places of the table that are not used yet are set to 0
+# append_kernel, input_written: entries of the table that are not used yet are set to 0
 @triton.jit
 def my_append_kernel(new_ptr, pool_ptr, table_ptr, lengths_ptr, most, page, d, D: tl.constexpr):
     b = tl.program_id(0)
