@@ -174,8 +174,8 @@ QUESTIONS = [
     Question(
         "ring_lead",
         lambda: SHRINKS,
-        "the time of the copies grows with the tokens per rank, and that of the products with their square. So with "
-        "many tokens copies are a small part of the time, hidden or not.",
+        "the time of the copies grows with the tokens per rank, and that of the products with their square. So "
+        "with many tokens copies are a small part of the time, hidden or not.",
         hint="How does the time of the copies grow with the tokens per rank, and how that of the products?",
         choices=(GROWS, STAYS, SHRINKS),
         wrong={
