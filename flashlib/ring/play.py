@@ -172,8 +172,8 @@ class RingPlay:
         buffer, source = command.buffer, int(command.source)
         if buffer.sending:
             said = (
-                f"rank {r} receives from {source} into {buffer}, from which it still sends {buffer.block}: "
-                "wait for it first"
+                f"rank {r} receives from {source} into {buffer}, from which it still sends "
+                f"{buffer.block or 'arrays'}: wait for it first"
             )
             raise RingFault(FaultKind.OVERWRITTEN, r, said)
         if buffer.receiving:
@@ -253,7 +253,8 @@ class RingPlay:
             for one in self.open[r]:
                 said = f"rank {r} ends, and never waited for what it receives into {one.buffer}"
                 if one.arrays:
-                    said = f"rank {r} ends, and never waited for the copy of {one.block} from {one.buffer}"
+                    what = one.block or "arrays"
+                    said = f"rank {r} ends, and never waited for the copy of {what} from {one.buffer}"
                 raise RingFault(FaultKind.LEFT_BEHIND, r, said)
 
     def _unmatched(self, r):

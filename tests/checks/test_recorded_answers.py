@@ -33,6 +33,21 @@ def test_one_pass_or_two():
     assert answer("grads_faster") == ("two passes" if speeds["ours"] > speeds["ours_fused"] else "one pass")
 
 
+def test_the_lead_of_a_ring_over_all_gather():
+    """With each of the recorded heads and passes."""
+    leads: dict = {}
+    for row in record("h200_ring")["rows"]:
+        if row["left"] is None and row["documents"] is None:
+            lead = row["efficiency"]["ring_copy_engines"] / row["efficiency"]["all_gather"]
+            leads.setdefault((row["H"], row["pass"]), {})[row["N"] // row["ranks"]] = lead
+    assert len(leads) == 4
+    for lead in leads.values():
+        from_8192 = [lead[n] for n in sorted(lead) if n >= 8192]
+        assert max(lead) == 65536 and from_8192 == sorted(from_8192, reverse=True)
+        assert from_8192[0] - 1 > 3 * (from_8192[-1] - 1)
+    assert answer("ring_lead") == "it shrinks"
+
+
 def test_the_largest_step_of_the_ladder():
     found = {}
     for name, causal in (("no_mask", False), ("causal", True)):

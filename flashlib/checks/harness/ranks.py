@@ -250,8 +250,14 @@ def _wasted(run, right, task):
             return Finding("bytes", rank=r, given=run.sent(r), expected=sent)
         if run.buffers(r) > (room := rank.own.n_bytes + int(task.blocks * most)):
             return Finding("memory", rank=r, given=run.buffers(r), expected=room)
+        if not task.backward and not _keeps_own(rank):
+            return Finding("own_lost", rank=r)
     times = max(event.stop for event in run.events) / max(event.stop for event in right.events)
     return Finding("slow", times=f"{times:.2f}") if task.timed and times > SLOW else None
+
+
+def _keeps_own(rank):
+    return all(np.array_equal(x, y) for x, y in zip(rank.own.arrays, (rank.K, rank.V), strict=True))
 
 
 def _tiles_by_source(run, r):

@@ -15,7 +15,7 @@ from flashlib.softmax import State, summarise_rows
 # ---- merging hops
 
 
-@exercise(title="Add a hop", minutes=15, difficulty="easy")
+@exercise(title="Add a hop", minutes=15, difficulty="easy", optional=True)
 def add_hop(answer: Callable, known: Known) -> Verdict:
     rng = np.random.default_rng(0)
     plain = [
@@ -102,7 +102,7 @@ def _any_hop(rng):
 # ---- who holds which rows
 
 
-@exercise(title="The rows of a rank", minutes=5, difficulty="easy")
+@exercise(title="The rows of a rank", minutes=5, difficulty="easy", optional=True)
 def zigzag_rows(answer: Callable, known: Known) -> Verdict:
     fixed = """
         8 2 0, 8 2 1, 4 1 0, 12 3 1, 16 4 3, 24 3 2, 9 2 0, 9 2 1, 13 3 2, 10 4 1, 23 4 2, 30 4 3, 5 1 0, 7 3 0,
@@ -150,7 +150,7 @@ def hop_part(answer: Callable, known: Known) -> Verdict:
 # ---- tokens that hide a copy
 
 
-@exercise(title="Tokens that hide a copy", minutes=15, difficulty="medium")
+@exercise(title="Tokens that hide a copy", minutes=20, difficulty="medium")
 def hide_copy(answer: Callable, known: Known) -> Verdict:
     fixed = """
         1 1 2 1000 10 False, 1 1 2 1000 10 True, 1 1 4 1000 10 False, 4 1 2 1000 7 False, 8 2 2 3000 7 True,
@@ -199,7 +199,7 @@ def way_bytes(answer: Callable, known: Known) -> Verdict:
 # ---- labels across a cut
 
 
-@exercise(title="Labels across a cut", minutes=20, difficulty="medium")
+@exercise(title="Labels across a cut", minutes=25, difficulty="medium")
 def cut_labels(answer: Callable, known: Known) -> Verdict:
     fixed = (
         (8, 2, 1), (8, 2, 0), (16, 4, 0), (16, 4, 1), (16, 4, 3), (4, 2, 0), (4, 2, 1), (2, 1, 0), (9, 1, 0),

@@ -10,7 +10,7 @@ FORWARD = ranks.RankTask(backward=False, timed=True, blocks=2)
 
 
 @exercise(
-    title="A rank's program", minutes=45, difficulty="hard", program=solutions.program("ring_rank"),
+    title="A rank's program", minutes=55, difficulty="hard", program=solutions.program("ring_rank"),
     model=FORWARD.model,
 )  # fmt: skip
 def ring_rank(answer: Callable, known: Known) -> Verdict:
@@ -26,7 +26,7 @@ BACKWARD = ranks.RankTask(backward=True, timed=False, blocks=2.5)  # K and V twi
 
 
 @exercise(
-    title="Gradients that travel", minutes=30, difficulty="hard", program=solutions.program("ring_gradients"),
+    title="Gradients that travel", minutes=40, difficulty="hard", program=solutions.program("ring_gradients"),
     model=BACKWARD.model,
 )  # fmt: skip
 def ring_gradients(answer: Callable, known: Known) -> Verdict:

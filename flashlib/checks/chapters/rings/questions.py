@@ -9,6 +9,7 @@ from flashlib.ring import Receive, Send, Times, Wait, layouts
 from flashlib.ring import cost as of_ranks
 
 MILLION = 2**20
+GROWS, STAYS, SHRINKS = "it grows", "it stays", "it shrinks"
 
 
 def _pairs(N, P, r, layout, source=None):
@@ -24,34 +25,43 @@ def _busy(layout, N=1024, P=4):
     return 100 * sum(work) / (P * max(work))
 
 
-def _first_receives(me):
-    """The program of a rank that waits for each copy; rank 0 receives first."""
-    send, receive = Send(me.next, me.own), Receive(me.previous, me.buffer("kv"))
-    for command in (receive, send) if me.r == 0 else (send, receive):
+def _waits_twice(me):
+    """The program of a rank that sends, and then receives, and waits after each."""
+    for command in (Send(me.next, me.own), Receive(me.previous, me.buffer("kv"))):
         yield command
         yield Wait()
     return me.finish(me.nothing())
 
 
-def _in_turn(P=4):
-    """Return how many copies follow one another, if each takes a time of 1."""
-    run = ring.events(*np.zeros((3, P, 1)), ranks=P, program=_first_receives, times=Times(byte=0, copy=1))
-    return int(max(event.stop for event in run.events))
+def _rank_0_receives(me):
+    """The same program, but rank 0 receives first."""
+    commands = [Send(me.next, me.own), Receive(me.previous, me.buffer("kv"))]
+    for command in reversed(commands) if me.r == 0 else commands:
+        yield command
+        yield Wait()
+    return me.finish(me.nothing())
+
+
+def _run(program, P=4):
+    """Return the RingRun of a program, if each copy takes a time of 1."""
+    return ring.events(*np.zeros((3, P, 1)), ranks=P, program=program, times=Times(byte=0, copy=1))
+
+
+def _finish(program):
+    """Return how many ranks finish."""
+    return sum(event.kind == "end" for event in _run(program).events)
+
+
+def _at_once(program):
+    """Return how many copies run at the same time, at most."""
+    starts = [event.start for event in _run(program).events if event.kind == "copy"]
+    return max(map(starts.count, starts))
 
 
 def _ratio(H_k):
     """Return the bytes that a rank of 8 sends in a ring over those in Ulysses."""
     problem = of_ranks.Problem(8192, 8192, 128, "bfloat16", H=32, H_k=H_k)
     return of_ranks.ring(problem, 8).sent[0] / of_ranks.ulysses(problem, 8).sent[0]
-
-
-def _tokens_of_backward():
-    """Return how many times as many tokens hide a hop of the backward pass as one of the forward pass."""
-    forward, backward = (
-        of_ranks.tokens_to_hide(flops=1, bandwidth=1, dtype="bfloat16", backward=backward)
-        for backward in (False, True)
-    )
-    return backward / forward
 
 
 QUESTIONS = [
@@ -91,21 +101,30 @@ QUESTIONS = [
     ),
     Question(
         "who_ends",
-        lambda: {"one_receives": 4, "copies": _in_turn()},
-        "if rank 0 receives, rank 3 gets rid of its keys and receives those of rank 2, which then receives those "
-        "of rank 1, and so on. All end, but each copy waits for the one before it.",
+        lambda: {
+            "all_send": _finish(_waits_twice),
+            "one_receives": _finish(_rank_0_receives),
+            "at_once": _at_once(_rank_0_receives),
+        },
+        "a Send ends when the other side receives. If all wait for that, nobody comes to receive. If rank 0 "
+        "receives, rank 3 gets rid of its keys and receives those of rank 2, which then receives those of rank 1, "
+        "and so on. All end, but each copy waits for the one before it.",
         hint="A Send ends when the other side receives. Who receives first, and who can then go on?",
         wrong={
+            ("all_send", 4): "nothing is stored in between: each waits until the next one receives",
+            ("all_send", 1): "each rank waits for the next one, and all of them are in the same place",
+            ("all_send", 3): "each rank waits for the next one, and all of them are in the same place",
             ("one_receives", 1): "rank 3, whose keys were taken, now receives, and so helps rank 2",
             ("one_receives", 2): "rank 3 then receives too, so that rank 2 goes on, and so forth",
             ("one_receives", 0): "rank 0 takes the keys of rank 3, which can then go on",
-            ("copies", 1): "rank 2 can send only once rank 3 has sent, and receives",
-            ("copies", 2): "one rank after the other goes on: the copies do not overlap",
-            ("copies", 3): "rank 0 sends last, to rank 1",
+            ("at_once", 4): "rank 2 can send only once rank 3 has sent, and receives",
+            ("at_once", 3): "rank 2 can send only once rank 3 has sent, and receives",
+            ("at_once", 2): "one rank after the other goes on: the copies do not overlap",
         },
         labels={
-            "one_receives": "ranks that end, rank 0 receives first",
-            "copies": "copies one after the other then",
+            "all_send": "ranks that finish, all send first",
+            "one_receives": "ranks that finish, rank 0 receives first",
+            "at_once": "copies at the same time then",
         },
     ),
     Question(
@@ -153,21 +172,16 @@ QUESTIONS = [
         },
     ),
     Question(
-        "backward_bytes",
-        _tokens_of_backward,
-        "K and V are 4 bytes for each d, and dK and dV in fp32 are 8 more: 3 times the bytes, and 2.5 times the "
-        "products.",
-        hint="How many times the bytes does a hop bring, and how many times the products does it compute?",
+        "ring_lead",
+        lambda: SHRINKS,
+        "the time of the copies grows with the tokens per rank, and that of the products with their square. So "
+        "with many tokens copies are a small part of the time, hidden or not.",
+        hint="How does the time of the copies grow with the tokens per rank, and how that of the products?",
+        choices=(GROWS, STAYS, SHRINKS),
         wrong={
-            3.0: "that is how the bytes grow: there is also more work to hide them under",
-            2.5: "that is how the products grow, and more work hides a copy sooner",
-            0.833: "that is the other way round: the bytes grow more than the products",
-            0.8: "dK and dV are fp32, twice as wide as K and V",
-            7.5: "more products hide more bytes: divide",
-            1.0: "bytes and products do not grow alike",
-            0.4: "dK and dV travel too",
+            GROWS: "there are more bytes to hide, but the products grow faster than the bytes",
+            STAYS: "copies and products grow differently with the tokens per rank",
         },
-        tolerance=0.01,
     ),
     Question(
         "ulysses_ratio",
@@ -181,9 +195,10 @@ QUESTIONS = [
             ("each_its_own", 8.0): "Q and O are sent too, and they are as large as K and V",
             ("each_its_own", 7.0): "a rank keeps one eighth of the heads for itself, and sends O too",
             ("each_its_own", 0.25): "that is Ulysses over the ring",
+            ("each_its_own", 2.0): "a ring sends K and V 7 times, and Ulysses sends 7/8 of what it has",
             ("each_its_own", 1.0): "a ring sends K and V of each rank 7 times",
             ("groups_of_4", 4.0): "K and V have a quarter of the heads, and Q and O do not",
-            ("groups_of_4", 1.0): "112 to 70",
+            ("groups_of_4", 1.0): "K and V shrink to a quarter for both, and Q and O of Ulysses stay as they were",
             ("groups_of_4", 0.625): "that is Ulysses over the ring",
         },
         tolerance=0.03,
