@@ -102,7 +102,7 @@ def _any_hop(rng):
 # ---- who holds which rows
 
 
-@exercise(title="The rows of a rank", minutes=5, difficulty="easy", optional=True)
+@exercise(title="The rows of a rank", minutes=5, difficulty="easy")
 def zigzag_rows(answer: Callable, known: Known) -> Verdict:
     fixed = """
         8 2 0, 8 2 1, 4 1 0, 12 3 1, 16 4 3, 24 3 2, 9 2 0, 9 2 1, 13 3 2, 10 4 1, 23 4 2, 30 4 3, 5 1 0, 7 3 0,
