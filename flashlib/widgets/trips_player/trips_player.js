@@ -128,8 +128,9 @@ class TripsPlayer extends Widget {
       side.drawRoom(this.#needs(side.name, ways));
     }
     this.bars.draw(position, ways, motion);
-    const where = position < race.last ? `after ${bytes(race.span(position)[1])}` : `finished after ${bytes(race.most)}`;
-    setText(this.status, where);
+    const after = `after ${bytes(position < race.last ? race.span(position)[1] : race.most)}`;
+    const where = position < race.last ? after : `finished ${after}`;
+    setText(this.status, after); // a longer text would push the sliders to another line
     transport.scrub.setAttribute("aria-valuetext", where);
     this.spoken.say(`${where}. ${TITLES.standard}: ${words.standard} ${TITLES.flash}: ${words.flash}`);
     this.root.dataset.frame = String(position);
