@@ -120,7 +120,7 @@ def in_fp64(program: Callable, run: Callable | None = None) -> Callable:
 DKV = gradient.dkv_loop("dkv_loop(K_j, V_j, Q, dO, lse, delta, scale, B_r)", gradient.IN_TRITON)
 
 
-@exercise(title="The loop for dK and dV", minutes=30, difficulty="medium", program=DKV, model=in_fp64)
+@exercise(title="The loop for dK and dV", minutes=35, difficulty="medium", program=DKV, model=in_fp64)
 def dkv_loop(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import dkv_of
@@ -199,7 +199,7 @@ def dq_of_head(program: Callable) -> Callable:
     return in_fp64(program, run)
 
 
-@exercise(title="The loop for dQ", minutes=20, difficulty="medium", program=DQ, model=dq_of_head)
+@exercise(title="The loop for dQ", minutes=15, difficulty="medium", program=DQ, model=dq_of_head)
 def dq_loop(answer: Callable, known: Known) -> Verdict:
     from flashlib.checks.harness.launches import examine_kernel
     from flashlib.checks.harness.parts_backward import dq_of

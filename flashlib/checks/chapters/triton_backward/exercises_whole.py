@@ -12,7 +12,7 @@ OUTPUTS = "dQ", "dK", "dV"
 FP16 = {"dtype": np.float16, "tolerance": 4e-3}
 
 
-@exercise(title="The whole backward pass", minutes=50, difficulty="hard", limit=15.0)
+@exercise(title="The whole backward pass", minutes=60, difficulty="hard", limit=15.0)
 def backward_pass(answer: Callable, known: Known) -> Verdict:
     stages = [
         [
