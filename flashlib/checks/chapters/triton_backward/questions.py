@@ -49,8 +49,8 @@ QUESTIONS = [
     Question(
         "grads_registers",
         lambda: _registers(128, 128, 8),
-        "dK_j and dV_j have 2 * 128 * 128 numbers of one register each, and 8 warps have 256 threads. "
-        "S^T, dP^T and addresses come on top.",
+        "dK_j and dV_j have 2 * 128 * 128 numbers of one register each, and 8 warps have 256 threads. A thread "
+        "may have 255, and S^T, dP^T and addresses come on top.",
         hint="Count the numbers of dK_j and dV_j and divide by the threads. A warp has 32 threads.",
         wrong={
             64: "that is only dK_j, or both in 16 bits: there are two sums, in fp32",
