@@ -25,7 +25,8 @@ FIRST_PICTURE = """() => {
 }"""
 FIRST_SCREEN = {"width": 1280, "height": 800}
 ENOUGH = 120  # pixels of it
-ASKS_FIRST = "attention"  # the chapter whose first picture is the answer to its first question
+# Chapters that open otherwise: one's first picture answers its first question, one shows what a model writes.
+NO_PICTURE_FIRST = "attention", "real_models"
 
 # Where Tab must stop: at elements that are visible, enabled and focusable, and at one radio button of each group.
 STOPS = """root => {

@@ -19,7 +19,7 @@ pytest.importorskip("nbconvert")
 
 from flashlib.chapters import CHAPTERS, FURTHER, NOTEBOOKS, PARTS, named
 from flashlib.widgets import FlashPlayer
-from tests.browser.probes import ASKS_FIRST, AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN, FOCUS, STOPS
+from tests.browser.probes import AXE, ENOUGH, FIRST_PICTURE, FIRST_SCREEN, FOCUS, NO_PICTURE_FIRST, STOPS
 from web import build, scripts
 from web.chapter import COVER
 
@@ -30,7 +30,7 @@ SOME = ["start_here", "online_softmax", "glossary"]
 START, CHAPTER, GLOSSARY = (f"{named(name).slug}.html" for name in SOME)
 FEW = ["index.html", CHAPTER]
 ALL = [*(f"{one.slug}.html" for one in NOTEBOOKS), "index.html", "about.html", "offline.html", "404.html"]
-OPENINGS = [one for one in CHAPTERS if one.name != ASKS_FIRST]
+OPENINGS = [one for one in CHAPTERS if one.name not in NO_PICTURE_FIRST]
 CASES = [*(("few", page) for page in FEW), *(("all", page) for page in ALL)]
 WIDTHS = {"desk": (1366, 900), "phone": (390, 844)}
 NARROW = {"width": 360, "height": 640}  # another phone
