@@ -61,5 +61,5 @@ def name_the_limit(answer: Callable, known: Known) -> Verdict:
 
 def _move(launch, limit):
     """Return what the record says of a wrong answer, as details of a verdict."""
-    after = f"x {gain(launch, limit):.2f}" if gain(launch, limit) else "this move was not timed"
+    after = f"x {gain(launch, limit):.2f}" if gain(launch, limit) else "this move does not apply, or does not fit"
     return ("launch", launch), ("given", show(limit)), ("in the record", after)
