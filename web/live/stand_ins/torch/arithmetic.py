@@ -81,7 +81,7 @@ def binary(function, *, to_bool=False, divides=False):
     """Return a method that computes a function of two tensors, or of a tensor and a number."""
 
     def computed(self, other, *, alpha=1, out=None):
-        if not _fits(other):
+        if not fits(other):
             return NotImplemented
         of = result_type(self, other)
         if divides and not of.is_floating_point:
@@ -109,7 +109,7 @@ def unary(function, *, floats=False, to_bool=False):
     return computed
 
 
-def _fits(x):
+def fits(x):
     return hasattr(x, "_storage") or isinstance(x, int | float | np.number | np.bool_ | np.ndarray)
 
 

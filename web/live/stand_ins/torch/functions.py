@@ -1,7 +1,10 @@
 """Functions of tensors: those that tensors have as methods too, and those of several tensors."""
 
+from functools import wraps
+
 import numpy as np
 
+from .arithmetic import fits
 from .dtypes import bool_, kept, numbers, result_type
 from .tensor import Tensor
 
@@ -19,7 +22,20 @@ METHODS = (
 
 def of_methods():
     """Return {name: function} of the functions that tensors have as methods."""
-    return {name: getattr(Tensor, name) for name in METHODS}
+    return {name: _of_tensors(name, getattr(Tensor, name)) for name in METHODS}
+
+
+def _of_tensors(name, method):
+    """Return a method as a function, which names in torch's words what is no tensor, as a block of a kernel."""
+
+    @wraps(method)
+    def function(input, *others, **options):
+        if not fits(input):
+            given = type(input).__name__
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {given}")
+        return method(input, *others, **options)
+
+    return function
 
 
 def is_tensor(x):
